@@ -24,6 +24,7 @@ from engine.events import ErrorKind
 from .actions import ACTIONS
 from .event_queue import EventQueue
 from .keymap import accepted_keys, said_with
+from .notices import clear_notices
 from .screens.chat import ChatScreen
 from .themed import ThemedApp
 
@@ -82,8 +83,7 @@ class ChatApp(ThemedApp):
 
     def on_notify(self) -> None:
         """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""
-        self.clear_notifications()
-        self.screen.query("ToastHolder").remove()  # Textual itself would leave the rows they stood on
+        clear_notices(self.screen)
 
     def on_mount(self) -> None:
         self._catch_signals()

@@ -26,12 +26,11 @@ PAUSE = 0.2
 
 
 class Attaching:
-    """Reads files beside the screen's thread, and keeps what questions that wait were asked with."""
+    """Reads files beside the screen's thread."""
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._reader = Reader(lambda text: screen.room.ruler.text(text))
-        self._kept: dict[str, tuple[Attachment, ...]] = {}
         self._due: Timer | None = None
 
     def begin(self, paths: Sequence[str]) -> None:
@@ -58,7 +57,7 @@ class Attaching:
 
     def _read(self, typed: str) -> None:
         """On a thread of its own."""
-        limit, files, problem = self._limit, tuple[Attachment, ...](), ""
+        limit, files, problem = self._screen.room.limit, tuple[Attachment, ...](), ""
         try:
             files = self._reader.counted(attach(typed, self._reader.read).files, limit)
         except AttachmentError as error:
@@ -68,13 +67,7 @@ class Attaching:
 
     def _show(self, typed: str, files: tuple[Attachment, ...], problem: str) -> None:
         if self._screen.query_one(Prompt).text == typed:
-            self._screen.query_one(Attached).show(files, self._limit, problem)
-
-    @property
-    def _limit(self) -> int:
-        """Tokens that the context holds; 0 if that is not known."""
-        ready = self._screen.chat.reducer.ready
-        return ready.max_context if ready else 0
+            self._screen.query_one(Attached).show(files, self._screen.room.limit, problem)
 
     def take(self, typed: str, text: str) -> tuple[str, tuple[Attachment, ...]]:
         """The question and its files, as Enter finds them. ``typed``: with pastes folded, whose words are the user's
@@ -93,19 +86,10 @@ class Attaching:
 
         try:
             found = attach(typed, read)
-            files = self._reader.counted(found.files, self._limit)
+            files = self._reader.counted(found.files, self._screen.room.limit)
         except AttachmentError as error:
             raise SlashError(f"{error} {error.hint} A plain @ is written @@.") from None
         if found.strange:
             words = f"There is no file {found.strange[0]}: what you wrote went as it stands."
             self._screen.notify(words, severity="warning", timeout=6, markup=False)
         return as_asked(text), files
-
-    def keep(self, text: str, files: tuple[Attachment, ...]) -> None:
-        """Of a question that waits for the answer before it."""
-        if files:
-            self._kept[text] = files
-
-    def kept(self, text: str) -> tuple[Attachment, ...]:
-        """Those of a question whose turn has come."""
-        return self._kept.pop(text, ())

@@ -18,6 +18,11 @@ def link(path: Path) -> Content:
     return Content.styled(str(whole), f"link='{whole.as_uri()}'")
 
 
+def clear_notices(screen: Screen[Any]) -> None:
+    screen.app.clear_notifications()
+    screen.query("ToastHolder").remove()  # Textual itself would leave the rows they stood on
+
+
 def tell_saved(screen: Screen[Any], save: Callable[[], Path]) -> None:
     """Save something, and say where it is now, or why it isn't."""
     try:

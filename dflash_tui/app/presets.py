@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from dflash_tui.core.settings.presets import Preset
-from dflash_tui.core.source import Feature
 
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
@@ -28,18 +27,10 @@ class Presets:
         """Its system prompt and settings from the next question on; None: those of the start, before any preset. Raises
         ``SlashError`` for one that wants what the source lacks; then nothing changes."""
         screen, chat = self._screen, self._screen.chat
-        wanted = self._at_start if preset is None else preset.applied(chat.settings)
-        has_system = preset is None or preset.system is not None
-        if has_system and preset is not None:
-            screen.talk.require("system")
-        for name, value in wanted.to_dict().items():
-            if value != getattr(chat.settings, name):
-                screen.talk.require(cast(Feature, name))  # features have the names of settings
-        if has_system:
-            chat.system = None if preset is None else preset.system
-        chat.settings, self._chosen = wanted, preset
-        screen.set_block(wanted.block_size)
-        screen.set_temperature(wanted.temperature)
+        chat.take_preset(preset, self._at_start, screen.talk.require)
+        self._chosen = preset
+        screen.set_block(chat.settings.block_size)
+        screen.set_temperature(chat.settings.temperature)
         screen.drawing.draw_status()
 
     @property

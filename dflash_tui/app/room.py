@@ -24,6 +24,7 @@ from engine.commands import Ask
 
 from .screens.asking import AskScreen, Way
 from .screens.summing import SummaryScreen
+from .widgets.prompt import Prompt
 
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
@@ -72,7 +73,7 @@ class Room:
 
         def chosen(way: str | None) -> None:
             if way is None:
-                self._screen.talk.give_back(text)
+                self._screen.query_one(Prompt).give_back(text)
             elif way == "new":
                 self._start_new(beside, said, then)
             elif way == "summary":

@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.attachment import counted
+from dflash_tui.core.conversation.blocks import chosen_program
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.files.running import SECONDS, RunError, Running, RunResult, runnable, start
-from dflash_tui.core.text.fences import CodeBlock, find_blocks
+from dflash_tui.core.files.running import SECONDS, RunError, Running, RunResult, start
+from dflash_tui.core.text.fences import CodeBlock
 
 from .screens.asking import AskScreen, Way
 
@@ -32,7 +33,7 @@ class Runs:
             raise SlashError("A program runs already. Esc stops it.")
         if self._screen.app.is_web:
             raise SlashError("In a browser nothing is run: it would run on the machine that serves this page.")
-        turn, block = self._choose(words)
+        turn, block = chosen_program(self._screen.chat.tree.path, words)
         lines = block.content.splitlines()
         more = f"\n… {counted(len(lines) - LINES, 'more line')}" if len(lines) > LINES else ""
         size = counted(len(lines), "line")
@@ -48,19 +49,6 @@ class Runs:
 
         detail = "\n".join(lines[:LINES]) + more
         self._screen.app.push_screen(AskScreen("run this?", question, ways, detail), chosen)
-
-    def _choose(self, words: str) -> tuple[int, CodeBlock]:
-        """A turn and one of its blocks: the last of Python, or the one with this number."""
-        for exchange in reversed(self._screen.chat.tree.path):
-            blocks = find_blocks(exchange.answer)
-            python = [block for block in blocks if runnable(block)]
-            if words and blocks:
-                if words.isdecimal() and 1 <= int(words) <= len(blocks):
-                    return exchange.number, blocks[int(words) - 1]
-                raise SlashError(f"There is no code block {words}. The newest answer with code has {len(blocks)}.")
-            if python:
-                return exchange.number, python[-1]
-        raise SlashError("There is no block of Python yet.")
 
     def _start(self, turn: int, block: CodeBlock) -> None:
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dflash_tui.core.conversation.models import BEFORE, LEAVE_SECONDS, Choice, Choices
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.source import Emit, Happening, SourceFactory
@@ -19,20 +19,6 @@ from .widgets.status import Header
 
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
-
-BEFORE = "-"
-"""In the place of a name: the model before this one, as in ``cd -``."""
-LEAVE_SECONDS = 10.0
-"""How long the model before may take to end its round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A model that can be gone to."""
-
-    name: str
-    """As it was typed; empty for the one that the chat began with, where that was not named."""
-    factory: SourceFactory
 
 
 class Gate:
@@ -55,8 +41,7 @@ class Switching:
 
     def __init__(self, screen: ChatScreen, factory: SourceFactory) -> None:
         self._screen = screen
-        self._now = Choice(screen.begin.models.first if screen.begin.models else "", factory)
-        self._before: Choice | None = None
+        self._choices = Choices(screen.begin.models, factory)
         self._wanted: Choice | None = None
         """On its way."""
         self._gate = Gate(screen.queue.put)
@@ -65,21 +50,12 @@ class Switching:
     def switch(self, name: str, drafter: str = "") -> None:
         """Have the model called ``name`` answer, or the present one with another drafter. Raises ``SlashError`` while
         an answer runs, and for what can't be a model."""
-        screen, models = self._screen, self._screen.begin.models
-        if models is None:
-            raise SlashError("The model can't be changed here.")
         if self._wanted is not None:
             raise SlashError("A model is being loaded. When it answers, another can be chosen.")
-        if screen.chat.busy:
+        if self._screen.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
-        if name == BEFORE:
-            if self._before is None:
-                raise SlashError("There was no other model in this chat yet.")
-            self._begin(self._before)
-            return
-        wanted = name or self._now.name
         try:
-            self._begin(Choice(wanted, models.make(wanted, drafter)))
+            self._begin(self._choices.choose(name, drafter))
         except Failure as failure:
             raise SlashError(f"{failure} {failure.hint}") from None
 
@@ -114,15 +90,16 @@ class Switching:
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             return
-        if wanted is not self._now:
-            self._before, self._now = self._now, wanted
-        drafter = f" with {ready.drafter}" if ready.drafter else ""
-        self._screen.talk.note(f"{ready.target}{drafter} answers from here on · /model {BEFORE} goes back")
+        back = wanted is self._choices.now
+        self._choices.settle(wanted)
+        who = f"{ready.target} with {ready.drafter}" if ready.drafter else ready.target
+        how = "answers again" if back else f"answers from here on · /model {BEFORE} goes back"
+        self._screen.talk.note_above(f"{who} {how}")
 
     def fail(self, failure: EngineError) -> bool:
         """Called when the source has ended; True where the model before is on its way back."""
         wanted, self._wanted = self._wanted, None
-        if wanted is None or wanted is self._now:
+        if wanted is None or wanted is self._choices.now:
             return False
         chat = self._screen.chat
         if chat.unasked is not None:  # it was for that model
@@ -130,7 +107,7 @@ class Switching:
             self._screen.talk.withdraw()
         said = "\n  ".join(filter(None, (f"✗ {wanted.name or 'That model'}: {failure.message}", failure.hint)))
         self._screen.talk.note(f"{said}\nThe model before comes back.")
-        self._begin(self._now)
+        self._begin(self._choices.now)
         return True
 
 

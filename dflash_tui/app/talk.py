@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.conversation.beside import Beside
-from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.folds import below_answer, folds
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
@@ -60,18 +60,22 @@ class Talk:
         return self._screen.query_one(Prompt)
 
     def note(self, text: str) -> None:
-        """A remark of the program's own in the transcript."""
+        """A remark of the program's own."""
         self._log.append([Span(f"{self._screen.said(text)}\n\n", "note")])
+
+    def note_above(self, text: str) -> None:
+        """A remark of models that are ready now: above the question that has waited for them."""
+        waited = self._screen.chat.busy and bool(self._starts)  # a recording's question is not shown from here
+        self._cut_to(len(self._starts) - waited)
+        self.note(text)
+        if waited:
+            self._show_question(self._screen.chat.tree.here)
 
     def introduce(self, banner: str) -> None:
         """What a pair says of itself, above a question that waited for it; and what to ask it."""
         tree = self._screen.chat.tree
         if banner and not any(exchange.answer for exchange in tree.path):
-            self._log.clear()
-            self._starts.clear()
-            self.note(banner)
-            for exchange in tree.path:
-                self._show_question(exchange.number)
+            self.note_above(banner)
         self._offer_starters()
 
     def _offer_starters(self) -> None:
@@ -106,8 +110,7 @@ class Talk:
             who = "The engine has ended and" if self._screen.source.capabilities.local else "The server"
             raise SlashError(f"{who} can't answer. The message above says what to do.")
         if screen.chat.busy:
-            screen.chat.queued.append(text)
-            screen.attaching.keep(text, files)
+            screen.chat.queued.append(Queued(text, files))
             self._draw_queue()
             return
         edited, tree = self._edited, screen.chat.tree
@@ -121,10 +124,6 @@ class Talk:
         beside = Beside(files)
         if screen.room.require(text, beside, tree.path_to(parent), fits):
             fits(beside)
-
-    def give_back(self, text: str) -> None:
-        """A question that was not asked after all."""
-        self._prompt.give_back(text)
 
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> None:
         """Another version of an answer, with ``settings`` for it alone. Raises ``SlashError`` while an answer runs."""
@@ -163,11 +162,11 @@ class Talk:
             self.return_queue()
         self._draw_queue()
 
-    def _ask_queued(self, text: str) -> None:
+    def _ask_queued(self, queued: Queued) -> None:
         try:
-            self.ask(text, self._screen.attaching.kept(text))
+            self.ask(*queued)
         except SlashError as error:
-            self._prompt.give_back(text)
+            self._prompt.give_back(queued.text)
             self._screen.notify(str(error), severity="error", timeout=8, markup=False)
 
     def return_queue(self) -> None:
@@ -175,7 +174,7 @@ class Talk:
         waiting = self._screen.chat.take_queued()
         self._draw_queue()
         if len(waiting) == 1 and not self._prompt.text:
-            self._prompt.fill(waiting[0])
+            self._prompt.fill(waiting[0].text)
         elif waiting:
             what = "1 question was" if len(waiting) == 1 else f"{len(waiting)} questions were"
             self.note(f"{what} not asked; ↑ brings back one after the other")
@@ -183,12 +182,12 @@ class Talk:
     def take_queued(self) -> str | None:
         """The newest question that waits, which waits no more."""
         queued = self._screen.chat.queued
-        text = queued.pop() if queued else None
+        text = queued.pop().text if queued else None
         self._draw_queue()
         return text
 
     def _draw_queue(self) -> None:
-        self._screen.query_one(QueuedQuestions).show(self._screen.chat.queued)
+        self._screen.query_one(QueuedQuestions).show([each.text for each in self._screen.chat.queued])
 
     # Versions
 
@@ -257,10 +256,10 @@ class Talk:
         chat = self._screen.chat
         if number not in chat.tree:
             raise SlashError(f"There is no question {number} in this conversation any more.")
-        if all(each.number != number for each in chat.tree.path):
+        if chat.tree.on_path(number) is None:
             self.go(number, below=True)
-        place = next(place for place, each in enumerate(chat.tree.path) if each.number == number)
-        self._log.show_character(self._starts[place])
+        if (place := chat.tree.on_path(number)) is not None:
+            self._log.show_character(self._starts[place])
 
     def turn_over(self, number: int, part: Part, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
@@ -295,14 +294,14 @@ class Talk:
         """Call the branch that begins at a question so."""
         chat = self._screen.chat
         chat.name(text, number)
-        place = next((place for place, each in enumerate(chat.tree.path) if each.number == number), None)
+        place = chat.tree.on_path(number)
         if place is not None and not chat.busy:
             self._retell(place)
 
     def show_run(self, number: int) -> None:
         """A block of this answer has run: what came of it, below the answer."""
-        path = self._screen.chat.tree.path
-        place = next((place for place, each in enumerate(path) if each.number == number), None)
+        tree = self._screen.chat.tree
+        path, place = tree.path, tree.on_path(number)
         if place is None:
             return
         if self._screen.chat.busy:
@@ -311,6 +310,7 @@ class Talk:
             self._log.append(below_answer(path[-1].runs[-1:]))
         else:
             self._retell(place)
+            self._log.show_character(self._starts[place + 1], low=True)
 
     def unfold(self, place: int | None = None) -> None:
         """Show what stands behind the line number ``place`` of the transcript that is folded, the last one without.

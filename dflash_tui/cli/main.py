@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Sequence
@@ -131,6 +132,7 @@ def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     name = arguments[0] if arguments and arguments[0] in commands() else ""
     if arguments and not name:
         _refuse_typo(arguments[0])
+        _refuse_late_command(arguments)
     chosen = commands()[name] if name else chat
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
     code = chosen.main(
@@ -151,6 +153,20 @@ def _refuse_typo(word: str) -> None:
         raise Problem(
             f"There is no command {word!r}. Did you mean {near[0]}?",
             f"Type: dflash-chat {near[0]}. A folder of that name would be ./{word}",
+        )
+
+
+def _refuse_late_command(arguments: list[str]) -> None:
+    """Raise :class:`Problem` for a command behind flags, which would be taken for a model."""
+    if commands().keys().isdisjoint(arguments):
+        return
+    model = chat.make_context("dflash-chat", [*arguments], resilient_parsing=True).params["model"]
+    if model in commands() and not Path(model).exists():
+        place = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
+        rest = arguments[:place] + arguments[place + 1 :]
+        raise Problem(
+            f"The command {model} has to stand before its flags.",
+            f"Type: dflash-chat {shlex.join([model, *rest])}. A folder of that name would be ./{model}",
         )
 
 

@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from dflash_tui.core.advice import as_command
 from dflash_tui.core.conversation.start import Models
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import address_named
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Target
+from engine.commands import EngineOptions
+from engine.errors import EngineFailure
 from engine.hub.gguf import is_gguf
+from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, MTP, NO_DRAFTER, check_name
 
 from .config import Invocation
 from .first_contact import BUNDLED
@@ -25,9 +29,14 @@ def models_of(flags: Flags, invocation: Invocation) -> Models:
 
     def make(name: str, drafter: str) -> SourceFactory:
         try:
-            return invocation.source(_target(flags, name, drafter, invocation))
+            target = _target(flags, name, drafter, invocation)
+            if isinstance(target, EngineOptions):
+                _check(target)
+            return invocation.source(target)
         except Problem as problem:
             raise Failure(str(problem), problem.hint) from None
+        except EngineFailure as failure:
+            raise Failure(*failure.in_words(as_command)) from None
 
     return Models(make, cache(lambda: tuple(_names(invocation))), flags.server or flags.model or BUNDLED)
 
@@ -48,6 +57,16 @@ def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Ta
         dialect=None,
     )
     return chosen.target(("model",), ("draft",) if drafter else (), invocation.config)
+
+
+def _check(options: EngineOptions) -> None:
+    """What can't be found need not cost the model that answers now. Raises ``WeightsFailure``."""
+    if is_gguf(options.target):
+        return
+    if options.target is not None:
+        check_name(options.target)
+    if options.drafter is not None and options.drafter not in (DFLASH, MTP, NO_DRAFTER):
+        check_name(options.drafter, INSTEAD_OF_DRAFTER)
 
 
 def _names(invocation: Invocation) -> Iterator[str]:

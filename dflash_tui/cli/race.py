@@ -128,7 +128,8 @@ def race(
         elif against is None:
             lanes = lanes_for(settings, block_sizes, kind_of(draft))
         else:
-            lanes = lanes_against(settings, block_sizes if len(servers) < len(sides) else (), servers)
+            own_sizes = block_sizes if len(servers) < len(sides) else ()
+            lanes = lanes_against(settings, own_sizes, servers, kind_of(draft))
     except ValueError as error:
         raise value_problem(error, "dflash-chat race --help lists the flags.") from error
     head = [Message("system", system)] if system else []

@@ -21,6 +21,10 @@ Feature = Literal[
     "draft_by", "drafts", "draft_probabilities", "verdicts",
 ]  # fmt: skip
 """What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
+ASKING: tuple[Feature, ...] = (
+    "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "draft_by"
+)  # fmt: skip
+"""What only whoever asks can use: a source that is looked at lacks all of it."""
 
 
 Count = Callable[[Ask], int | None]

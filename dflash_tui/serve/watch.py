@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Thread
 
-from dflash_tui.core.source import Capabilities, Emit, Feature, Happening, Rewind
+from dflash_tui.core.source import ASKING, Capabilities, Emit, Happening, Rewind
 from engine.commands import Close, Command
 from engine.events import EngineReady, Step, TurnStarted
 
@@ -20,22 +20,12 @@ MOST_CHARACTERS, LAST_CHARACTERS = 3000, 1000
 ASKED_ELSEWHERE = "This is a window on the server: questions come from its clients. A chat of your own: dflash-chat"
 PLACEHOLDER = "A window on the server; / commands work, F1 helps, Ctrl+Q ends the server."
 LEAVING = "The server ends with this window. Again, and it does."
-SETTINGS: tuple[Feature, ...] = (
-    "ask",
-    "block_size",
-    "temperature",
-    "seed",
-    "system",
-    "thinking",
-    "speculation",
-    "draft_by",
-)
 
 
 class WatchSource:
     """Mirrors a server, which begins and ends with it."""
 
-    capabilities = Capabilities(dict.fromkeys(SETTINGS, ASKED_ELSEWHERE), placeholder=PLACEHOLDER, leaving=LEAVING)
+    capabilities = Capabilities(dict.fromkeys(ASKING, ASKED_ELSEWHERE), placeholder=PLACEHOLDER, leaving=LEAVING)
     recording = None
 
     def __init__(self, emit: Emit, serve: Callable[[Emit], Serving], about: Callable[[Serving], str]) -> None:

@@ -110,6 +110,22 @@ def check_path(name: str) -> None:
         raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
 
 
+def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
+    """Like :func:`check_path`, and for a name that no model has: before another is let go for it."""
+    check_path(name)
+    if Path(name).expanduser().is_dir() or name.lower() in SHORT_NAMES:
+        return
+    if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
+        known = ", ".join(pair.target for pair in KNOWN_PAIRS)
+        raise WeightsFailure(
+            f"{name} uses per-layer embeddings, which the engine lacks, and no drafter exists for it."
+            " Nothing was fetched.",
+            (f"Models with a drafter: {known}   (", *instead, ")"),
+        )
+    if "/" not in name:
+        raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
+
+
 def target_in(folder: Path) -> Path:
     """The target's own folder: this one, or its part where target and drafter lie side by side in it."""
     inner = folder / TARGET_PART
@@ -214,21 +230,12 @@ class _Finder:
 
     def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
         """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
-        check_path(name)
+        check_name(name, instead)
         folder = Path(name).expanduser()
         if folder.is_dir():
             return target_in(folder)
         if (short := SHORT_NAMES.get(name.lower())) is not None:
             return packaged_folder(short.package) or self.find(short.target, instead)
-        if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
-            known = ", ".join(pair.target for pair in KNOWN_PAIRS)
-            raise WeightsFailure(
-                f"{name} uses per-layer embeddings, which the engine lacks, and no drafter exists for it."
-                " Nothing was fetched.",
-                (f"Models with a drafter: {known}   (", *instead, ")"),
-            )
-        if "/" not in name:
-            raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
         return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:

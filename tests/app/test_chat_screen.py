@@ -276,6 +276,18 @@ async def test_a_notice_stands_in_one_place_while_something_is_open(launch: Laun
         await chat.until(lambda: chat.app.screen is chat.screen and len(chat.screen.query("Toast")) == 1)
 
 
+@pytest.mark.parametrize("key", ["escape", "two"])
+async def test_a_notice_goes_when_the_user_goes_on(launch: Launch, key: str) -> None:
+    async with launch(answer="ok", notices=True) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/retry")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert chat.screen.query("Toast")
+        await (chat.pilot.press(key) if key == "escape" else chat.ask(key))
+        await chat.pilot.pause()
+        assert not chat.screen.query("Toast")
+
+
 @pytest.mark.parametrize("key", ["f1", "/stats"])
 async def test_no_notice_lies_over_what_is_opened_to_be_read(launch: Launch, key: str) -> None:
     async with launch(answer="ok", notices=True) as chat:

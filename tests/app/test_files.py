@@ -101,10 +101,13 @@ async def test_dropped_files_are_attached_and_pasted_text_attaches_none(launch: 
 async def test_a_question_that_waits_keeps_its_files(launch: Launch, here: Path) -> None:
     async with launch(answer="word " * 60, round_seconds=0.02) as chat:
         await chat.ask("one")
-        await chat.ask("two @notes.txt")
+        for animal in ("Cats", "Dogs"):  # the same words, another file by now
+            (here / "notes.txt").write_text(f"{animal} sleep.")
+            await chat.ask("two @notes.txt")
         (here / "notes.txt").unlink()
-        await chat.until(lambda: len(chat.sent(Ask)) == 2 and not chat.screen.chat.busy)
-        assert "Cats" in chat.sent(Ask)[1].messages[-1].content
+        await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
+        asked = [ask.messages[-1].content for ask in chat.sent(Ask)[1:]]
+        assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
 
 
 async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
@@ -126,6 +129,18 @@ async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
         assert turn.runs[0].output.startswith("line 0 \x1b[31m\n")
         chat.screen.talk._retell(0)
         assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
+
+
+async def test_what_an_older_block_wrote_comes_into_view(launch: Launch) -> None:
+    async with launch(answer=CODE + "word\n" * 60, size=(80, 24)) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("two")
+        chat.screen.chat.tree[2].answer = "no code"
+        await chat.ask("/run")
+        await chat.pilot.press("y")
+        await chat.until(lambda: "▸ block 1 ran" in chat.log.text)
+        seen = chat.log.rows[chat.log.scroll_offset.y :][: chat.log.size.height]
+        assert any("▸ block 1 ran" in row.text for row in seen) and any("22 more lines" in row.text for row in seen)
 
 
 async def test_escape_stops_a_program(launch: Launch) -> None:

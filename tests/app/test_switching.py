@@ -33,7 +33,10 @@ async def switchable(folder: Path) -> AsyncIterator[tuple[Driver, list[tuple[str
 
         def create(emit: Emit) -> ScriptedEngine:
             error = BROKEN if name == "broken" else None
-            engine = ScriptedEngine(emit, answer=f"{name} {drafter}.", round_seconds=0.002, load_error=error)
+            loading = 0.0 if name == "first" else 1.0  # so long that a question waits for it
+            engine = ScriptedEngine(
+                emit, answer=f"{name} {drafter}.", round_seconds=0.002, load_seconds=loading, load_error=error
+            )
             engines.append((name, engine))
             return engine
 
@@ -58,7 +61,8 @@ async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> No
         assert any(isinstance(command, Close) for command in engines[0][1].commands), "the first was let go"
         (asked,) = engines[1][1].asked
         assert [message.content for message in asked.messages] == ["one", "first .", "two"]
-        assert "answers from here on" in chat.log.text and "second ." in chat.log.text
+        told, question = (chat.log.text.index(words) for words in ("answers from here on", "\ntwo\n"))
+        assert told < question < chat.log.text.index("second ."), "nothing stands between a question and its answer"
         await chat.ask("/model -")
         await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
         assert engines[2][0] == "first"
@@ -72,6 +76,7 @@ async def test_a_model_that_cannot_be_had_brings_back_the_one_before(tmp_path: P
         await chat.ask("for the other")
         await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
         assert "✗ broken: There is no such model." in chat.log.text and "Look at its name." in chat.log.text
+        assert "dflash-b16 answers again" in chat.log.text and "/model - goes back" not in chat.log.text
         assert "not asked" in chat.log.text and len(chat.screen.chat.tree) == 1
         await chat.ask_and_wait("two")
         assert [name for name, _ in engines] == ["first", "broken", "first"]

@@ -245,3 +245,16 @@ def refused(program: Program, code: int) -> None:
     assert program.code == code, program.err
     assert program.err.startswith("dflash-chat: ") and "\n  " in program.err, "what happened, and what to do"
     assert "Traceback" not in program.err and not program.out
+
+
+NO_MODELS = ("nope", "./nope", "/dev/null", "a/b/c", "google/gemma-4-E2B-it", "bundled drafter nope", "x y")
+
+
+def test_a_model_that_can_not_be_leaves_the_one_that_answers(program: Program) -> None:
+    """It would cost as long as loading takes to let it go, and to have it back."""
+    program.run("--plain", stdin="".join(f"/model {name}\n" for name in NO_MODELS).encode() + b"hi\n")
+    out = program.out.decode()
+    assert len(program.engines) == 1 and "The model before comes back" not in out and "Hello" in out
+    for words in ("no folder nope", "no folder ./nope", "/dev/null", "no folder a/b/c", "per-layer", "called 'x y'"):
+        assert words in out
+    assert out.count("There is no folder nope.") == 2 and not program.err

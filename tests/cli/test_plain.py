@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +17,9 @@ from dflash_tui.cli.plain.chat import COMMANDS, PlainChat
 from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.source import Capabilities, Emit, Happening, SourceFactory
 from engine.commands import EngineOptions, GenerationSettings
-from engine.events import EngineError
+from engine.events import EngineError, EngineReady
 
 from .scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
 
@@ -35,7 +37,11 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """Play ``lines`` on the keyboard and return the exit code, stdout, stderr and the conversation's record."""
 
     def play(
-        *lines: str, script: Script = SCRIPTS["plain"], typing: bool = True, models: Models | None = None
+        *lines: str,
+        script: Script = SCRIPTS["plain"],
+        typing: bool = True,
+        models: Models | None = None,
+        source: SourceFactory | None = None,
     ) -> tuple[int, str, str, Path]:
         typed = iter(lines)
 
@@ -51,7 +57,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         monkeypatch.setattr("builtins.input", read)
         log = SessionLog.create(tmp_path / "sessions")
         monkeypatch.setattr("sys.stdin", Terminal() if typing else io.StringIO())
-        source = partial(ScriptPlayer, script, EngineOptions())
+        source = source or partial(ScriptPlayer, script, EngineOptions())
         code = PlainChat(source, GenerationSettings(), log, Start(models=models), tmp_path / "out").run()
         captured = capsys.readouterr()
         return code, captured.out, captured.err, log.path
@@ -141,7 +147,9 @@ def test_code_is_saved_and_run_only_when_somebody_agrees(talk: Callable, tmp_pat
     _, out, _, _ = talk("hi", "/save", "/save 7", "/run", "no", "/run", "yes", "/markdown said.md", "/export json")
     assert (tmp_path / "out" / "hello.py").read_text() == "print('hello')\n"
     assert "There is no code block 7" in out and "It was not run." in out and "hello\n(exit code 0" in out
-    assert "Hello" in (tmp_path / "out" / "said.md").read_text() and (tmp_path / "out" / "answer.json").exists()
+    assert "Hello" in (tmp_path / "out" / "said.md").read_text()
+    sections = json.loads((tmp_path / "out" / "answer.json").read_text())["sections"]
+    assert [section["kind"] for section in sections] == ["answer", "run"] and sections[1]["output"] == "hello\n"
 
 
 def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> None:
@@ -178,6 +186,39 @@ def test_files_go_with_a_question(talk: Callable, tmp_path: Path) -> None:
     )
     assert "notes.txt, 1 line:\nred\n" in out and "1 line)" in out and "nope.txt" in out and "Traceback" not in out
     assert [file.text for file in load_session(path).turns[0].beside.files] == ["red\n"]
+
+
+class Other(ScriptPlayer):
+    """A context of 80 tokens, each of them a word, and a drafter of another kind."""
+
+    capabilities = Capabilities(count=lambda ask: sum(len(message.content.split()) for message in ask.messages))
+
+    def __init__(self, emit: Emit) -> None:
+        def told(event: Happening) -> None:
+            if isinstance(event, EngineReady):
+                event = replace(event, max_context=80, drafter="tiny-assistant")
+            emit(event)
+
+        super().__init__(SCRIPTS["plain"], EngineOptions(), told)
+
+
+def test_what_no_longer_fits_goes_on_in_a_new_chat_and_nothing_is_lost(talk: Callable, tmp_path: Path) -> None:
+    """An edited question too, whose place is in the conversation before."""
+    one, two, three, four = (f"{name}{' more' * 20}" for name in ("one", "two", "three", "four"))
+    _, out, err, path = talk(one, two, "three", f"/edit 3 {three}", "new", four, source=Other)
+    assert "drop, summary or new: " in out and "Traceback" not in err
+    (new,) = (each for each in path.parent.glob("*.jsonl") if each != path)
+    assert [turn.question for turn in load_session(path).turns] == [one, two, "three"]
+    kept = load_session(new).tree
+    assert [(turn.question, turn.parent, turn.answer) for turn in kept] == [(three, 0, HELLO), (four, 4, HELLO)]
+
+
+def test_a_race_names_its_lanes_and_is_no_part_of_the_conversation(talk: Callable) -> None:
+    _, out, _, path = talk("/race", "hi", "/race", "/block 8", "/race what else?", source=Other)
+    assert "Ask something first" in out
+    for lane in ("one token at a time: ", "MTP, auto: ", "MTP, block 16: ", "MTP, block 8: ", "MTP, block 4: "):
+        assert f"\n{lane}" in out
+    assert [turn.question for turn in load_session(path).turns] == ["hi"]
 
 
 def test_rounds_and_figures_are_sentences(talk: Callable) -> None:

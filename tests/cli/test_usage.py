@@ -73,6 +73,8 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
         (["lessn"], None, "Did you mean lesson?", "dflash-chat lesson"),
         (["repaly", "demo"], None, "Did you mean replay?", "dflash-chat replay"),
         (["sesions"], None, "Did you mean sessions?", "dflash-chat sessions"),
+        (["--theme", "nord", "replay", "gpu"], None, "replay has to stand", "dflash-chat replay --theme nord gpu. "),
+        (["--offline", "race", "-p", "a b"], None, "race has to stand", "dflash-chat race --offline -p 'a b'. "),
         *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in THEMED),
         *((flags, None, "needs a prompt", "-p") for flags in HEADLESS),
         ([], None, "stdout is not a terminal", "-p"),

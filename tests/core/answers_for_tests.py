@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dflash_tui.core.export.document import Answer, Document, Heading, Origin, Prose, RoundFigure, Table
+from dflash_tui.core.files.running import RunResult
 from engine.commands import GenerationSettings
 from engine.events import EmittedToken, Step
 
@@ -53,5 +54,6 @@ def hostile_document() -> Document:
         Table((("name", HOSTILE), (HOSTILE, "1"))),
         RoundFigure(answer.steps[1], HOSTILE),
         replace(answer, label=HOSTILE, error=HOSTILE),
+        RunResult(1, "ended", 0, 0.1, f"{HOSTILE}\n\t{HOSTILE}"),
     )
     return Document(HOSTILE, sections, Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "2026-11-21T04:00:00+00:00"))

@@ -16,6 +16,7 @@ from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import FORMAT_VERSION, to_json
 from dflash_tui.core.export.svg import to_svg
+from dflash_tui.core.files.running import RunResult
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import Step, TurnFinished, TurnStarted, event_from_dict
 
@@ -108,6 +109,16 @@ def test_the_target_alone_is_slanted_everywhere_and_prose_is_not() -> None:
     cast = "".join(json.loads(line)[2] for line in to_cast(document).splitlines()[1:])
     assert re.search(r"\x1b\[3;[\d;]+mOnce", cast) and not re.search(r"\x1b\[3;[\d;]+m *indented", cast)
     assert '<span class="plain">target alone</span>' in to_html(document)
+
+
+def test_what_a_program_wrote_stands_below_its_answer() -> None:
+    run = RunResult(2, "ended", 0, 0.25, "".join(f"line {number}\n" for number in range(30)))
+    document = Document("A story", (make_answer(), run))
+    page, picture = to_html(document), "".join(ElementTree.fromstring(to_svg(document)).itertext())
+    assert "<summary>block 2 ran · exit code 0 · 0.2 s · 30 lines</summary>" in page
+    assert page.index(">line 0\n") > page.index("</article>") and "line 29</pre></details>" in page
+    assert "line 7" in picture and "line 8" not in picture and "22 more lines" in picture
+    assert json.loads(to_json(document))["sections"][1] == {"kind": "run", **run.to_line()}
 
 
 def test_nothing_hostile_survives_in_a_page() -> None:

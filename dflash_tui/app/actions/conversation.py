@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.slash import Argument
 
+from ..notices import clear_notices
 from ..widgets.prompt import Prompt
 from .action import Action
 from .saving import copy_text
@@ -37,6 +38,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
     elif screen.chat.reducer.phase == "loading":
         _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")
     else:
+        clear_notices(screen)
         screen.talk.show_tokens()
         screen.query_one(Prompt).focus()
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.conversation.blocks import chosen_block, newest_blocks
+from dflash_tui.core.conversation.slash import Argument
 from dflash_tui.core.files.desktop import (
     LONGEST_SEQUENCE,
     SHOWN,
@@ -19,7 +20,7 @@ from dflash_tui.core.files.desktop import (
     why_not_opened,
 )
 from dflash_tui.core.files.saving import SavingError, save_block
-from dflash_tui.core.text.fences import CodeBlock, find_blocks
+from dflash_tui.core.text.fences import CodeBlock
 
 from ..notices import link, tell_not_saved
 from ..screens.asking import AskScreen, Way
@@ -38,7 +39,7 @@ def save(screen: ChatScreen, argument: Argument) -> None:
         return
     first, _, rest = argument.text.partition(" ")
     number, name = (first, rest.strip()) if first.isdecimal() else ("", argument.text)
-    block = _choose(screen, number)
+    block = chosen_block(screen.answers(), number)
     try:
         path = save_block(block, screen.out_dir, filename=name or None)
     except SavingError as error:
@@ -50,7 +51,7 @@ def save(screen: ChatScreen, argument: Argument) -> None:
 
 
 def _save_all(screen: ChatScreen) -> None:
-    blocks = _blocks(screen)
+    blocks = newest_blocks(screen.answers())
     try:
         paths = [save_block(block, screen.out_dir) for block in blocks]
     except SavingError as error:
@@ -73,7 +74,7 @@ def _keep_saying(screen: ChatScreen, paths: Sequence[Path]) -> None:
 def open_block(screen: ChatScreen, argument: Argument) -> None:
     """Save the block, then let the desktop show the file once the user has agreed: never one that somebody else
     wrote."""
-    block = _choose(screen, argument.text)
+    block = chosen_block(screen.answers(), argument.text)
     try:
         path = save_block(block, screen.out_dir)
     except SavingError as error:
@@ -113,7 +114,7 @@ def run(screen: ChatScreen, argument: Argument) -> None:
 
 
 def copy(screen: ChatScreen, argument: Argument) -> None:
-    block = _choose(screen, argument.text)
+    block = chosen_block(screen.answers(), argument.text)
     copy_text(screen, block.content, f"Code block {block.number}", block)
 
 
@@ -133,24 +134,6 @@ def copy_text(screen: ChatScreen, text: str, what: str, block: CodeBlock | None 
     # A tool may take its time, so it gets a thread. It says nothing when there is none: the terminal was asked.
     screen.run_worker(partial(copy_locally, text), thread=True, exit_on_error=False)
     screen.notify(f"{what} was sent to the terminal's clipboard.", timeout=3, markup=False)
-
-
-def _blocks(screen: ChatScreen) -> list[CodeBlock]:
-    """Those of the newest answer that has any."""
-    blocks = next((found for text in screen.answers() if (found := find_blocks(text))), [])
-    if not blocks:
-        raise SlashError("There is no code block yet.")
-    return blocks
-
-
-def _choose(screen: ChatScreen, number: str) -> CodeBlock:
-    """The block with this number, the last one without."""
-    blocks = _blocks(screen)
-    if not number:
-        return blocks[-1]
-    if number.isdecimal() and 1 <= int(number) <= len(blocks):
-        return blocks[int(number) - 1]
-    raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
 
 
 ACTIONS = (

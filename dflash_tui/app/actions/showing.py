@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.export.document import Document, collect, origin_of
+from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.export.of_chat import chat_document
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import TraceError
-from dflash_tui.core.traces.writer import turn_events, write_conversation
-from dflash_tui.core.version import installed_version
-from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
+from dflash_tui.core.traces.writer import write_conversation
 
 from ..notices import tell_saved
 from ..screens.picker import TracePicker
@@ -34,14 +31,12 @@ if TYPE_CHECKING:
 LAST = "last"
 EXPORT_TAKES = f"html|svg|cast|json [{LAST}] [name]"
 AGAINST = "against"
-RACE_RUNS = 3
-"""Runs per lane: enough for a median, few enough to wait for."""
 
 
 def race(screen: ChatScreen, argument: Argument) -> None:
-    """The target alone, its drafter at the block size of the slider, and at half of it; for auto, at the largest. Or
-    what answers here against a server."""
-    from dflash_tui.core.race.race import Race, kind_of, lanes_for
+    """The target alone against its drafter, or what answers here against a server."""
+    from dflash_tui.core.race.in_chat import RACE_RUNS, own_lanes, question_of
+    from dflash_tui.core.race.race import Race
 
     from ..screens.race import RaceScreen
 
@@ -51,15 +46,8 @@ def race(screen: ChatScreen, argument: Argument) -> None:
         return
     screen.talk.require("speculation")
     ready = screen.chat.reducer.ready
-    if ready is None:
-        raise SlashError("The models are still loading; a race needs them.")
-    if ready.drafter is None:
-        raise SlashError("There is no drafter to race with: this target runs alone.")
-    settings = screen.chat.settings
-    block = settings.block_rows(ready.max_block_size)
-    sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
-    lanes = lanes_for(settings, list(dict.fromkeys(sizes)), kind_of(ready.drafter))
-    messages = _question(screen, argument.text)
+    lanes = own_lanes(screen.chat.settings, ready)
+    messages = question_of(screen.chat, argument.text)
 
     def create() -> Race:
         return Race(messages, lanes, RACE_RUNS, [screen.source.send], screen.gpu.joules)
@@ -75,7 +63,8 @@ def race(screen: ChatScreen, argument: Argument) -> None:
 
 def _race_against(screen: ChatScreen, argument: str) -> None:
     """``argument``: a server's URL or name, and maybe a question."""
-    from dflash_tui.core.race.race import Race, lanes_against
+    from dflash_tui.core.race.in_chat import RACE_RUNS, question_of
+    from dflash_tui.core.race.race import Race, kind_of, lanes_against
     from dflash_tui.core.race.report import host_of
 
     from ..opponent import Opponent
@@ -90,9 +79,11 @@ def _race_against(screen: ChatScreen, argument: str) -> None:
         opponent = Opponent(screen.begin.others(against))
     except Failure as failure:
         raise SlashError(f"{failure} {failure.hint}") from None
-    messages, settings = _question(screen, question.strip()), screen.chat.settings
+    messages, settings = question_of(screen.chat, question.strip()), screen.chat.settings
     own = [host_of(ready.server)] if ready.server else []
-    lanes = lanes_against(settings, [] if own else [settings.block_size], [*own, host_of(against)])
+    lanes = lanes_against(
+        settings, [] if own else [settings.block_size], [*own, host_of(against)], kind_of(ready.drafter)
+    )
 
     def create() -> Race:
         made = Race(messages, lanes, RACE_RUNS, [screen.source.send, opponent.send])
@@ -103,42 +94,17 @@ def _race_against(screen: ChatScreen, argument: str) -> None:
     screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, opponent, moves))
 
 
-def _question(screen: ChatScreen, text: str) -> list[Message]:
-    """``text`` alone, or the conversation up to its last question."""
-    head = [Message("system", screen.chat.system)] if screen.chat.system else []
-    if text:
-        return [*head, Message("user", text)]
-    said = screen.chat.messages
-    last = max((place for place, message in enumerate(said) if message.role == "user"), default=None)
-    if last is None:
-        raise SlashError("Ask something first, or say what to race with: /race Write a quicksort in Python")
-    return [*head, *said[: last + 1]]
-
-
 def export(screen: ChatScreen, argument: Argument) -> None:
     """Write the answers of this chat, as they were decoded, to a file for others."""
     words = argument.text.split()
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if wanted is None:
         raise argument.wrong()
-    turns = screen.chat.turns
-    rest = words[1:]
-    if rest[:1] == [LAST]:
-        turns, rest = turns[-1:], rest[1:]
-    document = _document(screen, turns)
-    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    last = words[1:2] == [LAST]
+    document = chat_document(screen.chat, last=last)
+    name = " ".join(words[1 + last :]) or f"{'answer' if len(document.answers) == 1 else 'chat'}.{wanted}"
     content = render(document, wanted)
     tell_saved(screen, lambda: save_text(content, screen.out_dir, name))
-
-
-def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:
-    collector = collect(event for turn in turns for event in turn_events(turn))
-    answers = collector.answers()
-    if not answers:
-        raise SlashError("There is no answer to export yet.")
-    created = datetime.now().astimezone().isoformat(timespec="seconds")
-    origin = origin_of(screen.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
-    return Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
 
 
 def lesson(screen: ChatScreen, argument: Argument) -> None:

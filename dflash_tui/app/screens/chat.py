@@ -32,6 +32,7 @@ from ..completion import Candidate, complete
 from ..drawing import Drawing
 from ..event_queue import EventQueue
 from ..keymap import Said
+from ..notices import clear_notices
 from ..presets import Presets
 from ..pump import FramePump
 from ..room import Room
@@ -266,6 +267,7 @@ class ChatScreen(Screen[None]):
         if not text.strip():
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return
+        clear_notices(self)  # they have been read, and lie over the transcript
         try:
             parsed = parse_slash(text, SLASH, WAYS_OUT)
             if isinstance(parsed, str):

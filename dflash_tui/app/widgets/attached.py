@@ -26,11 +26,13 @@ class Attached(Widget):
         self._files: tuple[Attachment, ...] = ()
         self._problem = ""
         self._limit = 0
+        self._words = self._share = ""
 
     def show(self, files: Sequence[Attachment], limit: int, problem: str = "") -> None:
         """``limit``: tokens that the context holds, 0 if that is not known."""
         if (tuple(files), problem, limit) != (self._files, self._problem, self._limit):
             self._files, self._problem, self._limit = tuple(files), problem, limit
+            self._words, self._share = _named(self._files), _share(self._files, limit)
             self.display = bool(files or problem)
             self.refresh()
 
@@ -38,15 +40,18 @@ class Attached(Widget):
         width = self.size.width
         if self._problem:
             return Content.assemble(("✗ ", "$text-error"), (shortened(self._problem, max(width - 2, 1)), "$text-error"))
-        names = [f"{file.name} {tokens_of(file)}" for file in self._files[:SHOWN]]
-        left = len(self._files) - len(names)
-        words = " · ".join([*names, *([f"{left} more"] if left else [])])
-        share = self._share
-        return Content(f"@ {shortened(words, max(width - 2 - len(share), 1))}{share}")
+        return Content(f"@ {shortened(self._words, max(width - 2 - len(self._share), 1))}{self._share}")
 
-    @property
-    def _share(self) -> str:
-        if not self._limit or not self._files:
-            return ""
-        total = sum(about_tokens(file.text) if file.num_tokens is None else file.num_tokens for file in self._files)
-        return f" · {total / self._limit:.0%} of the context"
+
+def _named(files: Sequence[Attachment]) -> str:
+    names = [f"{file.name} {tokens_of(file)}" for file in files[:SHOWN]]
+    left = len(files) - len(names)
+    return " · ".join([*names, *([f"{left} more"] if left else [])])
+
+
+def _share(files: Sequence[Attachment], limit: int) -> str:
+    """Of the context, that they take; empty where that is not known."""
+    if not limit or not files:
+        return ""
+    total = sum(about_tokens(file.text) if file.num_tokens is None else file.num_tokens for file in files)
+    return f" · {total / limit:.0%} of the context"

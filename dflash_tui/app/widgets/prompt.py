@@ -280,9 +280,10 @@ class Prompt(TextArea):
         if candidates or self._candidates:
             self.post_message(self.Completing(candidates, chosen))
         self._candidates, self._chosen = candidates, chosen
-        ghost = candidates[chosen].text if candidates else ""
-        typed = self._completed
-        self.suggestion = ghost[len(typed) :] if ghost.startswith(typed) else ""
+        self.suggestion = ""
+        if candidates:
+            ghost, typed = candidates[chosen].text, self._completed
+            self.suggestion = ghost[len(typed) :] if ghost.startswith(typed) else ""
 
     def _take_candidate(self) -> None:
         text = self._candidates[self._chosen].text

@@ -152,10 +152,11 @@ class TokenLog(ScrollView, can_focus=True):
         """Characters in all."""
         return self._document.length
 
-    def show_character(self, offset: int) -> None:
-        """Scroll so that a character, of all that are there, stands near the top."""
+    def show_character(self, offset: int, *, low: bool = False) -> None:
+        """Scroll so that a character, of all that are there, stands near the top, or the bottom: what is before it."""
         row = self._document.row_showing(offset)
-        self.scroll_to(y=max(row - 1, 0), animate=False, immediate=True)
+        above = self.size.height - 1 if low else 1
+        self.scroll_to(y=max(row - above, 0), animate=False, immediate=True)
 
     def cut(self, length: int) -> None:
         """Forget what stands behind the first ``length`` characters, which end with a line."""

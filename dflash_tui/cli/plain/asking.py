@@ -13,16 +13,15 @@ from dflash_tui.core.conversation.beside import Beside, Carried, messages_of
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.context import (
     NEARLY_FULL,
-    SUMMARY_TOKENS,
     Fit,
     Ruler,
     fit,
     room_words,
     summary_request,
+    summary_tokens,
     too_long_words,
 )
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.conversation.tree import ROOT
 from engine.commands import Ask, GenerationSettings
 from engine.events import TurnFinished
 
@@ -58,10 +57,11 @@ class Asking:
         if mentioned.strange:
             plain.say(f"There is no file {mentioned.strange[0]}: what you wrote goes as it stands.")
         question = as_asked(text)
-        said = _path_to(plain, parent)
+        tree = plain.chat.tree
+        said = tree.path if parent is None else tree.path_to(parent)
         beside = self._fitting(question, Beside(files), said)
-        if beside is not None:
-            plain.chat.ask(question, parent=parent, beside=beside)
+        if beside is not None:  # behind that question, or where the chat is new by now
+            plain.chat.ask(question, parent=parent if plain.chat.tree is tree else None, beside=beside)
             plain.follow()
 
     def ask_again(self, number: int, settings: GenerationSettings | None) -> None:
@@ -109,7 +109,8 @@ class Asking:
     def _summary(self, said: Sequence[Exchange], gone: tuple[int, ...]) -> Carried | None:
         plain = self._plain
         messages = summary_request(said, gone, plain.chat.system, self.limit, self.ruler.prompt)
-        settings = replace(plain.chat.settings, temperature=0.0, thinking=False, max_new_tokens=SUMMARY_TOKENS)
+        most = summary_tokens(self.limit)
+        settings = replace(plain.chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
         text = ""
         for event in plain.aside(Ask(plain.chat.next_turn, messages, settings)):
             if isinstance(event, TurnFinished):
@@ -131,15 +132,3 @@ class Asking:
         if nearly and not self._warned:
             self._plain.say(f"The context is {used / self.limit:.0%} full: {room_words(used, self.limit)}.")
         self._warned = nearly
-
-
-def _path_to(plain: PlainChat, parent: int | None) -> Sequence[Exchange]:
-    """What stands before a question that follows ``parent``, or else the end of the path."""
-    tree = plain.chat.tree
-    if parent is None:
-        return tree.path
-    found: list[Exchange] = []
-    while parent != ROOT:
-        found.append(tree[parent])
-        parent = tree[parent].parent
-    return found[::-1]

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.attachment import counted
+from dflash_tui.core.conversation.blocks import chosen_block, chosen_program, newest_blocks
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.export.document import Document, collect, origin_of
 from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.export.of_chat import chat_document
 from dflash_tui.core.files.desktop import copy_locally, open_file, why_not_opened
-from dflash_tui.core.files.running import SECONDS, runnable, start
+from dflash_tui.core.files.running import SECONDS, start
 from dflash_tui.core.files.saving import save_block, save_text
 from dflash_tui.core.sessions.archive import conversation_markdown, open_session
-from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from dflash_tui.core.traces.format import SUFFIX
-from dflash_tui.core.traces.writer import turn_events, write_conversation
-from dflash_tui.core.version import installed_version
+from dflash_tui.core.traces.writer import write_conversation
 
 from .command import Command
 
@@ -32,14 +31,15 @@ def save(plain: PlainChat, argument: Argument) -> None:
     first, _, rest = argument.text.partition(" ")
     number, name = (first, rest.strip()) if first.isdecimal() else ("", argument.text)
     every = argument.text == "all"
-    for block in _blocks(plain)[1] if every else [_choose(plain, number)[1]]:
+    answers = _answers(plain)
+    for block in newest_blocks(answers) if every else [chosen_block(answers, number)]:
         path = save_block(block, plain.out_dir, filename=None if every else name or None)
         plain.say(f"Saved to {path}{'' if block.closed else '. It has no end yet: this is what is there so far.'}")
 
 
 def copy(plain: PlainChat, argument: Argument) -> None:
     """Only by this machine's tools: the terminal's own way is a control sequence, which a bare one would print."""
-    _, block = _choose(plain, argument.text)
+    block = chosen_block(_answers(plain), argument.text)
     tool = copy_locally(block.content)
     if tool is None:
         raise SlashError("There is no clipboard here that a program can reach. /save keeps the block in a file.")
@@ -48,7 +48,7 @@ def copy(plain: PlainChat, argument: Argument) -> None:
 
 def open_block(plain: PlainChat, argument: Argument) -> None:
     """Save the block, then let the desktop show the file once the user has agreed."""
-    _, block = _choose(plain, argument.text)
+    block = chosen_block(_answers(plain), argument.text)
     path = save_block(block, plain.out_dir)
     plain.say(f"Saved to {path}")
     if reason := why_not_opened(path):
@@ -60,7 +60,7 @@ def open_block(plain: PlainChat, argument: Argument) -> None:
 
 def run(plain: PlainChat, argument: Argument) -> None:
     """A block of Python, in a process of its own, once the user has agreed."""
-    turn, block = _choose(plain, argument.text, python=True)
+    turn, block = chosen_program(plain.chat.tree.path, argument.text)
     lines = counted(len(block.content.splitlines()), "line")
     plain.say(block.content)
     question = (
@@ -93,16 +93,9 @@ def export(plain: PlainChat, argument: Argument) -> None:
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if wanted is None:
         raise argument.wrong()
-    turns, rest = plain.chat.turns, words[1:]
-    if rest[:1] == [LAST]:
-        turns, rest = turns[-1:], rest[1:]
-    answers = collect(event for turn in turns for event in turn_events(turn)).answers()
-    if not answers:
-        raise SlashError("There is no answer to export yet.")
-    created = datetime.now().astimezone().isoformat(timespec="seconds")
-    origin = origin_of(plain.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
-    document = Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
-    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    last = words[1:2] == [LAST]
+    document = chat_document(plain.chat, last=last)
+    name = " ".join(words[1 + last :]) or f"{'answer' if len(document.answers) == 1 else 'chat'}.{wanted}"
     plain.say(f"Saved to {save_text(render(document, wanted), plain.out_dir, name)}")
 
 
@@ -122,25 +115,9 @@ def write_trace(plain: PlainChat, argument: Argument) -> None:
     plain.say(f"Saved to {path}. dflash-chat replay shows it.")
 
 
-def _blocks(plain: PlainChat) -> tuple[int, list[CodeBlock]]:
-    """Those of the newest answer that has any, and its turn."""
-    for exchange in reversed(plain.chat.tree.path):
-        if blocks := find_blocks(exchange.answer):
-            return exchange.number, blocks
-    raise SlashError("There is no code block yet.")
-
-
-def _choose(plain: PlainChat, number: str, python: bool = False) -> tuple[int, CodeBlock]:
-    """The block with this number, the last one without, of ``python`` the last that can be run."""
-    turn, blocks = _blocks(plain)
-    if not number:
-        fitting = [block for block in blocks if runnable(block)] if python else blocks
-        if not fitting:
-            raise SlashError("The newest answer with code has no Python.")
-        return turn, fitting[-1]
-    if number.isdecimal() and 1 <= int(number) <= len(blocks):
-        return turn, blocks[int(number) - 1]
-    raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
+def _answers(plain: PlainChat) -> list[str]:
+    """Newest first."""
+    return plain.chat.answers[::-1]
 
 
 COMMANDS = (

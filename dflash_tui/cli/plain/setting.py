@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.reading import AttachmentError
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.settings.presets import NONE, find_preset, read_system
-from dflash_tui.core.source import Feature
 from engine.commands import DraftBy
 
 from .command import Command
@@ -61,15 +60,8 @@ def set_preset(plain: PlainChat, argument: Argument) -> None:
         plain.say(f"In force: {plain.preset.name if plain.preset else 'none'}.")
         return
     preset = None if argument.text == NONE else find_preset(argument.text, plain.begin.config)
-    wanted = plain.at_start if preset is None else preset.applied(plain.chat.settings)
-    if preset is not None and preset.system is not None:
-        plain.require("system")
-    for name, value in wanted.to_dict().items():
-        if value != getattr(plain.chat.settings, name):
-            plain.require(cast(Feature, name))  # features have the names of settings
-    if preset is None or preset.system is not None:
-        plain.chat.system = None if preset is None else preset.system
-    plain.chat.settings, plain.preset = wanted, preset
+    plain.chat.take_preset(preset, plain.at_start, plain.require)
+    plain.preset = preset
     plain.say(f"The preset {preset.name} is in force." if preset else "No preset is in force.")
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.conversation.context import room_words
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.figures.tables import GaugeFacts, tables
-from dflash_tui.core.race.race import Race, lanes_for
+from dflash_tui.core.race.in_chat import RACE_RUNS, own_lanes, question_of
+from dflash_tui.core.race.race import Race
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.rounds.inspection import inspect
-from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
 from engine.events import EngineError, Event
 
 from ..problems import engine_problem
@@ -20,9 +20,6 @@ from .words import reasons, table_lines
 
 if TYPE_CHECKING:
     from .chat import PlainChat
-
-RUNS = 3
-"""Per lane: enough for a median, few enough to wait for."""
 
 
 def statistics(plain: PlainChat, _: Argument) -> None:
@@ -72,13 +69,8 @@ def context(plain: PlainChat, _: Argument) -> None:
 def race(plain: PlainChat, argument: Argument) -> None:
     """The target alone against DFlash on one question, in turns; Ctrl+C ends it."""
     plain.require("speculation")
-    ready, settings = plain.chat.reducer.ready, plain.chat.settings
-    if ready is None or ready.drafter is None:
-        raise SlashError("There is no drafter to race with: this target runs alone.")
-    block = settings.block_rows(ready.max_block_size)
-    sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
-    messages = _question(plain, argument.text)
-    held = Race(messages, lanes_for(settings, list(dict.fromkeys(sizes))), RUNS, [plain.engine.send])
+    lanes = own_lanes(plain.chat.settings, plain.chat.reducer.ready)
+    held = Race(question_of(plain.chat, argument.text), lanes, RACE_RUNS, [plain.engine.send])
     _run(plain, held)
     if held.failure is not None:
         raise SlashError(f"{held.failure.message} {held.failure.hint}")
@@ -114,18 +106,6 @@ def _run(plain: PlainChat, held: Race) -> None:
                 plain.say(f"Run {done} of {total} is over.")
     finally:
         plain.diverted = None
-
-
-def _question(plain: PlainChat, text: str) -> list[Message]:
-    """``text`` alone, or the conversation up to its last question."""
-    head = [Message("system", plain.chat.system)] if plain.chat.system else []
-    if text:
-        return [*head, Message("user", text)]
-    said = plain.chat.messages
-    last = max((place for place, message in enumerate(said) if message.role == "user"), default=None)
-    if last is None:
-        raise SlashError("Ask something first, or say what to race with: /race Write a quicksort in Python")
-    return [*head, *said[: last + 1]]
 
 
 COMMANDS = (

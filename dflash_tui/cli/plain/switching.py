@@ -3,10 +3,9 @@ had."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.conversation.models import BEFORE, LEAVE_SECONDS, Choice, Choices
 from dflash_tui.core.source import Source, SourceFactory, events_only
 from engine.commands import Close, Stop
 from engine.events import Event
@@ -16,28 +15,13 @@ from ..problems import Problem, show_problem
 if TYPE_CHECKING:
     from .chat import PlainChat
 
-BEFORE = "-"
-"""In the place of a name: the model before this one."""
-LEAVE_SECONDS = 10.0
-"""How long the model before may take to end its round."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A model that can be gone to."""
-
-    name: str
-    """As it was typed; empty for the one that the chat began with, where that was not named."""
-    factory: SourceFactory
-
 
 class Switching:
     """Which model answers, and going to another."""
 
     def __init__(self, plain: PlainChat, factory: SourceFactory) -> None:
         self._plain = plain
-        self._now = Choice(plain.begin.models.first if plain.begin.models else "", factory)
-        self._before: Choice | None = None
+        self._choices = Choices(plain.begin.models, factory)
         self._made = 0
 
     def made(self, factory: SourceFactory) -> Source:
@@ -54,21 +38,15 @@ class Switching:
     def switch(self, name: str, drafter: str = "") -> None:
         """Have the model called ``name`` answer. Raises ``SlashError`` and ``Failure`` for what can't be a model, and
         :class:`Problem` where the one before doesn't come back either."""
-        models = self._plain.begin.models
-        if models is None:
-            raise SlashError("The model can't be changed here.")
-        if name == BEFORE and self._before is None:
-            raise SlashError("There was no other model in this chat yet.")
-        back = self._before if name == BEFORE else None
-        wanted = back or Choice(name, models.make(name, drafter))
+        wanted = self._choices.choose(name, drafter)
         try:
             self._exchange(wanted)
         except Problem as problem:
             show_problem(problem)
             self._plain.say("The model before comes back.")
-            self._exchange(self._now)
+            self._exchange(self._choices.now)
             return
-        self._before, self._now = self._now, wanted
+        self._choices.settle(wanted)
         ready = self._plain.chat.reducer.ready
         self._plain.say(f"{ready.target if ready else name} answers from here on; /model {BEFORE} goes back.")
 

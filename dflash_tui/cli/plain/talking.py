@@ -78,7 +78,7 @@ def version(plain: PlainChat, argument: Argument) -> None:
     wanted = int(argument.text) if argument.text.isdecimal() else words.get(argument.text)
     if wanted is None:
         raise argument.wrong()
-    if not plain.chat.turn_over(number, part, wanted - place) or wanted < 1:
+    if not plain.chat.turn_over(number, part, wanted - place):
         raise SlashError(f"There are {count} versions of this {part}, and this is version {place}.")
     _say_where(plain)
 

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -148,10 +149,16 @@ def _unfinished(folder: str) -> str:
 def _entries(folder: str, stem: str) -> Iterator[tuple[str, bool]]:
     """Names that begin like ``stem``, and whether they are folders."""
     try:
-        with os.scandir(folder) as entries:
-            for entry in islice(entries, LISTED):
-                shown = entry.name.casefold().startswith(stem.casefold()) and "\n" not in entry.name
-                if shown and (stem.startswith(".") or not entry.name.startswith(".")):
-                    yield entry.name, entry.is_dir()
+        listed = _listed(folder, os.stat(folder).st_mtime_ns)
     except (OSError, ValueError, RuntimeError):
         return
+    for name, is_folder in listed:
+        if name.casefold().startswith(stem.casefold()) and (stem.startswith(".") or not name.startswith(".")):
+            yield name, is_folder
+
+
+@lru_cache(maxsize=8)
+def _listed(folder: str, _changed: int) -> tuple[tuple[str, bool], ...]:
+    """A folder's entries, read once for all keys that are pressed while nothing in it changes."""
+    with os.scandir(folder) as entries:
+        return tuple((entry.name, entry.is_dir()) for entry in islice(entries, LISTED) if "\n" not in entry.name)

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
-from ..attachments.attachment import without_files
+from ..attachments.attachment import Attachment, without_files
 from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
 from ..sessions.turn import Turn
-from ..source import Happening, Rewind
+from ..settings.presets import Preset
+from ..source import Feature, Happening, Rewind
 from .beside import NOTHING, Beside, messages_of
 from .folds import behind_question
 from .reducer import Reducer, TurnState
@@ -61,6 +62,13 @@ class Exchange:
     """Of code blocks of the answer."""
 
 
+class Queued(NamedTuple):
+    """A question that waits for the answer before it."""
+
+    text: str
+    files: tuple[Attachment, ...] = ()
+
+
 class Chat:
     """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models, a
     stop for its question to begin."""
@@ -78,7 +86,7 @@ class Chat:
         self.system: str | None = None
         self.stored: dict[int, Turn] = {}
         """Turns of an older conversation that have not been looked at yet."""
-        self.queued: list[str] = []
+        self.queued: list[Queued] = []
         """Questions to ask when the answer that runs has ended by itself, oldest first."""
         self._send = send
         self._log = log
@@ -91,10 +99,13 @@ class Chat:
         self._ended_well = False
         self.unasked: int | None = None
         """A question that waited for a model which couldn't be had."""
+        self._listed: tuple[list[Exchange], int, list[TurnState]] = ([], 0, [])
+        """Of this path, when so many turns were known: its turns."""
         self._follow_tree()
 
     def _follow_tree(self) -> None:
         self.reducer.place_of = lambda turn: self.tree.place(turn, "answer") if turn in self.tree else (1, 1)
+        self.reducer.asked = lambda: self._asked is not None
 
     @property
     def busy(self) -> bool:
@@ -140,9 +151,13 @@ class Chat:
 
     @property
     def turns(self) -> list[TurnState]:
-        """The path's turns, oldest first, as far as they were run or told here."""
-        states = (self.reducer.turn_of(exchange.number) for exchange in self.tree.path)
-        return [state for state in states if state is not None]
+        """The path's turns, oldest first, as far as they were run or told here. Every frame looks at them."""
+        path, known, turns = self._listed
+        if path is not self.tree.path or known != len(self.reducer.turns):
+            states = (self.reducer.turn_of(exchange.number) for exchange in self.tree.path)
+            turns = [state for state in states if state is not None]
+            self._listed = (self.tree.path, len(self.reducer.turns), turns)
+        return turns
 
     def state_of(self, number: int) -> TurnState | None:
         """A turn as it was decoded; None where only its text was kept."""
@@ -159,13 +174,13 @@ class Chat:
 
     # Questions that wait
 
-    def next_queued(self) -> str | None:
+    def next_queued(self) -> Queued | None:
         """Take the next queued question; None while an answer runs or after one that was stopped or failed."""
         if self.busy or not self.queued or not self._ended_well:
             return None
         return self.queued.pop(0)
 
-    def take_queued(self) -> list[str]:
+    def take_queued(self) -> list[Queued]:
         """Empty the queue."""
         taken, self.queued = self.queued, []
         return taken
@@ -294,6 +309,21 @@ class Chat:
     def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
         """From the next question on."""
         self.settings = replace(self.settings, speculation=speculation, draft_by=by)
+
+    def take_preset(
+        self, preset: Preset | None, at_start: GenerationSettings, require: Callable[[Feature], None]
+    ) -> None:
+        """Its system prompt and settings from the next question on; None: ``at_start`` and no system prompt.
+        ``require`` raises for what the source lacks; then nothing changes."""
+        wanted = at_start if preset is None else preset.applied(self.settings)
+        if preset is not None and preset.system is not None:
+            require("system")
+        for name, value in wanted.to_dict().items():
+            if value != getattr(self.settings, name):
+                require(cast(Feature, name))  # features have the names of settings
+        if preset is None or preset.system is not None:
+            self.system = None if preset is None else preset.system
+        self.settings = wanted
 
     # Other conversations
 

@@ -61,13 +61,18 @@ def below_answer(runs: Sequence[RunResult]) -> list[Span]:
     """What came of running blocks of an answer: how it ended, and the beginning of what was written."""
     spans = []
     for run in runs:
-        lines = run.output.rstrip("\n").split("\n") if run.output.strip() else []
         spans.append(Span(f"{_run(run).head}\n", "fold"))
-        spans += [Span(f"  {line}\n", "output") for line in lines[:SHOWN_LINES]]
-        if len(lines) > SHOWN_LINES:
-            left = counted(len(lines) - SHOWN_LINES, "more line")
-            spans.append(Span(f"  … {left}: Alt+O, or a click on the line above\n", "note"))
+        spans += output_spans(run, ": Alt+O, or a click on the line above")
         spans.append(Span("\n", "note"))
+    return spans
+
+
+def output_spans(run: RunResult, how: str = "") -> list[Span]:
+    """The beginning of what was written. ``how``: to see the rest."""
+    lines = run.output.rstrip("\n").split("\n") if run.output.strip() else []
+    spans = [Span(f"  {line}\n", "output") for line in lines[:SHOWN_LINES]]
+    if len(lines) > SHOWN_LINES:
+        spans.append(Span(f"  … {counted(len(lines) - SHOWN_LINES, 'more line')}{how}\n", "note"))
     return spans
 
 
@@ -84,5 +89,4 @@ def _carried(beside: Beside) -> list[Folded]:
 
 
 def _run(run: RunResult) -> Folded:
-    lines = counted(len(run.output.splitlines()), "line")
-    return Folded(f"▸ block {run.block} ran · {run.words} · {run.seconds:.1f} s · {lines}", run.output)
+    return Folded(f"▸ {run.summary}", run.output)

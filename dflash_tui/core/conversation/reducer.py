@@ -214,6 +214,8 @@ class Reducer:
         self._numbered: dict[int, TurnState] = {}
         self.place_of: Callable[[int], tuple[int, int]] = lambda turn: (1, 1)
         """Which version of an answer a turn is, of how many."""
+        self.asked: Callable[[], bool] = lambda: False
+        """A question is on its way, whose turn has not begun."""
         self.plain_ms: float | None = None
         """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
         self._notices: list[Notice] = []
@@ -326,10 +328,10 @@ class Reducer:
             self._settled[turn.number] = spans
 
     def _notice(self, event: Notice) -> None:
-        """Once, however often it is told, and never within an answer."""
+        """Once, however often it is told, and never between a question and the end of its answer."""
         if event not in self._notices:
             self._notices.append(event)
-        if not self.busy:
+        if not self.busy and not self.asked():
             self._tell_notices()
 
     def _tell_notices(self) -> None:

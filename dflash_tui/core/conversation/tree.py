@@ -104,6 +104,10 @@ class Tree(Generic[Node]):
             self._path = self.path_to(self._here)
         return self._path
 
+    def on_path(self, number: int) -> int | None:
+        """Where on the path a node stands, counted from 0; None for one beside it."""
+        return next((place for place, node in enumerate(self.path) if node.number == number), None)
+
     def path_to(self, number: int) -> list[Node]:
         """From the first question to a node; nothing for ``ROOT``. ``KeyError`` where there is none."""
         found = []
@@ -183,10 +187,6 @@ class Tree(Generic[Node]):
         named = [node for node in reversed(self._nodes.values()) if node.name and wanted]
         exact = (node for node in named if node.name.casefold() == wanted)
         return next(exact, next((node for node in named if node.name.casefold().startswith(wanted)), None))
-
-    def branch(self) -> str:
-        """What the branch that the path ends on is called: the name nearest to its end, or nothing."""
-        return next((node.name for node in reversed(self.path) if node.name), "")
 
     def outline(self) -> list[Outlined[Node]]:
         """Every node, in the order of a drawing: a node, what follows it, then its next version."""

@@ -25,6 +25,7 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..figures.statistics import CLOCKS
+from ..files.running import RunResult
 from ..sessions.sessions import Conversation
 from ..sessions.turn import Turn
 
@@ -119,7 +120,8 @@ class Lanes:
     answers: tuple[Answer, ...]
 
 
-Plain = Heading | Prose | Table | RoundFigure | Answer
+Plain = Heading | Prose | Table | RoundFigure | Answer | RunResult
+"""A run is of a code block of the answer before it."""
 Section = Plain | Lanes
 
 
@@ -256,4 +258,5 @@ def conversation_document(conversation: Conversation) -> Document:
 def _sections_of(turn: Turn) -> tuple[Section, ...]:
     """A turn of which an earlier version of the program kept no rounds is text."""
     events = turn.events()
-    return (Heading(turn.question), Prose(turn.answer)) if events is None else collect(events).answers()
+    said = (Heading(turn.question), Prose(turn.answer)) if events is None else collect(events).answers()
+    return (*said, *turn.runs)

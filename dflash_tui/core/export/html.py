@@ -15,7 +15,9 @@ from typing import Any
 
 from engine.events import Clock, EmittedToken, Step
 
+from ..conversation.folds import SHOWN_LINES
 from ..figures.statistics import CLOCKS, NOT_KNOWN
+from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace
@@ -113,6 +115,15 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return _round(section)
         case Answer():
             return _answer(section, next(numbers))
+        case RunResult():
+            return _run(section)
+
+
+def _run(run: RunResult) -> str:
+    """Folded where much was written."""
+    summary = f"<summary>{_text(run.summary)}</summary>"
+    short = " open" if run.output.count("\n") <= SHOWN_LINES else ""
+    return f'<details class="run"{short}>{summary}<pre class="wide">{_text(run.output.rstrip(chr(10)))}</pre></details>'
 
 
 def _paragraph(text: str) -> str:

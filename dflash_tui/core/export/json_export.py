@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.events import shortened
 
+from ..files.running import RunResult
 from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
@@ -35,6 +36,8 @@ def _section(section: Plain) -> dict[str, Any]:
             return {"kind": "round", "caption": section.caption, "step": shortened(asdict(section.step))}
         case Answer():
             return _answer(section)
+        case RunResult():
+            return {"kind": "run", **section.to_line()}
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

@@ -65,12 +65,12 @@ class AcceptanceStatistics:
         if not step.draft:
             return self
         verified = num_verified(step)
-        accepted = min(step.num_accepted, verified)
+        accepted, sources = min(step.num_accepted, verified), accepted_sources(step)
         return AcceptanceStatistics(
             self.num_draft_tokens + verified,
             _with_more(self.histogram, accepted, 1),
             _with_more(self.corrected, accepted, is_corrected(step)),
-            named_sources(Counter(dict(self.named)) + Counter(accepted_sources(step))),
+            named_sources(Counter(dict(self.named)) + Counter(sources)) if sources else self.named,
         )
 
     @property

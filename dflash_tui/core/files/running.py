@@ -19,6 +19,7 @@ from threading import Event
 from typing import Any, Literal, get_args
 from uuid import uuid4
 
+from ..attachments.attachment import counted
 from ..failures import Failure
 from ..text.fences import CodeBlock
 
@@ -80,6 +81,12 @@ class RunResult:
         if self.ending == "flooded":
             return f"stopped: it wrote more than {FLOOD >> 20} MB"
         return "killed by a signal" if self.exit_code is None else f"exit code {self.exit_code}"
+
+    @property
+    def summary(self) -> str:
+        """In one line: which block, how it ended, and what it took."""
+        lines = counted(len(self.output.splitlines()), "line")
+        return f"block {self.block} ran · {self.words} · {self.seconds:.1f} s · {lines}"
 
     def to_line(self) -> dict[str, Any]:
         """For a session."""

@@ -76,10 +76,10 @@ def lanes_of(
 
 
 def lanes_against(
-    settings: GenerationSettings, block_sizes: Sequence[BlockSize], servers: Sequence[str]
+    settings: GenerationSettings, block_sizes: Sequence[BlockSize], servers: Sequence[str], drafter: str = "dflash"
 ) -> tuple[Lane, ...]:
     """A lane for each block size on the engine, if there are any, and one for each server, by its name."""
-    own = [Lane(block_name(size), replace(settings, block_size=size)) for size in block_sizes]
+    own = [Lane(block_name(size, drafter), replace(settings, block_size=size)) for size in block_sizes]
     others = [Lane(name, settings, side) for side, name in enumerate(servers, start=1 if own else 0)]
     return (*own, *others)
 

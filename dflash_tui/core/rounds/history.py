@@ -221,8 +221,8 @@ class StepHistory:
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
         times = (microseconds((value or 0.0) / 1000) for value in milliseconds)
-        sources = Counter(accepted_sources(step))
-        values = (accepted, verified, len(step.emitted), *times, *(sources[source] for source in self._by_source))
+        sources = accepted_sources(step)
+        values = (accepted, verified, len(step.emitted), *times, *(sources.count(source) for source in self._by_source))
         for total, value in zip(self._sums, values, strict=True):
             total.append(value + (total[-1] if total else 0))
         self._drafted.append(bool(step.draft))

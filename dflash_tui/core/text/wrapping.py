@@ -192,13 +192,9 @@ class Document:
         looks = groupby(self.pieces(row), key=lambda piece: piece[1].style)
         return [Span("".join(text for text, _ in group), look) for look, group in looks]
 
-    def mark_at(self, index: int, column: int) -> Mark | None:
-        """What stands at a cell of row ``index``; None behind its text."""
-        piece = self.piece_at(index, column)
-        return piece[0] if piece is not None else None
-
     def piece_at(self, index: int, column: int) -> tuple[Mark, int] | None:
-        """The same, and which of the pieces in this style it is, counted from 0."""
+        """What stands at a cell of row ``index``, and which of the pieces in this style it is, counted from 0; None
+        behind its text."""
         if not 0 <= index < len(self.rows):
             return None
         used, row = 0, self.rows[index]

@@ -13,7 +13,7 @@ from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
 from ..rounds.numbers import SECOND
 from ..rounds.pace import replay_pace
-from ..source import Capabilities, Emit, Feature, Rewind
+from ..source import ASKING, Capabilities, Emit, Rewind
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 1e-4, 1000.0
@@ -26,23 +26,13 @@ BURST, BURST_SECONDS = 256, 1 / 60
 
 NO_MODEL = "This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat"
 PLACEHOLDER = "A replay takes no questions; / commands work, F1 helps."
-SETTINGS: tuple[Feature, ...] = (
-    "ask",
-    "block_size",
-    "temperature",
-    "seed",
-    "system",
-    "thinking",
-    "speculation",
-    "draft_by",
-)
 
 
 class ReplaySource:
     """A source that is its own recording: nothing can be asked, ``Stop`` pauses. Its thread reads and hands out events;
     every method may be called from any other."""
 
-    capabilities = Capabilities(dict.fromkeys(SETTINGS, NO_MODEL), local=False, placeholder=PLACEHOLDER)
+    capabilities = Capabilities(dict.fromkeys(ASKING, NO_MODEL), local=False, placeholder=PLACEHOLDER)
 
     def __init__(self, path: Path, emit: Emit, pace: float | None = None) -> None:
         """Without a ``pace``: the recorded one, slower for what would be over before anybody saw it."""

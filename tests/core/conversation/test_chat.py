@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.chat import Chat, Queued
 from dflash_tui.core.conversation.tree import Tree
 from dflash_tui.core.sessions.session_lines import StepText
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.sessions.turn import Turn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted, TurnStatistics
+from engine.events import EngineError, EngineReady, Notice, TurnFinished, TurnStarted, TurnStatistics
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -65,6 +65,18 @@ def test_a_question_waits_for_the_models(sent: list[Command]) -> None:
     chat.apply(READY)
     assert [type(command) for command in sent] == [Ask]
     assert isinstance(sent[0], Ask) and sent[0].settings.block_size == 4
+
+
+def test_no_notice_stands_between_a_question_that_waited_and_its_answer(sent: list[Command]) -> None:
+    chat = Chat(GenerationSettings(), sent.append)
+    chat.ask("early")
+    chat.apply(Notice("It has no drafter."))
+    chat.apply(READY)
+    chat.apply(Notice("It is slow here."))
+    assert not chat.reducer.take_spans()
+    answer(chat, "1")
+    told = "".join(span.text for span in chat.reducer.take_spans())
+    assert told.index("no drafter") < told.index("slow here") and told.count("slow") == 1
 
 
 def test_a_waiting_question_can_be_taken_back(sent: list[Command]) -> None:
@@ -192,10 +204,10 @@ def test_a_full_context_keeps_the_conversation(chat: Chat) -> None:
 @pytest.mark.parametrize("reason", ["stopped", "error", "context"])
 def test_waiting_questions_stay_when_the_answer_did_not_end_by_itself(chat: Chat, reason: str) -> None:
     chat.ask("one")
-    chat.queued.append("two")
+    chat.queued.append(Queued("two"))
     answer(chat, "1", reason)
     assert chat.next_queued() is None
-    assert (chat.take_queued(), chat.queued) == (["two"], [])
+    assert (chat.take_queued(), chat.queued) == ([Queued("two")], [])
 
 
 def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:

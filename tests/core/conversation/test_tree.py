@@ -66,7 +66,6 @@ def test_names_are_found_whole_or_cut_short() -> None:
         found = tree.find(words)
         assert found is not None and found.number == number
     assert tree.find("x") is None and tree.find("") is None and tree.find("9") is None
-    assert tree.branch() == "metaphor"
 
 
 def test_only_forks_take_a_column() -> None:

@@ -131,10 +131,10 @@ def test_a_cell_knows_its_token() -> None:
     document = Document(8)
     document.append([Span("問題\n", "prompt"), Span("漢", "plain", 3, 0), Span("ab", "accepted", 3, 1)])
     document.append([Span("", "accepted", 3, 2), Span("\nend", "note")])
-    marks = [document.mark_at(1, column) for column in range(5)]
-    assert [mark and (mark.turn, mark.token) for mark in marks] == [(3, 0), (3, 0), (3, 1), (3, 1), None]
-    assert document.mark_at(2, 0) == Mark("note", 3, None)
-    assert document.mark_at(9, 0) is None
+    pieces = [document.piece_at(1, column) for column in range(5)]
+    assert [piece and (piece[0].turn, piece[0].token) for piece in pieces] == [(3, 0), (3, 0), (3, 1), (3, 1), None]
+    assert document.piece_at(2, 0) == (Mark("note", 3, None), 0)
+    assert document.piece_at(9, 0) is None
 
 
 @given(st.text("漢字、한カ", min_size=1), st.integers(1, 12))

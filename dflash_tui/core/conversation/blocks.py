@@ -1,0 +1,40 @@
+"""Which code block of a conversation is meant: of the newest answer that has any, by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..files.running import runnable
+from ..text.fences import CodeBlock, find_blocks
+from .chat import Exchange
+from .slash import SlashError
+
+
+def newest_blocks(answers: Iterable[str]) -> list[CodeBlock]:
+    """Those of the first of ``answers`` that has any. Raises ``SlashError``."""
+    blocks = next((found for text in answers if (found := find_blocks(text))), [])
+    if not blocks:
+        raise SlashError("There is no code block yet.")
+    return blocks
+
+
+def chosen_block(answers: Iterable[str], number: str) -> CodeBlock:
+    """The one of them with this number, the last one without. Raises ``SlashError``."""
+    blocks = newest_blocks(answers)
+    if not number:
+        return blocks[-1]
+    if number.isdecimal() and 1 <= int(number) <= len(blocks):
+        return blocks[int(number) - 1]
+    raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
+
+
+def chosen_program(path: list[Exchange], number: str) -> tuple[int, CodeBlock]:
+    """A turn and one of its blocks: the one with this number, or else the last of Python that was written. Raises
+    ``SlashError``."""
+    for exchange in reversed(path):
+        blocks = find_blocks(exchange.answer)
+        if blocks and number:
+            return exchange.number, chosen_block([exchange.answer], number)
+        if python := [block for block in blocks if runnable(block)]:
+            return exchange.number, python[-1]
+    raise SlashError("There is no block of Python yet.")

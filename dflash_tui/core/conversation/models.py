@@ -1,0 +1,49 @@
+"""Which model of a chat answers, and which did before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..source import SourceFactory
+from .slash import SlashError
+from .start import Models
+
+BEFORE = "-"
+"""In the place of a name: the model before this one, as in ``cd -``."""
+LEAVE_SECONDS = 10.0
+"""How long the model before may take to end its round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model that can be gone to."""
+
+    name: str
+    """As it was typed; empty for the one that the chat began with, where that was not named."""
+    factory: SourceFactory
+
+
+class Choices:
+    """The model that answers now, and the way back."""
+
+    def __init__(self, models: Models | None, factory: SourceFactory) -> None:
+        self._models = models
+        self.now = Choice(models.first if models else "", factory)
+        self._before: Choice | None = None
+
+    def choose(self, name: str, drafter: str = "") -> Choice:
+        """The model called ``name``, or the present one with another drafter. Raises ``SlashError`` and ``Failure`` for
+        what can't be a model."""
+        if self._models is None:
+            raise SlashError("The model can't be changed here.")
+        if name != BEFORE:
+            wanted = name or self.now.name
+            return Choice(wanted, self._models.make(wanted, drafter))
+        if self._before is None:
+            raise SlashError("There was no other model in this chat yet.")
+        return self._before
+
+    def settle(self, choice: Choice) -> None:
+        """It answers."""
+        if choice is not self.now:
+            self._before, self.now = self.now, choice

@@ -1,0 +1,25 @@
+"""What a chat says as a document: the path's answers as they were decoded, and what came of running their code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ..conversation.chat import Chat
+from ..conversation.slash import SlashError
+from ..traces.writer import turn_events
+from ..version import installed_version
+from .document import Document, Section, collect, origin_of
+
+
+def chat_document(chat: Chat, *, last: bool = False) -> Document:
+    """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
+    sections: list[Section] = []
+    for turn in chat.turns[-1:] if last else chat.turns:
+        sections += [*collect(turn_events(turn)).answers(), *chat.tree[turn.number].runs]
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")
+    document = Document("", tuple(sections), origin)
+    if not document.answers:
+        raise SlashError("There is no answer to export yet.")
+    title = document.answers[0].question.strip().partition("\n")[0] or "dflash-chat"
+    return Document(title, document.sections, origin)
