@@ -138,7 +138,7 @@ def _project(
     tile, split = tl.program_id(0), tl.program_id(1)
     if FORMAT >= FP8:
         start = split * depth_of_split(K, BLOCK_K, SPLITS)
-        ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, BLOCK_N, BLOCK_K, AHEAD)
+        ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, AHEAD)
     wait_for_inputs()
     project_tile(
         x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD
@@ -154,7 +154,7 @@ def _gate_up(
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     if FORMAT >= FP8:
         first = tl.program_id(0) * BLOCK_N
-        ask_early(Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, 0, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER)
+        ask_early(Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, 0, True, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER)
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if FORMAT >= FP8:

@@ -164,14 +164,13 @@ def _expert_gate_up(
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
-    if dense_programs > 0 and DENSE_FORMAT >= FP8:  # noqa: SIM102 (known when compiled)
-        if tl.program_id(0) < dense_programs:
-            ask_early(
-                Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0,
-                tl.program_id(0) % dense_tiles * DENSE_BLOCK_N,
-                tl.program_id(0) // dense_tiles * depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS),
-                DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
-            )  # fmt: skip
+    if dense_programs > 0 and DENSE_FORMAT >= FP8:
+        ask_early(
+            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0,
+            tl.program_id(0) % dense_tiles * DENSE_BLOCK_N,
+            tl.program_id(0) // dense_tiles * depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS),
+            tl.program_id(0) < dense_programs, DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
+        )  # fmt: skip
     wait_for_inputs()
     if dense_programs > 0:
         if tl.program_id(0) < dense_programs:
@@ -206,12 +205,11 @@ def _expert_down(
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
-    if FORMAT >= FP8:  # noqa: SIM102
-        if expert >= 0:
-            ask_early(
-                Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, 0, BLOCK_N,
-                BLOCK_K, AHEAD,
-            )  # fmt: skip
+    if FORMAT >= FP8:
+        ask_early(
+            Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, 0, expert >= 0,
+            BLOCK_N, BLOCK_K, AHEAD,
+        )  # fmt: skip
     wait_for_inputs()
     while expert >= 0:
         following = item + tl.num_programs(0)

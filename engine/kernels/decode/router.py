@@ -296,12 +296,11 @@ def _gate_up_and_route(
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
     program = tl.program_id(0)
-    if FORMAT >= FP8:  # noqa: SIM102 (known when compiled)
-        if program >= router_programs:
-            ask_early(
-                Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, 0, 2 * BLOCK_N,
-                BLOCK_K, AHEAD, INTER,
-            )  # fmt: skip
+    if FORMAT >= FP8:
+        ask_early(
+            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, 0,
+            program >= router_programs, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER,
+        )  # fmt: skip
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:

@@ -72,7 +72,7 @@ def _laid_out(bits: Tensor) -> Tensor:
     """Bits of numbers, uint8 [..., 4 n], as kernels unpack them. Of four numbers the first lies in the lower half of
     their word where bf16 has its sign, exponent and mantissa, and the third in the bits left over; second and fourth in
     the upper half. One mask finds the first two, two shifts and masks the others."""
-    one, two = bits.unflatten(-1, (-1, 2, 2)).unbind(-2)
+    one, two = bits.reshape(*bits.shape[:-1], -1, 2, 2).unbind(-2)
     low = one << 4 | two & 0x0F
     high = one & 0x80 | two & 0x70 | two >> 7 << 3 | one >> 4 & 0x07
     return torch.stack((low, high), dim=-1).flatten(-3)
@@ -80,7 +80,7 @@ def _laid_out(bits: Tensor) -> Tensor:
 
 def _bits_of(laid: Tensor) -> Tensor:
     """The numbers' bits again."""
-    low, high = laid.unflatten(-1, (-1, 2, 2)).unbind(-1)
+    low, high = laid.reshape(*laid.shape[:-1], -1, 2, 2).unbind(-1)
     one = high & 0x80 | (high & 0x07) << 4 | low >> 4
     two = (high & 0x08) << 4 | high & 0x70 | low & 0x0F
     return torch.stack((one, two), dim=-2).flatten(-3)

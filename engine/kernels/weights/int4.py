@@ -103,16 +103,16 @@ def _places() -> list[int]:
 
 def _nibbles_of(blocks: Tensor) -> Tensor:
     """uint8 [..., 16] of numbers 0 to 15, [..., 32]: below zero -1 - number and a sign, else the number."""
-    words = blocks[..., _places()].unflatten(-1, (4, 8))
+    words = blocks[..., _places()].reshape(*blocks.shape[:-1], 4, 8)
     negative = (words < 8).to(torch.uint8)
     nibbles = (words ^ 7 * negative) & 7 | negative.roll(2, -1) << 3
-    low, high = nibbles.flatten(-2).unflatten(-1, (-1, 2)).unbind(-1)
+    low, high = nibbles.reshape(*blocks.shape[:-1], DEPTH // 2, 2).unbind(-1)
     return low | high << 4
 
 
 def _numbers_of(nibbles: Tensor) -> Tensor:
     """The numbers [..., 32] again."""
-    words = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).flatten(-2).unflatten(-1, (4, 8))
+    words = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).reshape(*nibbles.shape[:-1], 4, 8)
     negative = (words >> 3).roll(-2, -1)
     ordered = ((words & 7 | 8) ^ 15 * negative).flatten(-2)
     return ordered[..., torch.tensor(_places(), device=nibbles.device).argsort()]
