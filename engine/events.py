@@ -116,11 +116,11 @@ class TreeToken:
     depth: int
     """Its position: 1 is the first behind the newest token."""
     choice: int
-    """0 is the drafter's first choice there, 1 its second."""
+    """0 is the drafter's first choice there, 1 its second; what was looked up and is none of its counts as the last."""
     id: int
     text: str
     probability: float
-    """What the drafter gave it at its position, in [0, 1]."""
+    """What the drafter gave it at its position, or how likely it was by the match that led to it, in [0, 1]."""
     source: Source | None = None
 
 

@@ -267,8 +267,7 @@ class Runner:
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
-            fuses = not isinstance(decoder.rounds, DeviceRounds) or decoder.rounds.launches.fuses
-            decoder.use_policy(Auto(self.costs, fuses=fuses) if self.costs is not None else None)
+            decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses) if self.costs is not None else None)
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids

@@ -26,6 +26,7 @@ from .events import (
     rounded,
 )
 from .files.json_fields import DOWNLOAD_AGAIN
+from .speculation.trees import LOOKED_UP
 from .statistics import TurnMeter
 from .tokenizer import stream_of
 
@@ -83,7 +84,8 @@ class TurnEvents:
     def _drafted(self, done: Round) -> tuple[DraftToken, ...]:
         piece = self.runner.tokenizer.piece
         drafted = zip_longest(done.draft_ids, done.draft_probabilities, done.target_probabilities)
-        first_looked_up = len(done.draft_ids) if done.match is None else done.num_agreed
+        all_drafted = done.match is None or done.tree
+        first_looked_up = len(done.draft_ids) if all_drafted else done.num_agreed
         return tuple(
             DraftToken(
                 token,
@@ -98,7 +100,12 @@ class TurnEvents:
     def _tree(self, done: Round) -> tuple[TreeToken, ...]:
         piece = self.runner.tokenizer.piece
         return tuple(
-            TreeToken(each.parent, each.depth, each.choice, each.id, piece(each.id), _probability(each.probability))
+            TreeToken(
+                *each[:4],
+                piece(each.id),
+                _probability(each.probability),
+                "lookup" if each.choice == LOOKED_UP else self.by_drafter,
+            )
             for each in done.tree
         )
 

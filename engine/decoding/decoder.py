@@ -17,9 +17,10 @@ from ..models.attention_backends import SDPA
 from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
-from ..speculation.lookup import Found, num_agreed
-from ..speculation.trees import ROWS
-from ..speculation.verify_width import Judged, Policy
+from ..speculation.choice import Judged
+from ..speculation.lookup import Found, Looked, num_agreed
+from ..speculation.trees import ROWS, choices_of
+from ..speculation.verify_width import Policy
 from .host_rounds import HostRounds
 from .rounds import Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 from .text_index import TextIndex
@@ -226,13 +227,22 @@ class Turn:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
-    def judged(self, emitted: Sequence[int], taken: bool) -> Judged | None:
-        """What a round's tokens, not yet booked, say of what could be looked up before it."""
+    def looked(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> Looked | None:
+        """What was looked up, as a policy sees it beside what the drafter has ``drafted``: its choices by position."""
+        if not guess or self.match is None:
+            return None
+        agreed = num_agreed(guess, [position[0] for position in drafted])
+        choices = choices_of(guess, drafted) if drafted and len(drafted[0]) > 1 else ()
+        return Looked(self.match.length, len(choices) or len(guess), agreed, choices)
+
+    def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> Judged | None:
+        """What a round's tokens, not yet booked, say of what could be looked up before it. ``taken``, ``choices``:
+        whether that was what was verified, or entered a tree, as these."""
         if self.match is None:
             return None
         guess = self.guess(ROWS - 1)
         right = num_agreed(guess, emitted)
-        return Judged(self.match.length, right, right < min(len(guess), len(emitted)), taken)
+        return Judged(self.match.length, right, right < min(len(guess), len(emitted)), taken, choices)
 
     def _finish_reason(self) -> FinishReason | None:
         if self.anchor in self.target.config.stop_token_ids:

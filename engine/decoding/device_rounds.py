@@ -13,8 +13,9 @@ from ..commands import AUTO, GenerationSettings
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation.choice import Choice, ChoiceNumbers, Plan
 from ..speculation.trees import CHOICES
-from ..speculation.verify_width import Choice, ChoiceNumbers, Plan, Policy
+from ..speculation.verify_width import Policy
 from .cuda_graphs import Readback
 from .decoder import Turn
 from .records import RoundRecord
@@ -68,6 +69,10 @@ class DeviceRounds:
     @property
     def choices(self) -> int:
         return 1 if self.launches.tree is None else CHOICES
+
+    @property
+    def fuses(self) -> bool:
+        return self.launches.fuses
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
         """Runs rounds until one has a ``finish``, or ``poll`` says stop; asked before each is enqueued."""
@@ -165,8 +170,10 @@ class DeviceRounds:
 
     def _pieces(self, plan: Plan, ingests: bool, chooses: bool) -> tuple[Kind | None, Kind]:
         """Of a round: what is launched before the target's pass, and what with it."""
+        if plan.lookup and plan.draft:
+            return self.launches.when_both
         if plan.lookup:
-            return "draft lookup" if plan.draft else "told lookup" if ingests else "lookup", "verify"
+            return "told lookup" if ingests else "lookup", "verify"
         if plan.draft:
             return self.launches.when_chosen if chooses else ("draft", "verify")
         return "ingest" if ingests else None, "plain"
@@ -180,7 +187,8 @@ class DeviceRounds:
         turn.settings = oldest.settings
         if oldest.policy is not None:
             chances = record.chances if oldest.plan.draft else ()
-            judged = turn.judged(record.emitted, record.match is not None)
+            taken = record.match is not None and not oldest.is_tree
+            judged = turn.judged(record.emitted, taken, record.beside)
             oldest.policy.observe(chances, record.tree, record.path, oldest.context, judged)
         self._commit(turn, record, oldest.ingests)
         finish, watch = turn.book(record.emitted), oldest.readback.stopwatch

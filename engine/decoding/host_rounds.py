@@ -10,9 +10,10 @@ from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples, num_accepted
-from ..speculation.lookup import Looked, num_agreed
-from ..speculation.trees import Node, branches, chain, is_chain
-from ..speculation.verify_width import Choice, Plan, Policy
+from ..speculation.choice import Choice, Plan
+from ..speculation.lookup import Looked
+from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
+from ..speculation.verify_width import Policy
 from .rounds import Poll, Round, verified
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Judged(NamedTuple):
 class HostRounds:
     """``choices`` of the drafter's at each position make trees where a policy chooses; one makes chains."""
 
+    fuses = True
+
     def __init__(self, choices: int = 1):
         self.choices = choices
 
@@ -64,22 +67,22 @@ class HostRounds:
         plan = Plan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(MAX_BLOCK_SIZE) - 1) if plan.lookup else []
-        agreed = num_agreed(guess, draft.first_ids)
-        looked = Looked(turn.match.length, len(guess), agreed) if guess and turn.match is not None else None
+        looked = turn.looked(guess, draft.ids)
         tree, choice = _choose(policy, plan, draft, looked, context)
-        looked_up = choice.looked_up if choice is not None else ()
+        looked_up, beside = (choice.looked_up, choice.beside) if choice is not None else ((), ())
         drafted = perf_counter()
         first_ids = tuple(guess) if looked_up else draft.first_ids
-        ids = [(each,) for each in guess] if looked_up else draft.ids
+        ids = [(each,) for each in guess] if looked_up else extended(draft.ids, guess[: len(beside)])
         tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
         path = best.rows[1 : best.accepted + 1]
         said = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
         emitted = _cut_at_stop(said, turn.target.config.stop_token_ids)
-        match = turn.match if looked_up else None
+        match = turn.match if looked_up or any(node.choice == LOOKED_UP for node in tree) else None
         if policy is not None:
-            policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up)))
+            entered = looked.choices if looked is not None else ()
+            policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up), entered))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)
@@ -99,9 +102,9 @@ class HostRounds:
             draft_ms=(drafted - started) * 1e3,
             verify_ms=(judged - drafted) * 1e3,
             choice=choice,
-            tree=() if looked_up else verified(tree, draft.chances, tokens),
+            tree=() if looked_up else verified(tree, extended(draft.chances, beside), tokens),
             match=match,
-            num_agreed=agreed if looked_up else 0,
+            num_agreed=looked.agreed if looked is not None and looked_up else 0,
         )
 
     def draft(self, turn: Turn, choices: int) -> Drafted:

@@ -12,6 +12,8 @@ from torch import Tensor
 from ..kernels.round.state import (
     ACCEPTED,
     AGREED,
+    BESIDE_CHANCES,
+    BESIDE_CHOICES,
     CHANCE,
     CHOICE_PROBABILITIES,
     COST_MS,
@@ -32,9 +34,10 @@ from ..kernels.round.state import (
     WIDTH,
 )
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation import trees
+from ..speculation.choice import Plan
 from ..speculation.lookup import Found
-from ..speculation.trees import CHOICES, Node, chain, is_chain, placed
-from ..speculation.verify_width import Plan
+from ..speculation.trees import CHOICES, Node, chain, extended, is_chain, placed
 from .rounds import Verified, verified
 
 
@@ -63,7 +66,9 @@ class RoundRecord:
     told: tuple[Verified, ...]
     """The tree with its tokens; empty where it was a chain."""
     match: Found | None
-    """Where the drafts were looked up; None where they are the drafter's."""
+    """Where drafts were looked up; None where they are the drafter's."""
+    beside: tuple[int, ...]
+    """Choices of a looked up chain that entered a tree."""
     num_agreed: int
     """How many of these, from the first on, the drafter guessed, too."""
 
@@ -73,20 +78,23 @@ class RoundRecord:
         width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED) if plan.draft else 1
         if width == 0:
             return None
-        looked_up = _number(record, LOOKED_UP) if plan.lookup else 0
+        found = _number(record, LOOKED_UP) if plan.lookup else 0
+        looked_up, beside = (0, _ints(record, BESIDE_CHOICES, found)) if is_tree else (found, ())
         accepted, emitted, drafted = _number(record, ACCEPTED), _number(record, EMITTED), looked_up or drafted_rows - 1
         tokens = _ints(record, ROWS, MAX_ROWS)
         if is_tree:
             given = _reals(record, CHOICE_PROBABILITIES, drafted * CHOICES)
             chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
-            tree = placed(_ints(record, PARENTS + 1, width - 1), _ints(record, NUMBERS + 1, width - 1), chances)
+            every = extended(chances, _reals(record, BESIDE_CHANCES, len(beside)))
+            tree = placed(_ints(record, PARENTS + 1, width - 1), _ints(record, NUMBERS + 1, width - 1), every)
             draft_ids, path = _ints(record, DRAFTS, drafted), _ints(record, PATH, MAX_ROWS)
         else:
-            chances = tuple((each,) for each in _reals(record, DRAFT_PROBABILITIES, drafted))
+            chances = every = tuple((each,) for each in _reals(record, DRAFT_PROBABILITIES, drafted))
             tree = chain(width - 1)
             draft_ids, path = tokens[1 : drafted + 1], tuple(range(MAX_ROWS))
         judged = min(accepted + 1, width - 1 if is_chain(tree) else drafted)
-        match = Found(_number(record, MATCH_LENGTH), _number(record, MATCH_DISTANCE)) if looked_up else None
+        guesses = looked_up or any(node.choice == trees.LOOKED_UP for node in tree)
+        match = Found(_number(record, MATCH_LENGTH), _number(record, MATCH_DISTANCE)) if guesses else None
         edge_chance, edge_cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
         return cls(
             tree=tree,
@@ -100,8 +108,9 @@ class RoundRecord:
             emitted=_ints(record, TOKENS, emitted),
             probabilities=_reals(record, PROBABILITIES, emitted),
             target_probabilities=_reals(record, TARGET_PROBABILITIES, judged),
-            told=verified(tree, chances, tokens),
+            told=verified(tree, every, tokens),
             match=match,
+            beside=beside,
             num_agreed=_number(record, AGREED) if looked_up else 0,
         )
 

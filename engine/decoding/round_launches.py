@@ -27,9 +27,12 @@ from ..models.drafter import DraftPass, RoundRows
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
-Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup"]
+Kind = Literal[
+    "draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup", "grow lookup"
+]
 """Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting;
-look a chain up: without a drafter, with one that is told what was written, and with one that drafts beside it."""
+look a chain up: without a drafter, with one that is told what was written, and with one that drafts a chain or a tree
+beside it."""
 
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
 """Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
@@ -90,12 +93,17 @@ class RoundLaunches:
     @property
     def fuses(self) -> bool:
         """Whether a round can draft and look up: what drafts one token after the other drafts fewer than are found."""
-        return self.tree is None and len(self.counts) == 1
+        return len(self.counts) == 1
 
     @property
     def when_chosen(self) -> tuple[Kind, Kind]:
         """The pieces of a round in which a policy chooses: a draft, and what verifies it."""
         return ("draft", "verify") if self.tree is None else ("grow", "tree")
+
+    @property
+    def when_both(self) -> tuple[Kind, Kind]:
+        """Of a round that drafts and looks up."""
+        return ("draft lookup", "verify") if self.tree is None else ("grow lookup", "tree")
 
     def prepare(self) -> None:
         """Captures every piece that a turn may need, so that none waits for it."""
@@ -108,7 +116,7 @@ class RoundLaunches:
         drafts: list[Kind] = []
         if self.drafter is not None:
             drafts += ["draft", draft]
-            drafts += ["draft lookup"] if self.fuses else []
+            drafts += [self.when_both[0]] if self.fuses else []
         for kind in drafts:
             for count in self.counts:
                 self.of(kind, True, count)
@@ -124,12 +132,12 @@ class RoundLaunches:
 
     def of(self, kind: Kind, greedy: bool, count: int = DRAFT_COUNTS[-1]) -> Launch:
         """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts."""
-        piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup") else 0
+        piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup", "grow lookup") else 0
         if piece not in self._captured:
             drafts: dict[Kind, Launch] = {
-                "draft": partial(self.draft, count), "grow": self.grow, "ingest": self.ingest,
+                "draft": partial(self.draft, count), "grow": partial(self.grow, False), "ingest": self.ingest,
                 "lookup": partial(self.look_up, False), "told lookup": partial(self.look_up, True),
-                "draft lookup": self.draft_and_look_up,
+                "draft lookup": self.draft_and_look_up, "grow lookup": partial(self.grow, True),
             }  # fmt: skip
             launch = drafts.get(kind) or partial(self.verify, kind, greedy)
             was_done = self.state.done.clone()
@@ -178,11 +186,13 @@ class RoundLaunches:
         look_up(self.state, self.text)
         choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=True)
 
-    def grow(self) -> None:
-        """Drafts, and chooses the tree to verify."""
+    def grow(self, looks: bool) -> None:
+        """Drafts, and chooses the tree to verify. ``looks`` a chain up, too, which enters the tree."""
         assert self.tree is not None
         self.propose(DRAFT_COUNTS[-1])
-        grow_tree(self.state, self.numbers, self.ids, self.tree)
+        if looks:
+            look_up(self.state, self.text)
+        grow_tree(self.state, self.numbers, self.ids, self.tree, self.text if looks else None)
 
     def propose(self, count: int) -> None:
         """Ingests and drafts a block, so many tokens at least."""

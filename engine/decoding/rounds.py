@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..commands import GenerationSettings
 from ..events import FinishReason, Verdict
+from ..speculation.choice import Choice
 from ..speculation.lookup import Found
 from ..speculation.trees import Node, is_chain
-from ..speculation.verify_width import Choice
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -46,10 +46,10 @@ class Verified(NamedTuple):
     """Its row; 0 is the anchor's."""
     depth: int
     choice: int
-    """0 is the drafter's first at this depth."""
+    """0 is the drafter's first at this depth, ``LOOKED_UP`` none of its."""
     id: int
     probability: float
-    """What the drafter gave it there."""
+    """What the drafter gave it there, or how likely it was by the match that led to it."""
 
 
 def verified(tree: Sequence[Node], chances: Sequence[Sequence[float]], tokens: Sequence[int]) -> tuple[Verified, ...]:
@@ -90,9 +90,9 @@ class Round:
     tree: tuple[Verified, ...] = ()
     """What was verified, where that is no chain of the first drafts."""
     match: Found | None = None
-    """Where the drafts were looked up."""
+    """Where the drafts were looked up, or of a tree those that the drafter did not guess."""
     num_agreed: int = 0
-    """How many of these, from the first on, the drafter guessed, too."""
+    """How many drafts that were looked up, from the first on, the drafter guessed, too."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -118,6 +118,10 @@ class Rounds(Protocol):
     @property
     def choices(self) -> int:
         """Of the drafter's at each position where a policy chooses what to verify; 1 verifies chains."""
+
+    @property
+    def fuses(self) -> bool:
+        """Whether one of them can draft and look up."""
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""

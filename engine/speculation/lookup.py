@@ -29,6 +29,8 @@ class Looked(NamedTuple):
     """Tokens of the chain."""
     agreed: int = 0
     """So many of its first tokens the drafter guessed, too."""
+    choices: tuple[int, ...] = ()
+    """Where it may enter a tree: by position, which of the drafter's choices it is, ``trees.LOOKED_UP`` for none."""
 
 
 def longest_match(text: Sequence[int]) -> Found | None:

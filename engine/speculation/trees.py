@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 ROWS = 16
 """Of the widest pass: the anchor and fifteen drafted tokens."""
@@ -17,8 +17,26 @@ CHOICES = 4
 """Of the drafter's at each position. Eight yield at most a hundredth more."""
 
 
+Held = TypeVar("Held")
+
 Chances = Sequence[Sequence[float]]
 """By position of a block, what the drafter gave its choices there, the likeliest first."""
+
+
+LOOKED_UP = CHOICES
+"""The choice of a token that a lookup guessed, and none of the drafter's choices is."""
+
+
+class Beside(NamedTuple):
+    """A looked up chain, as a tree takes it in."""
+
+    choices: Sequence[int] = ()
+    """By position: which of the drafter's choices it goes on with, ``LOOKED_UP`` for none."""
+    chances: Sequence[float] = ()
+    """How likely each is once it is reached."""
+
+
+NOTHING = Beside()
 
 
 class Node(NamedTuple):
@@ -33,23 +51,37 @@ class Node(NamedTuple):
     """That it and all between the anchor and it are right."""
 
 
-def best_first(chances: Chances, rows: int = ROWS) -> list[Node]:
+def best_first(chances: Chances, rows: int = ROWS, beside: Beside = NOTHING) -> list[Node]:
     """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first; a node makes way for its next
-    sibling, then its first child, and equals go in that order."""
+    sibling, then its first child, and equals go in that order. A looked up chain is one path more: where the drafter
+    goes on from it as it does, that is one node. Of equals, what was looked up goes first."""
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, int, float]] = []
-    turn = count()
+    turn = count(1)
+    looked_up = [0]
 
     def offer(parent: int, depth: int, choice: int, before: float) -> None:
+        if parent in looked_up and depth <= len(beside.choices):
+            choice += choice == beside.choices[depth - 1]
         if depth <= len(chances) and choice < len(chances[depth - 1]):
             chance = before * chances[depth - 1][choice]
             heappush(waiting, (-chance, next(turn), depth, parent, choice, before))
 
+    def look_up(depth: int, before: float) -> None:
+        if depth <= len(beside.choices):
+            chance = before * beside.chances[depth - 1]
+            heappush(waiting, (-chance, 0, depth, looked_up[-1], beside.choices[depth - 1], before))
+
+    look_up(1, 1.0)
     offer(0, 1, 0, 1.0)
     while waiting and len(tree) < rows - 1:
-        negative, _, depth, parent, choice, before = heappop(waiting)
+        negative, number, depth, parent, choice, before = heappop(waiting)
         tree.append(Node(parent, depth, choice, -negative))
-        offer(parent, depth, choice + 1, before)
+        if number:
+            offer(parent, depth, choice + 1, before)
+        else:
+            looked_up.append(len(tree))
+            look_up(depth + 1, -negative)
         offer(len(tree), depth + 1, 0, -negative)
     return tree
 
@@ -57,6 +89,19 @@ def best_first(chances: Chances, rows: int = ROWS) -> list[Node]:
 def chain(length: int) -> list[Node]:
     """First choices alone, one behind the other: a tree with one branch."""
     return [Node(row, row + 1, 0, 1.0) for row in range(length)]
+
+
+def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Which of the drafter's choices each token of a looked up chain is, as far as both go."""
+    return tuple(
+        position.index(token) if token in position else LOOKED_UP for token, position in zip(ids, drafted, strict=False)
+    )
+
+
+def extended(choices: Sequence[Sequence[Held]], beside: Sequence[Held]) -> tuple[tuple[Held, ...], ...]:
+    """By position, what is known of the drafter's choices, and then of a looked up token, where there is one."""
+    more = [(each,) for each in beside] + [()] * (len(choices) - len(beside))
+    return tuple((*position, *further) for position, further in zip(choices, more, strict=True))
 
 
 def is_chain(tree: Sequence[Node]) -> bool:
@@ -76,13 +121,13 @@ def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
 
 
 def in_rows(nodes: Sequence[Node]) -> list[Node]:
-    """The same nodes, likeliest first, in row order: the chain of first choices stands where a chain does, all others
-    behind it."""
-    chain, trunk = [0], {0}
+    """The same nodes, likeliest first, in row order: the trunk stands where a chain does, all others behind it. It goes
+    from the anchor to the likeliest node behind each, the first choice where nothing was looked up."""
+    chain = [0]
     for row, node in enumerate(nodes, 1):
-        if node.choice == 0 and node.parent in trunk:
+        if node.parent == chain[-1]:
             chain.append(row)
-            trunk.add(row)
+    trunk = set(chain)
     order = chain[1:] + [row for row in range(1, len(nodes) + 1) if row not in trunk]
     new_row = {0: 0} | {old: new for new, old in enumerate(order, 1)}
     return [nodes[old - 1]._replace(parent=new_row[nodes[old - 1].parent]) for old in order]

@@ -9,60 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
+from .choice import Choice, ChoiceNumbers, Judged, Plan
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
 from .lookup import LONGEST, Looked
-from .trees import ROWS, Chances, Node, best_first, chain, in_rows
-
-
-class Choice(NamedTuple):
-    """How many drafted tokens to verify, and what decided it."""
-
-    num_verified: int
-    chance: float = 1.0
-    """How likely the first draft left out was to be kept; the last one, when none was left out; 0 without a draft."""
-    cost_ms: float = 0.0
-    """What verifying that draft adds to the pass; without a draft, what one would add to the round."""
-    price: float = 0.0
-    """Tokens that a millisecond is worth: what decoding yields on this text."""
-    looked_up: tuple[float, ...] = ()
-    """Chances of a chain that was looked up, where the tree is what is worth verifying of it."""
-
-
-class ChoiceNumbers(NamedTuple):
-    """What ``Auto`` chooses by at one context length, for a device that chooses in its place."""
-
-    trying: bool
-    """Whether ``TRY`` tokens are verified whatever their chances."""
-    price: float
-    calibration: Calibration
-    others: Calibration
-    verify: tuple[float, ...]
-    """``RoundCosts.verify``."""
-    matches: tuple[float, ...]
-    """``MatchCalibration.chances``."""
-
-
-class Plan(NamedTuple):
-    """What is to stand behind a round's drafts; with neither, the target writes one token alone."""
-
-    draft: bool
-    lookup: bool = False
-
-
-class Judged(NamedTuple):
-    """What a round's text says of the chain that could be looked up before it, whether it was or not."""
-
-    length: int
-    """Of the match."""
-    num_right: int
-    failed: bool
-    """Whether the text goes on otherwise behind those."""
-    taken: bool = False
-    """The chain was what was verified."""
+from .trees import LOOKED_UP, NOTHING, ROWS, Beside, Chances, Node, accepted_path, best_first, chain, in_rows
 
 
 class Policy:
@@ -257,6 +211,18 @@ class Auto(Policy):
         both = zip(chances[: looked.agreed], by_drafter, strict=False)
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
+    def _beside(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> Beside:
+        """A looked up chain as a tree takes it in. Choices that the drafter likes better speak against a token: by so
+        much the odds of the match are less."""
+        chances = []
+        for place, choice in enumerate(choices):
+            found = self.matches.chance(min(length + place, LONGEST))
+            against = min(sum(worths[place][:choice]), 1.0)
+            right = found * (1 - against)
+            both = right / (right + (1 - found) * against) if right else 0.0
+            chances.append(max((both, *worths[place][choice : choice + 1])))
+        return Beside(choices, chances)
+
     @staticmethod
     def _chain_worth(kept: Sequence[float], costs: RoundCosts, price: float) -> list[float]:
         """By the number of its tokens, from none on."""
@@ -274,14 +240,16 @@ class Auto(Policy):
     ) -> tuple[list[Node], Choice]:
         costs, price = self.table.at(context), self.price(context)
         worths = [self._worth(position) for position in chances]
+        beside = NOTHING
         looked_up: tuple[float, ...] = ()
-        if looked is not None:
+        if looked is not None and looked.choices:
+            beside = self._beside(looked.length, looked.choices, worths)
+        elif looked is not None:
             looked = looked._replace(size=min(looked.size, rows - 1))
-            agreed = min(looked.agreed, looked.size, len(worths))
             looked_up = self._looked_up(looked, [worth[0] for worth in worths])
-            for place in range(agreed):
+            for place in range(min(looked.agreed, looked.size, len(worths))):
                 worths[place][0] = looked_up[place]
-        tree = best_first(worths, rows)
+        tree = best_first(worths, rows, beside)
         worth = self._chain_worth([node.chance for node in tree], costs, price)
         if looked_up:
             kept = list(accumulate(looked_up, mul))
@@ -295,7 +263,7 @@ class Auto(Policy):
             return [], Choice(0, 0.0, 0.0, price)
         edge = min(width, len(tree) - 1)
         cost_ms = costs.verify[edge + 1] - costs.verify[edge]
-        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price, looked_up)
+        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price, looked_up, tuple(beside.chances))
 
     def numbers(self, context: int) -> ChoiceNumbers:
         verify = self.table.at(context).verify
@@ -322,10 +290,11 @@ class Auto(Policy):
             self._judge(len(path) + 1, costs)
             return
         # Half what came of the round and half what was to be expected of it, which scatters less.
-        expected = self._expected(chances, tree)
-        changed = bool(tree) and self._has_changed(chances[0][0], len(path), round_ms / costs.rest - 1)
+        expected = self._expected(chances, tree, judged)
+        begun = bool(path) and tree[path[0] - 1].choice < LOOKED_UP
+        changed = bool(tree) and self._has_changed(chances[0][0], begun, round_ms / costs.rest - 1)
         for row, node in enumerate(tree, 1):
-            if node.parent in (0, *path):
+            if node.parent in (0, *path) and node.choice < LOOKED_UP:
                 calibration = self.others if node.choice else self.calibration
                 calibration.observe(chances[node.depth - 1][node.choice], row in path)
         self._book((len(path) + 1 + expected) / 2, round_ms, changed, costs)
@@ -337,12 +306,16 @@ class Auto(Policy):
             found.append(max(min(self.others.chance(chance), found[-1], 1 - sum(found)), 0.0))
         return found
 
-    def _expected(self, chances: Chances, tree: Sequence[Node]) -> float:
+    def _expected(self, chances: Chances, tree: Sequence[Node], judged: Judged | None) -> float:
         """Tokens that a round with this tree yields, by what is known now: rounds may overlap."""
         worth = [self._worth(position) for position in chances]
+        beside = NOTHING if judged is None else self._beside(judged.length, judged.choices, worth)
+        looked_up = accepted_path(tree, beside.choices)
         found = [1.0]
-        for node in tree:
-            found.append(found[node.parent] * worth[node.depth - 1][node.choice])
+        for row, node in enumerate(tree, 1):
+            place = node.depth - 1
+            chance = beside.chances[place] if row in looked_up else worth[place][node.choice]
+            found.append(found[node.parent] * chance)
         return sum(found[1:], start=1.0)
 
     def _book(self, tokens: float, round_ms: float, changed: bool, costs: RoundCosts) -> None:
@@ -359,10 +332,10 @@ class Auto(Policy):
         else:
             self._next_pause = max(self._next_pause // 2, FIRST_PAUSE)
 
-    def _has_changed(self, confidence: float, num_accepted: int, loss: float) -> bool:
+    def _has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
         """Whether so many drafts in a row fell at their first token that the text must have changed; ``loss`` is what
-        such a round costs, in rounds without a draft."""
-        if num_accepted:
+        such a round costs, in rounds without a draft; ``begun``: this one's did not."""
+        if begun:
             self._odds = 1.0
             return False
         if self._odds == 1.0:

@@ -16,15 +16,21 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from ..models.gemma4.gguf_names import LAYER_NAMES
-
 Json = dict[str, Any]
 Tensors = Iterator[tuple[str, torch.Tensor]]
 
-_ALIKE = ("input_layernorm", "self_attn", "mlp")
 DRAFTER_LAYER = {
-    **{theirs: ours for theirs, ours in LAYER_NAMES.items() if theirs.startswith(_ALIKE)},
+    "input_layernorm.weight": "attn_norm.weight",
+    "self_attn.q_proj.weight": "attn_q.weight",
+    "self_attn.k_proj.weight": "attn_k.weight",
+    "self_attn.v_proj.weight": "attn_v.weight",
+    "self_attn.o_proj.weight": "attn_output.weight",
+    "self_attn.q_norm.weight": "attn_q_norm.weight",
+    "self_attn.k_norm.weight": "attn_k_norm.weight",
     "post_attention_layernorm.weight": "ffn_norm.weight",
+    "mlp.gate_proj.weight": "ffn_gate.weight",
+    "mlp.up_proj.weight": "ffn_up.weight",
+    "mlp.down_proj.weight": "ffn_down.weight",
 }
 DRAFTER_TOP = {
     "fc.weight": "fc.weight",

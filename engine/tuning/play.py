@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..speculation.choice import Judged
 from ..speculation.costs import CostTable
 from ..speculation.lookup import Looked
-from ..speculation.trees import Node, accepted_path
-from ..speculation.verify_width import Judged, Policy
+from ..speculation.trees import LOOKED_UP, Node, accepted_path
+from ..speculation.verify_width import Policy
 
 
 class Anchor(NamedTuple):
@@ -95,8 +96,13 @@ def play(
         plan, known = policy.plan(context, known), here.length
         chances = drafts[position].chances if plan.draft else ()
         looked: Looked | None = None
+        said = drafts[position].said
+        choices: tuple[int, ...] = ()
         if plan.lookup and here.size:
-            looked = Looked(here.length, here.size, here.agreed if plan.draft else 0)
+            if plan.draft and isinstance(drafts[position], Block):
+                choices = _choices(here, said)
+                said = (*choices[: here.num_right], *said[here.num_right :])
+            looked = Looked(here.length, here.size, here.agreed if plan.draft else 0, choices)
         tree: Sequence[Node] = ()
         path: list[int] = []
         taken = False
@@ -104,7 +110,7 @@ def play(
             tree, choice = policy.choose(chances, context, looked=looked)
             taken = bool(choice.looked_up)
             path = list(range(1, min(len(tree), here.num_right) + 1))
-            path = path if taken else accepted_path(tree, drafts[position].said)
+            path = path if taken else accepted_path(tree, said)
         if plan.draft:
             milliseconds += costs.round(len(tree)) + plan.lookup * costs.lookup
         elif plan.lookup:
@@ -114,11 +120,19 @@ def play(
             milliseconds += costs.plain if policy.pause(context) is None else costs.rest
         tokens += len(path)
         right = min(here.num_right, tokens)
-        judged = Judged(here.length, right, right < min(here.size, tokens), taken) if here.length else None
+        failed = right < min(here.size, tokens)
+        judged = Judged(here.length, right, failed, taken, choices) if here.length else None
         policy.observe(chances, tree, path, context, judged)
         position += tokens
         rounds += 1
     return Played(min(position, len(drafts)), rounds, milliseconds)
+
+
+def _choices(here: Lookup, said: Sequence[int]) -> tuple[int, ...]:
+    """Of a looked up chain, by position: which choices of a block its tokens are. Of those that are wrong nobody knows:
+    then they are none."""
+    right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
+    return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
 
 
 def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:

@@ -94,7 +94,7 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
     report.line(f"{routing}, the same looked up, ms", f"{here.lookup + here.verify[15]:.3f}")
     texts = set()
     for name, values in WAYS.items():
-        decoder.use_policy(Auto(costs, fuses=decoder.rounds.choices == 1))
+        decoder.use_policy(Auto(costs, fuses=decoder.rounds.fuses))
         decoder.prefix.pretend(prompt[:-1])
         settings = GenerationSettings(max_new_tokens=len(answer), **values)  # type: ignore[arg-type]
         done, marks = [], []

@@ -18,6 +18,7 @@ from engine.kernels.decode.tiles import DRAFT_TILES
 from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices, reference_choices
 from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.lookup import LookupText, look_up
 from engine.kernels.round.move_accepted import RowStores, move_accepted, reference_move
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
@@ -26,7 +27,8 @@ from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype
 from engine.sampling.sampling import sample
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.trees import path_to
+from engine.speculation.lookup import Looked
+from engine.speculation.trees import LOOKED_UP, path_to
 from engine.speculation.verify_width import Auto
 from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
@@ -90,7 +92,15 @@ class TreeChecks:
             result.check(tree, chances)
             result.check_choice(choice)
             rows += len(tree)
-        self.report.line("trees grown", f"{self.count} of {rows / self.count:.1f} drafts, as the policy has them")
+            choices = tuple(rng.choice([rng.randint(0, LOOKED_UP), LOOKED_UP]) for _ in chances)
+            looked = Looked(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
+            tree, choice = policy.choose(chances, 0, len(chances) + 1, looked)
+            result = Grown.of(policy, chances, device=self.device, looked=looked)
+            result.check(tree, chances)
+            result.check_choice(choice)
+            result.check_beside(looked, choice)
+        said = f"{self.count} of {rows / self.count:.1f} drafts, as the policy has them, as many with a looked up chain"
+        self.report.line("trees grown", said)
         state, placed = RoundState.allocate(self.device, TREE_RECORD_SIZE), self.tree()
         placed.choices.probabilities.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
         numbers = choice_numbers(Auto(COSTS).numbers(0)).to(self.device)
@@ -100,7 +110,16 @@ class TreeChecks:
             state.width.fill_(16)
             grow_tree(state, numbers, ids, placed)
 
+        text = LookupText.allocate(4096, self.device)
+        state.cursor.fill_(3000)
+
+        def grow_with_lookup() -> None:
+            state.width.fill_(16)
+            look_up(state, text)
+            grow_tree(state, numbers, ids, placed, text)
+
         self.time("grow, and a fill", grow)
+        self.time("look up and grow, and a fill", grow_with_lookup)
         self.time("a fill", lambda: state.width.fill_(16))
 
     def accepted(self) -> None:

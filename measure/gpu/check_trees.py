@@ -1,7 +1,8 @@
 """Rounds that verify trees, on a GPU, at a dense target's real shape: ``python -m measure.gpu.check_trees``.
 
 With fewer layers and random weights: answers with trees must be the plain ones token for token, with choices that are
-right at most positions, each time at another place among them. Then what passes cost, as chains and as typical trees.
+right at most positions, each time at another place among them; and so with trees that share a looked up chain, which is
+right where they are not. Then what passes cost, as chains and as typical trees.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Kind, RoundLaunches
+from engine.decoding.rounds import Round, Verified
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
+from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.trees import CHOICES
+from engine.speculation.trees import CHOICES, LOOKED_UP
 from engine.speculation.verify_width import Auto
 from engine.tuning.costs import TYPICAL, WIDTHS, RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
@@ -36,12 +39,15 @@ from measure.gpu.report import Report
 FLAT = CostTable((0,), (RoundCosts(1.0, tuple(16.0 + 0.1 * row for row in range(MAX_ROWS))),))
 GIVEN = (0.4, 0.3, 0.15, 0.1)
 MARGIN = 64
+MISCOPIED = 13
+"""Every so many tokens, what is looked up is wrong."""
 
 
 class OracleTrees(RoundLaunches):
-    """Choices hold what follows in a text at four of five positions; the drafter runs all the same."""
+    """Choices hold what follows in a text at four of five positions; the drafter runs all the same. The text that is
+    looked through begins with the answer, so most of it is found there."""
 
-    def __init__(self, decoder: Decoder, text: Sequence[int]):
+    def __init__(self, decoder: Decoder, text: Sequence[int], answer: Sequence[int]):
         super().__init__(decoder, Int8Weight.of(decoder.target.head))
         device, vocab = decoder.device, decoder.target.config.vocab_size
         padded = torch.tensor([*text, *[0] * MARGIN], device=device)
@@ -52,6 +58,8 @@ class OracleTrees(RoundLaunches):
         self._tokens = torch.where(choice == place, padded[:, None], others)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=device)
         self._given = torch.tensor(GIVEN, device=device)
+        wrong = torch.arange(len(answer), device=device) % MISCOPIED == 0
+        self._copy = torch.tensor(answer, dtype=torch.int32, device=device) + wrong
 
     def propose(self, count: int) -> None:
         super().propose(count)
@@ -59,13 +67,21 @@ class OracleTrees(RoundLaunches):
         places = (self.state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
         self.tree.choices.tokens.copy_(self._tokens[places])
         self.tree.choices.probabilities.copy_(self._given.expand(MAX_ROWS, CHOICES))
+        self.text.ids[: len(self._copy)].copy_(self._copy)
 
 
 class Steady(Auto):
     """Always the whole tree: it learns nothing."""
 
-    def observe(self, chances: object, tree: object, path: object, context: int) -> None:
+    def observe(self, *_: object) -> None:
         pass
+
+
+class Sharing(Steady):
+    """And looks up beside it."""
+
+    def plan(self, context: int, length: int) -> Plan:
+        return Plan(True, True)
 
 
 def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) -> None:
@@ -76,20 +92,28 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
         decoder.use_policy(None)
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         again = tokens_of(answer(decoder, prompt, way.settings(tokens, 16)))
-        decoder.use_rounds(DeviceRounds(OracleTrees(decoder, [*prompt, *plain])))
-        decoder.use_policy(Steady(FLAT))
-        rounds = answer(decoder, prompt, replace(way.settings(tokens, 16), block_size=AUTO))
-        ids = tokens_of(rounds)
-        part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), len(ids))
-        further = sum(
-            each != first
-            for done in rounds
-            for each, first in zip(done.emitted[: done.num_accepted], done.draft_ids, strict=False)
-        )
-        accepted = sum(done.num_accepted for done in rounds)
-        value = f"{len(ids)} tokens in {len(rounds) - 1} rounds, {accepted} accepted, {further} of them further choices"
-        same = ids == plain == again and further > 0
-        report.line(f"{length} ahead, {way.name}", f"{value}, {'equal' if same else f'PART AT TOKEN {part}'}", same)
+        decoder.use_rounds(DeviceRounds(OracleTrees(decoder, [*prompt, *plain], plain[: length - 1])))
+        for name, policy in (("trees", Steady(FLAT)), ("shared with lookup", Sharing(FLAT))):
+            decoder.use_policy(policy)
+            rounds = answer(decoder, prompt, replace(way.settings(tokens, 16), block_size=AUTO))
+            ids, accepted = tokens_of(rounds), sum(done.num_accepted for done in rounds)
+            part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), len(ids))
+            kept = [each for done in rounds for each in _kept(done) if each.choice]
+            found = sum(each.choice == LOOKED_UP for each in kept)
+            value = f"{len(ids)} tokens in {len(rounds) - 1} rounds, {accepted} accepted"
+            value += f", {len(kept) - found} of them further choices, {found} looked up"
+            same = ids == plain == again and bool(kept) and bool(found) == isinstance(policy, Sharing)
+            said = "equal" if same else f"PART AT TOKEN {part}"
+            report.line(f"{length} ahead, {way.name}, {name}", f"{value}, {said}", same)
+
+
+def _kept(done: Round) -> list[Verified]:
+    """What was accepted of a tree."""
+    row, kept = 0, []
+    for token in done.emitted[: done.num_accepted] if done.tree else ():
+        row = next(place for place, each in enumerate(done.tree, 1) if (each.parent, each.id) == (row, token))
+        kept.append(done.tree[row - 1])
+    return kept
 
 
 def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, Any]]:
@@ -103,18 +127,18 @@ def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report:
             (
                 timer.time("draft", text, context, pending=TYPICAL),
                 timer.time("grow", text, context, pending=TYPICAL),
+                timer.time("grow lookup", text, context, pending=TYPICAL),
                 timer.time(kinds[0], text, context, width),
                 timer.time(kinds[1], text, context, width),
             )
             for _ in range(repeats)
         ]
-        names = ("draft_ms", "grow_ms", "verify_ms", "tree_ms")
+        names = ("draft_ms", "grow_ms", "grow_lookup_ms", "verify_ms", "tree_ms")
         took = dict(zip(names, map(min, zip(*turns, strict=True)), strict=True))
         found.append({"context": context, "width": width, "routing": "uniform", **took})
         value = f"draft {took['draft_ms']:.3f} and {took['verify_ms']:.3f} ms as a chain"
-        report.line(
-            f"context {context}, {width} rows", f"{value}, {took['grow_ms']:.3f} and {took['tree_ms']:.3f} as a tree"
-        )
+        value += f", {took['grow_ms']:.3f} and {took['tree_ms']:.3f} as a tree"
+        report.line(f"context {context}, {width} rows", f"{value}, drafted {took['grow_lookup_ms']:.3f} with a lookup")
     return found
 
 

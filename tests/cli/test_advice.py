@@ -87,7 +87,7 @@ def test_a_step_that_cannot_be_recorded() -> None:
 
 def test_another_architecture() -> None:
     _, hint = words_of(lambda: family_of({"text_config": {"model_type": "mamba"}}))
-    assert hint.startswith("Name a Gemma 4, Llama, Qwen3 or ")
+    assert hint.startswith("Name a Gemma 4, Llama, Qwen3, ")
     assert hint.endswith(" checkpoint, or run dflash-chat without a model for the bundled pair.")
     _, hint = words_of(lambda: drafter_config_of({"architectures": ["Eagle"]}))
     assert hint == "Name a DFlash drafter with --draft, for example z-lab/gemma-4-26B-A4B-it-DFlash."

@@ -67,7 +67,8 @@ def _run_tree(launches: RoundLaunches) -> None:
     head, sampled, target = launches.target.out, launches.sampled, launches.target
     tree = DraftTree.allocate(Choices.allocate(torch.device("meta")))
     pick_choices(head, tree.choices, target.tiles.head)
-    grow_tree(state, launches.numbers, launches.ids, tree)
+    for text in (None, launches.text):
+        grow_tree(state, launches.numbers, launches.ids, tree, text)
     settings, scratch, drafts = launches.sampling, launches.sample_scratch, tree.choices.tokens[:, 0]
     sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, tree.rows)
     for says in (None, sampled):

@@ -6,9 +6,11 @@ import random
 
 import pytest
 
+from engine.kernels.round.state import NUMBERS
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.trees import CHOICES, Node, best_first
+from engine.speculation.lookup import Looked
+from engine.speculation.trees import CHOICES, LOOKED_UP, Node, best_first
 from engine.speculation.verify_width import Auto
 from tests.kernels.drawn_trees import drawn_chances
 from tests.kernels.tree_rounds import Grown
@@ -33,6 +35,35 @@ def test_it_grows_the_tree_of_the_policy(table: CostTable, seed: int) -> None:
     result = Grown.of(policy, chances)
     result.check(tree, chances)
     result.check_choice(choice)
+
+
+@pytest.mark.parametrize("table", [FLAT, DEAR], ids=["flat", "dear"])
+@pytest.mark.parametrize("seed", range(12))
+def test_what_was_looked_up_is_in_the_tree_as_in_the_policys(table: CostTable, seed: int) -> None:
+    """Chains that agree with choices, here and there or nowhere, of matches that are worth much or little."""
+    rng = random.Random(seed)
+    policy = Auto(table)
+    for _ in range(4 * seed):
+        policy.matches.observe(rng.randint(3, 32), rng.random() < (0.2, 0.9)[seed % 2])
+        policy.calibration.observe(rng.random(), rng.random() < 0.5)
+    chances = drawn_chances(rng, rng.choice([2, 9, 15]))
+    most = rng.choice([0, 1, LOOKED_UP])
+    choices = tuple(rng.choice([rng.randint(0, most), LOOKED_UP]) for _ in range(rng.randint(1, len(chances))))
+    looked = Looked(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
+    tree, choice = policy.choose(chances, 0, len(chances) + 1, looked)
+    result = Grown.of(policy, chances, looked=looked)
+    result.check(tree, chances)
+    result.check_choice(choice)
+    result.check_beside(looked, choice)
+
+
+def test_those_trees_hold_looked_up_tokens_beside_and_behind_choices() -> None:
+    """What the test above compares would be of little worth otherwise."""
+    chances = [[0.3, 0.2, 0.1, 0.1]] * 15
+    looked = Looked(32, 6, 0, (LOOKED_UP, 0, LOOKED_UP, 2, LOOKED_UP, LOOKED_UP))
+    result = Grown.of(Auto(FLAT), chances, looked=looked)
+    numbers = result.state.record[NUMBERS:][: int(result.state.width)].tolist()
+    assert numbers.count(LOOKED_UP) == 4 and {0, 1, 2} < set(numbers)
 
 
 def test_of_equal_nodes_the_one_offered_first_is_taken() -> None:

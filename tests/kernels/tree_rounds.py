@@ -14,9 +14,12 @@ from engine.kernels.decode.tiles import Tiles
 from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree, reference_path
 from engine.kernels.round.choices import Choices
 from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.lookup import LookupText, look_up
 from engine.kernels.round.sample import SampledRows
 from engine.kernels.round.state import (
     ACCEPTED,
+    BESIDE_CHANCES,
+    BESIDE_CHOICES,
     CHANCE,
     CHOICE_PROBABILITIES,
     COST_MS,
@@ -24,6 +27,7 @@ from engine.kernels.round.state import (
     DRAFT_PROBABILITIES,
     DRAFTS,
     EMITTED,
+    MATCH_LENGTH,
     NUMBERS,
     PARENTS,
     PATH,
@@ -37,8 +41,10 @@ from engine.kernels.round.state import (
 )
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.round.verify_width import choice_numbers
+from engine.speculation.choice import Choice
+from engine.speculation.lookup import Looked
 from engine.speculation.trees import CHOICES, Node
-from engine.speculation.verify_width import Auto, Choice
+from engine.speculation.verify_width import Auto
 from tests.kernels.drawn_trees import moved, posed
 
 CPU = torch.device("cpu")
@@ -57,9 +63,15 @@ class Grown:
 
     @classmethod
     def of(
-        cls, policy: Auto | None, chances: list[list[float]], width: int | None = None, device: torch.device = CPU
+        cls,
+        policy: Auto | None,
+        chances: list[list[float]],
+        width: int | None = None,
+        device: torch.device = CPU,
+        looked: Looked | None = None,
     ) -> Grown:
-        """Of the chances of a block's positions; token 10 * position + choice stands for each."""
+        """Of the chances of a block's positions; token 10 * position + choice stands for each. ``looked``: a chain that
+        stands behind a match, of the same tokens: the fifth choice is none of the drafter's."""
         state, choices = RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)
         state.width.fill_(len(chances) + 1 if width is None else width)
         choices.probabilities.fill_(float("nan"))
@@ -69,7 +81,8 @@ class Grown:
         state, choices, rows = moved(state, device), moved(choices, device), moved(rows, device)
         ids, parents = torch.full((17,), 7).to(device), parents.to(device)
         numbers = choice_numbers(None if policy is None else policy.numbers(0)).to(device)
-        grow_tree(state, numbers, ids, DraftTree(rows, parents, choices, AcceptedPath.allocate(device)))
+        text = None if looked is None else _holding(looked, state)
+        grow_tree(state, numbers, ids, DraftTree(rows, parents, choices, AcceptedPath.allocate(device)), text)
         return cls(moved(state, CPU), moved(choices, CPU), ids.cpu(), parents.cpu(), moved(rows, CPU))
 
     def check(self, tree: list[Node], chances: list[list[float]]) -> None:
@@ -80,19 +93,40 @@ class Grown:
         assert self.parents.tolist() == parents.tolist()
         for field in fields(TreeRows):
             assert torch.equal(getattr(self.rows, field.name), getattr(rows, field.name)), field.name
-        tokens = [10 * node.depth + node.choice for node in tree]
+        tokens = [10 * node.depth + node.choice for node in tree]  # also those of no choice
         assert self.ids.tolist() == [7, *tokens, *[7] * (16 - count)]
         assert record[PARENTS:][:16].tolist() == parents.tolist()
         assert record[NUMBERS:][1 : count + 1].tolist() == [node.choice for node in tree]
         assert record[DRAFTS:][: len(chances)].tolist() == [10 * depth for depth in range(1, len(chances) + 1)]
-        kept = record.view(torch.float32)[CHOICE_PROBABILITIES:].view(16, CHOICES)
+        kept = record.view(torch.float32)[CHOICE_PROBABILITIES:][: 16 * CHOICES].view(16, CHOICES)
         assert torch.equal(kept[: len(chances)], torch.tensor(chances)) and (kept[len(chances) :] == 0).all()
         assert torch.equal(self.choices.probabilities[: len(chances)], torch.tensor(chances))
+
+    def check_beside(self, looked: Looked, choice: Choice) -> None:
+        """That the record says what was looked up."""
+        record, size = self.state.record, looked.size
+        assert record[MATCH_LENGTH:][:3].tolist() == [looked.length, looked.length + size, size]
+        assert record[BESIDE_CHOICES:][:size].tolist() == list(looked.choices)
+        chances = record.view(torch.float32)[BESIDE_CHANCES:][:size].tolist()
+        assert all(isclose(ours, theirs, abs_tol=1e-5) for ours, theirs in zip(chances, choice.beside, strict=True))
 
     def check_choice(self, choice: Choice) -> None:
         """That the record says what decided it."""
         chance, cost_ms = self.state.record.view(torch.float32)[CHANCE:][: COST_MS - CHANCE + 1].tolist()
         assert isclose(chance, choice.chance, abs_tol=1e-5) and isclose(cost_ms, choice.cost_ms, abs_tol=1e-5)
+
+
+def _holding(looked: Looked, state: RoundState) -> LookupText:
+    """A text whose newest tokens stood before, with this chain behind them, looked up."""
+    newest = list(range(500, 500 + looked.length))
+    guess = [10 * place + choice for place, choice in enumerate(looked.choices, 1)]
+    told = torch.tensor([*newest, *guess, *newest], dtype=torch.int32)
+    state.cursor.fill_(len(told) - 1)
+    state.stops[0] = guess[-1]
+    text = LookupText.allocate(len(told), state.numbers.device)
+    text.ids[: len(told)] = told
+    look_up(state, text)
+    return text
 
 
 @dataclass

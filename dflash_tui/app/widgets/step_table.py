@@ -205,8 +205,8 @@ Cell = tuple[str, str]
 """A text and its style."""
 
 
-FURTHER_ROWS = ("or 2nd", "or 3rd", "or 4th")
-"""The drafter's choices behind the first: only rounds with a tree have such rows."""
+FURTHER_ROWS = ("or 2nd", "or 3rd", "or 4th", "or found")
+"""The drafter's choices behind the first, and what was looked up: only rounds with a tree have such rows."""
 ROWS = ("draft", *FURTHER_ROWS, "drafter p", "target p", "target", "its p", "u", "")
 DISPENSABLE = ("its p", "drafter p", "u", *reversed(FURTHER_ROWS), "target p")
 """What goes first where there is no room: the explanation says some of it."""
@@ -216,7 +216,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     """The rows: what was drafted and what else of a tree, the drafter's and the target's odds for the first, the
     target's choice and its odds, the random number, the verdict."""
     columns = scene.inspection.columns
-    absent = set(FURTHER_ROWS[max((len(column.further) for column in columns), default=0) :])
+    absent = set(FURTHER_ROWS) - {_row_of(each) for column in columns for each in column.further}
     if all(column.noise is None for column in columns):
         absent.add("u")
     rows = [row for row in ROWS if row not in absent]
@@ -282,7 +282,7 @@ def _cells(scene: Scene, place: int) -> list[Cell]:
     drafted, *odds = _draft_cells(scene, column)
     cells = [
         drafted,
-        *(_further_cell(scene, column.further, place) for place in range(len(FURTHER_ROWS))),
+        *(_further_cell(scene, column.further, row) for row in FURTHER_ROWS),
         *odds,
         *_choice_cells(scene, column),
         ("" if column.noise is None or not scene.reached("verify") else f"{column.noise:.3f}"[1:], NUMBERS),
@@ -309,15 +309,20 @@ def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
     ]
 
 
-def _further_cell(scene: Scene, further: tuple[Further, ...], place: int) -> Cell:
+def _row_of(further: Further) -> str:
+    *choices, found = FURTHER_ROWS
+    return found if further.token.source == "lookup" else choices[min(further.token.choice, len(choices)) - 1]
+
+
+def _further_cell(scene: Scene, further: tuple[Further, ...], row: str) -> Cell:
     """One of the choices behind the first; the accepted one has its mark, for whoever sees no colours."""
-    if place >= len(further) or not scene.reached("draft"):
+    here = next((each for each in further if _row_of(each) == row), None)
+    if here is None or not scene.reached("draft"):
         return "", NUMBERS
-    text = visible(further[place].token.text)
+    text = visible(here.token.text)
     if not scene.reached("judge"):
         return text, "$foreground"
-    fate = further[place].fate
-    return VERDICTS["accepted"] * (fate == "accepted") + text, FURTHER_STYLES[fate]
+    return VERDICTS["accepted"] * (here.fate == "accepted") + text, FURTHER_STYLES[here.fate]
 
 
 def _choice_cells(scene: Scene, column: Column) -> list[Cell]:

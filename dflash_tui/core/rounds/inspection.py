@@ -4,10 +4,11 @@ when it *is* that sample."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.events import Clock, DraftToken, EmittedToken, Step
+from engine.events import Clock, DraftToken, EmittedToken, Step, TreeToken
 from engine.sampling.philox import uniform
 
 from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN, num_verified
@@ -38,7 +39,8 @@ class Column:
     noise: float | None
     """The number in [0, 1) that picked; None at temperature 0, without a choice, or for another's noise."""
     further: tuple[Further, ...] = ()
-    """The drafter's choices of this position behind ``draft`` that were verified, the likeliest first."""
+    """The drafter's choices of this position behind ``draft`` that were verified, the likeliest first, and what was
+    looked up."""
 
     @property
     def kept_further(self) -> Further | None:
@@ -107,7 +109,8 @@ class Inspection:
         match = self.step.match
         if match is None:
             return ""
-        guess = "".join(token.text or "" for token in self.step.draft if token.source == "lookup")
+        guesses: Iterable[DraftToken | TreeToken] = self.step.tree or self.step.draft
+        guess = "".join(token.text or "" for token in guesses if token.source == "lookup")
         alike = f"the newest {match.length} tokens" if match.length > 1 else "the newest token"
         where = f"{match.distance:,}".replace(",", " ")
         return f"found {where} tokens back: {alike} stood there, then {quoted(guess)}"
@@ -157,6 +160,8 @@ class Inspection:
             case "accepted" if draft and (kept := column.kept_further):
                 first = f"the first, {quoted(draft.text)} ({_percent(draft.probability)}), was not what the target said"
                 which = f"the drafter's {_nth(kept.token.choice)} choice ({_percent(kept.token.probability)} likely)"
+                if kept.token.source == "lookup":
+                    which = "what came next where the text stood before"
                 return f"{picked}: that is {which}, so it is kept; {first}."
             case "accepted" if draft and draft.source == "lookup":
                 return f"{picked}: that is what came next where the text stood before, so it is kept."
@@ -164,9 +169,12 @@ class Inspection:
                 return f"{picked}: that is what the drafter had guessed, so it is kept."
             case "rejected" if draft and choice:
                 given = "" if draft.target_probability is None else f" ({_percent(draft.target_probability)})"
-                others = sum(each.fate == "rejected" for each in column.further)
+                fallen = [each.token for each in column.further if each.fate == "rejected"]
+                others = sum(token.source != "lookup" for token in fallen)
                 more = "second choice" if others == 1 else f"{others} further choices"
-                falls = f" nor the drafter's {more}: the guesses fall" if others else ": the guess falls"
+                falls = f" nor the drafter's {more}" * bool(others)
+                falls += " nor what was looked up" * (others < len(fallen))
+                falls += ": the guesses fall" if fallen else ": the guess falls"
                 return f"{picked}, not {quoted(draft.text)}{given}{falls}, the target's token stands."
             case "bonus" if self.step.tree:
                 return f"Behind what was kept nothing was verified, so the target adds one: {_lower(picked)}."
@@ -211,6 +219,9 @@ class Inspection:
             return ""
         told = [f"{quoted(column.draft.text)} {_percent(column.draft.probability)}"]
         told += [f"{quoted(each.token.text)} {_percent(each.token.probability)}" for each in column.further]
+        if column.further[-1].token.source == "lookup":
+            *told, found = told
+            return f"The drafter's choices here: {', '.join(told)}. Looked up: {found}."
         return f"The drafter's choices here: {', '.join(told)}."
 
 

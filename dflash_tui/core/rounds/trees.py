@@ -16,7 +16,7 @@ ChoiceFate = Literal["accepted", "rejected", "discarded"]
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """A verified choice of a position, other than the drafter's first."""
+    """A verified choice of a position, other than the drafter's first; what was looked up is the last one."""
 
     token: TreeToken
     fate: ChoiceFate

@@ -1,5 +1,6 @@
-"""Which tree of drafts to verify, decided on the device as ``speculation.verify_width.Auto`` does for trees. Runs after
-``verify_width``, whose numbers it reads. A tree grows node by node, fifteen at most, so one warp is as fast as any."""
+"""Which tree of drafts to verify, decided on the device as ``speculation.verify_width.Auto`` does for trees: of the
+drafter's choices, or of these and what ``lookup`` found. Runs after ``verify_width``, whose numbers it reads. A tree
+grows node by node, fifteen at most, so one warp is as fast as any."""
 
 from __future__ import annotations
 
@@ -9,13 +10,19 @@ from ...speculation.trees import CHOICES
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
 from .accept import DraftTree
+from .lookup import LONGEST, PLACES, PROGRAMS, SHORTEST, LookupText, found_chain
 from .state import (
     AT_RECORD,
     AT_WIDTH,
+    BESIDE_CHANCES,
+    BESIDE_CHOICES,
     CHANCE,
     CHOICE_PROBABILITIES,
     COST_MS,
     DRAFTS,
+    LOOKED_UP,
+    MATCH_DISTANCE,
+    MATCH_LENGTH,
     NUMBERS,
     PARENTS,
     TREE_RECORD_SIZE,
@@ -24,6 +31,7 @@ from .state import (
 from .verify_width import (
     ACCEPTED,
     CONFIDENCE,
+    MATCHES,
     NUM_NUMBERS,
     OTHERS_ACCEPTED,
     OTHERS_CONFIDENCE,
@@ -37,15 +45,17 @@ from .verify_width import (
 )
 
 
-def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree) -> None:
+def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree, text: LookupText | None = None) -> None:
     """Puts the drafts worth verifying into rows: narrows ``state.width``, fills record and ``tree``. ``tree.choices``:
     row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], the anchor in place 0, gets the rows' tokens.
-    The tree has at most ``state.width`` rows and the depth of a chain of these."""
+    The tree has at most ``state.width`` rows and the depth of a chain of these. ``text``: behind ``look_up`` of it,
+    what that found is in the tree, too."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
     _grow[(1,)](
         state.numbers, numbers, tree.choices.tokens, tree.choices.probabilities, ids, tree.parents, tree.rows.depths,
-        tree.rows.paths, tree.rows.trunk,
-        CHOICES=CHOICES, num_warps=1,
+        tree.rows.paths, tree.rows.trunk, None if text is None else text.ids, None if text is None else text.best,
+        CHOICES=CHOICES, LOOKS=text is not None, SHORTEST=SHORTEST, LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS,
+        num_warps=1,
     )  # fmt: skip
 
 
@@ -54,6 +64,12 @@ def _offered(worth: tl.tensor, at: tl.tensor, before: tl.tensor) -> tl.tensor:
     """The chance of the node at this place of ``worth`` [64], behind one of chance ``before``; -1: there is none."""
     chance = tl.max(tl.where(tl.arange(0, 64) == at, worth, -1.0), 0)
     return tl.where(chance < 0, -1.0, before * chance)
+
+
+@jit
+def _entry(values: tl.tensor, at: tl.tensor) -> tl.tensor:
+    """values[at], of [16]."""
+    return tl.sum(tl.where(tl.arange(0, 16) == at, values, tl.zeros_like(values)), 0)
 
 
 @jit
@@ -73,7 +89,14 @@ def _grow(
     depths_out: tl.tensor,
     paths_out: tl.tensor,
     trunk_out: tl.tensor,
+    text: tl.tensor,
+    best_in: tl.tensor,
     CHOICES: tl.constexpr,
+    LOOKS: tl.constexpr,
+    SHORTEST: tl.constexpr,
+    LONGEST: tl.constexpr,
+    PLACES: tl.constexpr,
+    PROGRAMS: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     let_next_start()
@@ -102,14 +125,40 @@ def _grow(
             total += chance
             worth = tl.where(number == later, tl.where(whole, -1.0, chance)[:, None], worth)
             given = tl.where(number == later, confidence[:, None], given)
+        if LOOKS:
+            # The looked up chain, by position: which choice each token is, and how likely. See ``Auto._beside``.
+            length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
+            looked = lane < tl.where(whole, 0, count)
+            beside_choice = tl.full((16,), CHOICES, tl.int32)
+            for earlier in tl.static_range(CHOICES):
+                choice = CHOICES - 1 - earlier
+                same = tl.load(choice_tokens + lane * CHOICES + choice) == guess
+                beside_choice = tl.where(same, choice, beside_choice)
+            found = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
+            liked = tl.where(number < beside_choice[:, None], tl.maximum(worth, 0.0), 0.0)
+            against = tl.minimum(tl.sum(liked, 1), 1.0)
+            itself = tl.max(tl.where(number == beside_choice[:, None], worth, 0.0), 1)
+            right = found * (1.0 - against)
+            beside_chance = right / tl.where(right > 0, right + (1.0 - found) * against, 1.0)
+            beside_chance = tl.where(looked, tl.maximum(beside_chance, itself), -1.0)
+            beside_choice = tl.where(looked, beside_choice, 15)
         worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (64,))
 
         # Nodes by falling chance, the anchor as node 0. Offer 2k is the next choice beside node k, offer 2k + 1 the
-        # first choice behind it: the order in which ``best_first`` makes its offers.
+        # first choice behind it: the order in which ``best_first`` makes its offers. Offer 0 goes on with what was
+        # looked up, where a drafter's choice that is the same is passed over.
         offer = tl.arange(0, 32)
-        waiting = tl.where(offer == 1, _offered(worth, 0, 1.0), -1.0)
+        first_choice = 0
+        if LOOKS:
+            first_choice = (_entry(beside_choice, 0) == 0).to(tl.int32)
+        waiting = tl.where(offer == 1, _offered(worth, first_choice, 1.0), -1.0)
         before = tl.where(offer == 1, 1.0, 0.0)
-        what = tl.where(offer == 1, 16, 0)  # 256 * parent + 16 * depth + choice
+        what = tl.where(offer == 1, 16 + first_choice, 0)  # 256 * parent + 16 * depth + choice
+        looked_up = 1  # a bit for each node of the looked up path
+        if LOOKS:
+            waiting = tl.where(offer == 0, _entry(beside_chance, 0), waiting)
+            before = tl.where(offer == 0, 1.0, before)
+            what = tl.where(offer == 0, 16 + _entry(beside_choice, 0), what)
         node_chance = tl.where(lane == 0, 1.0, 0.0)
         node_what = tl.zeros((16,), tl.int32)
         on_trunk = tl.zeros((16,), tl.int32)
@@ -124,18 +173,34 @@ def _grow(
                 parent, depth, choice = this // 256, this // 16 % 16, this % 16
                 node_chance = tl.where(lane == node, best, node_chance)
                 node_what = tl.where(lane == node, this, node_what)
-                is_trunk = (choice == 0) & (parent == tip)
+                is_trunk = parent == tip
                 on_trunk = tl.where((lane == node) & is_trunk, 1, on_trunk)
                 tip = tl.where(is_trunk, node, tip)
                 nodes = node
-                place_of = (depth - 1) * CHOICES + choice
-                beside = tl.where(choice < CHOICES - 1, _offered(worth, place_of + 1, behind), -1.0)
-                first = _offered(worth, depth * CHOICES, best)
+                sibling = choice + 1
+                first_choice = 0
+                if LOOKS:
+                    goes_on = _entry(beside_choice, depth)
+                    passed = ((looked_up >> parent) & 1) * (sibling == _entry(beside_choice, depth - 1)).to(tl.int32)
+                    was_looked_up = tl.sum(tl.where(taken, offer, 0), 0) == 0
+                    sibling = tl.where(was_looked_up, CHOICES, sibling + passed)
+                    first_choice = tl.where(was_looked_up & (goes_on == 0), 1, 0)
+                place_of = (depth - 1) * CHOICES + sibling
+                beside = tl.where(sibling < CHOICES, _offered(worth, place_of, behind), -1.0)
+                first = _offered(worth, depth * CHOICES + first_choice, best)
                 waiting = tl.where(taken, -1.0, waiting)
                 waiting = tl.where(offer == 2 * node, beside, tl.where(offer == 2 * node + 1, first, waiting))
                 before = tl.where(offer == 2 * node, behind, tl.where(offer == 2 * node + 1, best, before))
-                deeper = node * 256 + (depth + 1) * 16
-                what = tl.where(offer == 2 * node, this + 1, tl.where(offer == 2 * node + 1, deeper, what))
+                further, deeper = this - choice + sibling, node * 256 + (depth + 1) * 16
+                child = deeper + first_choice
+                what = tl.where(offer == 2 * node, further, tl.where(offer == 2 * node + 1, child, what))
+                if LOOKS:
+                    looked_up = tl.where(was_looked_up, looked_up | (1 << node), looked_up)
+                    chance = _entry(beside_chance, depth)
+                    onward = was_looked_up & (offer == 0)
+                    waiting = tl.where(onward, tl.where(chance < 0, -1.0, best * chance), waiting)
+                    before = tl.where(onward, best, before)
+                    what = tl.where(onward, deeper + goes_on, what)
 
         # Entry k: what verifying k nodes is worth.
         values = tl.where(lane <= nodes, tl.cumsum(node_chance, 0) - price * cost, float("-inf"))
@@ -158,7 +223,10 @@ def _grow(
         depths = tl.sum(tl.where(here, (node_what // 16 % 16)[None, :], 0), 1)
         numbers_of = tl.sum(tl.where(here, (node_what % 16)[None, :], 0), 1)
         drafted = (lane >= 1) & (lane <= chosen)
-        token = tl.load(choice_tokens + (depths - 1) * CHOICES + numbers_of, mask=drafted, other=0)
+        of_drafter = drafted & (numbers_of < CHOICES)
+        token = tl.load(choice_tokens + (depths - 1) * CHOICES + numbers_of, mask=of_drafter, other=0)
+        if LOOKS:
+            token = tl.where(of_drafter, token, _entries(guess, depths - 1).to(tl.int64))
 
         # Upwards from every row: its ancestors, each into the place of its depth.
         column = lane[None, :]
@@ -181,6 +249,12 @@ def _grow(
         tl.store(record + DRAFTS + lane, drafts.to(tl.int32))
         tl.store(record + PARENTS + lane, parents)
         tl.store(record + NUMBERS + lane, numbers_of)
+        if LOOKS:
+            tl.store(record + MATCH_LENGTH, length)
+            tl.store(record + MATCH_DISTANCE, distance)
+            tl.store(record + LOOKED_UP, tl.sum(looked.to(tl.int32), 0))
+            tl.store(record + BESIDE_CHOICES + lane, beside_choice)
+            tl.store(record + BESIDE_CHANCES + lane, beside_chance.to(tl.int32, bitcast=True))
         if not whole:
             tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
             tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))

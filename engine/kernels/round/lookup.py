@@ -105,6 +105,26 @@ def _look_up(
 
 
 @jit
+def found_chain(
+    state: tl.tensor, text: tl.tensor, best_in: tl.tensor, lane: tl.tensor, width: tl.tensor,
+    SHORTEST: tl.constexpr, PLACES: tl.constexpr, PROGRAMS: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """What ``look_up`` found: length and distance of the match, 0 without one; the tokens behind it, one for each
+    ``lane``; and how many of them fit into ``width`` rows, the last a stop token if there is one."""
+    newest = tl.load(state + AT_CURSOR)
+    stop = tl.load(state + AT_STOPS + tl.arange(0, 16))
+    found = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
+    length, distance = found // PLACES, newest + 1 - found % PLACES
+    matches = length >= SHORTEST
+    period = tl.where(matches, distance, 1)
+    guess = tl.load(text + newest + 1 - period + lane % period)
+    ends = tl.max((guess[:, None] == stop[None, :]).to(tl.int32), 1) > 0
+    room = tl.maximum(width - 1, 0)
+    count = tl.minimum(tl.min(tl.where(ends, lane + 1, room), 0), room)
+    return tl.where(matches, length, 0), tl.where(matches, distance, 0), guess, tl.where(matches, count, 0)
+
+
+@jit
 def _worth(kept: tl.tensor, live: tl.tensor, price: tl.tensor, after: tl.tensor) -> tl.tensor:
     """Entry i: what verifying tokens 0 .. i of a chain is worth."""
     return tl.where(live, 1.0 + tl.cumsum(kept, 0) - price * after, float("-inf"))
@@ -121,19 +141,10 @@ def _choose_chain(
     width = tl.load(state + AT_WIDTH)
     if width > 0:
         lane = tl.arange(0, 16)
-        newest = tl.load(state + AT_CURSOR)
-        stop = tl.load(state + AT_STOPS + lane)
-        found = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
         price = tl.load(numbers + PRICE)
         before = tl.load(numbers + VERIFY_MS + lane)
         after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
-        length, distance = found // PLACES, newest + 1 - found % PLACES
-        matches = length >= SHORTEST
-        distance = tl.where(matches, distance, 1)
-        guess = tl.load(text + newest + 1 - distance + lane % distance)
-        ends = tl.max((guess[:, None] == stop[None, :]).to(tl.int32), 1) > 0
-        count = tl.minimum(tl.min(tl.where(ends, lane + 1, 16), 0), tl.maximum(width - 1, 0))
-        count = tl.where(matches, count, 0)
+        length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
         looked = lane < count
         chance = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
 
@@ -169,8 +180,8 @@ def _choose_chain(
         tl.store(probability + lane, chance, mask=taken)
         record = state + AT_RECORD
         tl.store(state + AT_WIDTH, chosen + 1)
-        tl.store(record + MATCH_LENGTH, tl.where(matches, length, 0))
-        tl.store(record + MATCH_DISTANCE, tl.where(matches, distance, 0))
+        tl.store(record + MATCH_LENGTH, length)
+        tl.store(record + MATCH_DISTANCE, distance)
         tl.store(record + LOOKED_UP, tl.where(takes, count, 0))
         tl.store(record + AGREED, num_agreed)
         tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))

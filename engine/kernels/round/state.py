@@ -41,7 +41,10 @@ PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 1
 """Where trees are drafted a record has further lists: the rows of the accepted path (entry 0 is the anchor's), the row
 that each row follows, which of its position's choices it is, the first choice of each position, and what the drafter
 gave each choice of each position: fp32 [16, 4]."""
-TREE_RECORD_SIZE = RECORD_SIZE + 16 * 4 + MAX_ROWS * CHOICES
+BESIDE_CHOICES, BESIDE_CHANCES = (constant(RECORD_SIZE + 16 * (4 + CHOICES + part)) for part in range(2))
+"""And of a looked up chain that entered the tree, by position: which of the drafter's choices each token is, 4 where it
+is none of them, and how likely it was, in fp32. ``LOOKED_UP`` says how long that chain is."""
+TREE_RECORD_SIZE = RECORD_SIZE + 16 * (6 + CHOICES)
 """What a chain's record holds means the same in it, with this difference: emitted tokens and their probabilities are
 those of the accepted path, and drafts are first choices, by position. What the target gave each draft is what the
 accepted path's row before it says, so it is known up to one behind that path."""

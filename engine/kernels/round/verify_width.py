@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from ...speculation import calibration, verify_width
+from ...speculation.choice import ChoiceNumbers
 from ...speculation.lookup import LONGEST
-from ...speculation.verify_width import ChoiceNumbers
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
 from .state import AT_RECORD, AT_WIDTH, CHANCE, COST_MS, RoundState, constant

@@ -12,9 +12,10 @@ import torch
 from engine.commands import DraftBy, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, continuation, longest_match
-from engine.speculation.verify_width import Auto, Plan
+from engine.speculation.verify_width import Auto
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,

@@ -20,9 +20,10 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
+from engine.speculation.choice import Judged
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, Chances, Node
-from engine.speculation.verify_width import Auto, Judged
+from engine.speculation.verify_width import Auto
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,

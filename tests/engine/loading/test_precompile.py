@@ -125,7 +125,7 @@ def test_what_is_compiled_is_what_turns_launch(
         draft, verify = launches.when_chosen
         looked_up: list[Kind] = ["lookup", "told lookup"]
         if launches.fuses:
-            looked_up.append("draft lookup")
+            looked_up.append(launches.when_both[0])
         for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
             launches.of(kind, greedy)()
         for kind in looked_up:

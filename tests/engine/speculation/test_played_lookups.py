@@ -10,9 +10,9 @@ import pytest
 from engine.speculation.verify_width import Auto
 from engine.tuning.files import Recording, load_recordings
 from engine.tuning.lookups import lookups
-from engine.tuning.play import NOTHING, Anchor, Lookup, play
+from engine.tuning.play import NOTHING, Anchor, Block, Lookup, play
 from measure.engine import record_drafts
-from measure.engine.played_auto import chains, never_right
+from measure.engine.played_auto import TREES, chains, never_right, scattered
 from measure.engine.record_texts import load_texts
 from measure.engine.recorded_costs import recorded_tables
 from tests.pace import sampled
@@ -41,6 +41,11 @@ def took(name: str, drafts: Sequence[Anchor] | None, looked_up: Sequence[Lookup]
     return play(policy, NOBODY if drafts is None else drafts, TABLES[name], 0, looked_up).milliseconds
 
 
+def in_trees(name: str, blocks: Sequence[Block], looked_up: Sequence[Lookup] = ()) -> float:
+    """Milliseconds, where drafter and lookup share trees."""
+    return play(Auto(TREES[name]), blocks, TREES[name], 0, looked_up).milliseconds
+
+
 @each_table
 @pytest.mark.parametrize("kind", ["long", "short", "of every length", "every other", "right now and then"])
 def test_texts_that_mislead_cost_next_to_nothing(name: str, kind: str) -> None:
@@ -49,10 +54,34 @@ def test_texts_that_mislead_cost_next_to_nothing(name: str, kind: str) -> None:
     assert plain / took(name, chains(never_right(COUNT, 0.5)), looked_up) >= 0.97
 
 
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("kind", ["long", "short", "of every length", "every other", "right now and then"])
+def test_in_trees_they_cost_next_to_nothing_either(name: str, kind: str) -> None:
+    """Beside drafts that are never right, and beside good ones."""
+    looked_up, good = misleading(kind), scattered(COUNT, 0.8, seed=3)
+    assert took(name, None) / in_trees(name, never_right(COUNT, 0.5), looked_up) >= 0.97
+    assert in_trees(name, good) / in_trees(name, good, looked_up) >= 0.97
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_sharing_a_tree_is_faster_than_either_alone(name: str) -> None:
+    """Where every fourth match leads nowhere, and drafts are right as often as not."""
+    rng = random.Random(5)
+    drafts = scattered(COUNT, 0.5, seed=5)
+    looked_up = [Lookup(rng.randint(3, 12), 15, rng.choice((0, 4, 8, 15))) for _ in range(COUNT)]
+    either = play(Auto(TREES[name], fuses=False), drafts, TREES[name], 0, looked_up).milliseconds
+    assert either / in_trees(name, drafts, looked_up) > 1.1
+
+
 @each_table
 def test_a_copy_is_several_times_as_fast(name: str) -> None:
     copy = [Lookup(32, 15, 15)] * COUNT
     assert took(name, None) / took(name, None, copy) > 3
+
+
+def recorded() -> list[tuple[Recording, tuple[list[int], list[int]]]]:
+    """Answers, each with its prompt and tokens."""
+    return list(zip(load_recordings(record_drafts.FILE), load_texts(), strict=True))
 
 
 @each_table
@@ -60,13 +89,21 @@ def test_free_text_is_written_as_fast_as_ever(name: str) -> None:
     table = TABLES[name]
     drafter_alone, both = Auto(table), Auto(table)
     before = now = 0.0
-    recorded: list[tuple[Recording, tuple[list[int], list[int]]]]
-    recorded = list(zip(load_recordings(record_drafts.FILE), load_texts(), strict=True))
-    for recording, (prompt, answer) in sampled(recorded, 4):
+    for recording, (prompt, answer) in sampled(recorded(), 4):
         assert len(recording.anchors) == len(answer) - 1
         found = lookups(prompt, answer, recording.anchors)
         for policy in (drafter_alone, both):
             policy.begin()
         before += play(drafter_alone, recording.anchors, table, recording.prompt_length).milliseconds
         now += play(both, recording.anchors, table, recording.prompt_length, found).milliseconds
+    assert before / now >= 0.99
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_free_text_is_written_as_fast_as_ever_in_shared_trees(name: str) -> None:
+    before = now = 0.0
+    for recording, (prompt, answer) in sampled(recorded(), 4):
+        found = lookups(prompt, answer, recording.anchors)
+        before += in_trees(name, recording.blocks)
+        now += in_trees(name, recording.blocks, found)
     assert before / now >= 0.99

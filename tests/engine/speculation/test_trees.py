@@ -12,7 +12,9 @@ from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import (
     CHOICES,
+    LOOKED_UP,
     ROWS,
+    Beside,
     Chances,
     Node,
     accepted_path,
@@ -70,6 +72,31 @@ def test_a_tree_holds_the_likeliest_nodes_and_parents_come_first(seed: int) -> N
     assert [node.chance for node in tree] == pytest.approx(sorted(every, reverse=True)[: ROWS - 1])
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_looked_up_chain_is_one_path_more_and_no_node_stands_twice(seed: int) -> None:
+    rng, chances = random.Random(seed), marginals(seed, depth=5)
+    choices = tuple(rng.choice([0, rng.randrange(CHOICES), LOOKED_UP]) for _ in range(rng.randint(1, 5)))
+    # Where it agrees with a choice, it is at least as likely.
+    given = tuple(max((rng.random(), *at[choice : choice + 1])) for at, choice in zip(chances, choices, strict=False))
+    tree = best_first(chances, beside=Beside(choices, given))
+    paths = [choices_to(tree, row) for row in range(1, ROWS)]
+    assert len(set(paths)) == len(paths)
+
+    def chance(path: tuple[int, ...]) -> float:
+        found = 1.0
+        for depth, choice in enumerate(path):
+            is_looked_up = path[: depth + 1] == choices[: depth + 1]
+            found *= given[depth] if is_looked_up else chances[depth][choice]
+        return found
+
+    ways = [path for depth in range(1, 6) for path in product(range(CHOICES), repeat=depth)]
+    ahead = [choices[:depth] for depth in range(1, len(choices) + 1)]
+    behind = [(*path, *way) for path in ahead for way in [(), *ways] if len(path) + len(way) <= 5]
+    every = {path: chance(path) for path in [*ways, *behind]}
+    assert [node.chance for node in tree] == pytest.approx([every[path] for path in paths])
+    assert [node.chance for node in tree] == pytest.approx(sorted(every.values(), reverse=True)[: ROWS - 1])
+
+
 def test_a_drafter_that_is_sure_makes_a_chain() -> None:
     tree = best_first([(0.97, 0.01, 0.01, 0.01)] * (ROWS - 1))
     assert [(node.parent, node.depth, node.choice) for node in tree] == [(row, row + 1, 0) for row in range(ROWS - 1)]
@@ -107,8 +134,8 @@ def test_rows_hold_the_same_nodes_the_trunk_in_front(seed: int, count: int) -> N
 
 def test_a_path_has_a_row_for_each_depth() -> None:
     assert [path_to(FORK, row) for row in range(6)] == [[0], [0, 1], [0, 1, 2], [0, 3], [0, 3, 4], [0, 1, 5]]
-    swapped = [Node(0, 1, 1, 0.5), Node(0, 1, 0, 0.3), Node(2, 2, 0, 0.2)]
-    assert [(node.parent, node.choice) for node in in_rows(swapped)] == [(0, 0), (1, 0), (0, 1)]
+    swapped = [Node(0, 1, LOOKED_UP, 0.5), Node(0, 1, 0, 0.3), Node(1, 2, 0, 0.2)]
+    assert [(node.parent, node.choice) for node in in_rows(swapped)] == [(0, LOOKED_UP), (1, 0), (0, 0)]
     assert path_to(in_rows(swapped), 2) == [0, 1, 2]
 
 
