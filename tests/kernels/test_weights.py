@@ -12,6 +12,7 @@ from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import GROUPS, Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import KINDS, weight_from, weight_of
+from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.models.merged_weights import side_by_side
@@ -35,7 +36,7 @@ class Holder(nn.Module):
 
 
 def test_every_kind_has_a_format_of_its_own() -> None:
-    weights = [make(noise(16, 32)) for make in MAKERS]
+    weights = [make(noise(16, 32)) for make in (*MAKERS, Mxfp4Weight.of)]
     assert len({weight.format for weight in weights}) == len({type(weight) for weight in weights}) == len(KINDS)
 
 
