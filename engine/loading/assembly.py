@@ -13,7 +13,7 @@ from ..files.gguf_blocks import RESTORE, q4_0, restored
 from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
-from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.int4 import HIGHEST_SCALE, Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
 from ..kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight
 from ..kernels.weights.plain import PlainWeight
@@ -63,9 +63,12 @@ class PackedRows:
         return result.view(self.stored.shape)
 
     def check(self, name: str) -> None:
-        """Raises ``WeightsFailure`` for scales that are no numbers, and for zeros that scale anything but zeros."""
+        """Raises ``WeightsFailure`` for scales that are no numbers or that no weight can have, and for zeros that scale
+        anything but zeros."""
         if not self.scales.isfinite().all():
             raise WeightsFailure(f"A scale of {name} is not a finite number.", DOWNLOAD_AGAIN)
+        if self.stored.kind.format == "int4" and (self.scales.abs() >= HIGHEST_SCALE).any():
+            raise WeightsFailure(f"A scale of {name} is 2^32 or more.", DOWNLOAD_AGAIN)
         if (self.scales == 0).any() and any(_lost(*part[1:]) for part in self._in_parts()):
             raise WeightsFailure(f"A scale of {name} is 0, but the numbers that it scales are not.", DOWNLOAD_AGAIN)
 

@@ -14,7 +14,7 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .packed import last_asked, multiply_packed, multiply_pairs
+from .packed import ask_early, depth_of_split, last_asked, multiply_packed, multiply_pairs
 from .tiles import Tiles
 
 
@@ -114,7 +114,7 @@ def project_tile(
     AHEAD: tl.constexpr,
 ) -> None:
     """One program's part of ``project``."""
-    depth: tl.constexpr = (weight.K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
+    depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)[:, None]
     if weight.FORMAT >= FP8:
@@ -135,8 +135,11 @@ def _project(
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
-    wait_for_inputs()
     tile, split = tl.program_id(0), tl.program_id(1)
+    if FORMAT >= FP8:
+        start = split * depth_of_split(K, BLOCK_K, SPLITS)
+        ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, AHEAD)
+    wait_for_inputs()
     project_tile(
         x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD
     )
@@ -148,8 +151,11 @@ def _gate_up(
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
-    wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    if FORMAT >= FP8:
+        first = tl.program_id(0) * BLOCK_N
+        ask_early(Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, 0, True, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER)
+    wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if FORMAT >= FP8:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K

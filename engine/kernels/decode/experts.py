@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .dense import project_tile
-from .packed import last_asked, multiply_packed, multiply_pairs
+from .packed import ask_early, depth_of_split, last_asked, multiply_packed, multiply_pairs
 from .router import Assignment
 from .tiles import Tiles
 
@@ -163,9 +163,16 @@ def _expert_gate_up(
     DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
     DENSE_PARTS: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
-    wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
+    if dense_programs > 0 and DENSE_FORMAT >= FP8:
+        ask_early(
+            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0,
+            tl.program_id(0) % dense_tiles * DENSE_BLOCK_N,
+            tl.program_id(0) // dense_tiles * depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS),
+            tl.program_id(0) < dense_programs, DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
+        )  # fmt: skip
+    wait_for_inputs()
     if dense_programs > 0:
         if tl.program_id(0) < dense_programs:
             tile = tl.program_id(0) % dense_tiles
@@ -199,6 +206,11 @@ def _expert_down(
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    if FORMAT >= FP8:
+        ask_early(
+            Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, 0, expert >= 0,
+            BLOCK_N, BLOCK_K, AHEAD,
+        )  # fmt: skip
     wait_for_inputs()
     while expert >= 0:
         following = item + tl.num_programs(0)

@@ -157,6 +157,8 @@ def _after_attention(
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
+    if tl.num_programs(0) == 1:  # beside one program there is room for all of the next kernel's
+        let_next_start()
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
     let_next_start()
     y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
@@ -189,6 +191,8 @@ def _after_feed_forward(
     next_scales = load_scales(next_norm, lane, HIDDEN)
     scalar = tl.load(layer_scalar)
     wait_for_inputs()
+    if tl.num_programs(0) == 1:
+        let_next_start()
     if TOP_K > 0:
         # Side by side, the two branches share a reduction: each is a round trip through shared memory.
         both = rounded(tl.join(y, add_up(pairs + at * TOP_K, HIDDEN, lane, HIDDEN, TOP_K)), residual)

@@ -5,9 +5,9 @@ each warp is one product of a batch, and the parts' sums are added up at the end
 from __future__ import annotations
 
 from ..toolchain.early_launch import let_next_start
-from ..toolchain.jit import constexpr_function, dot, jit, tl
+from ..toolchain.jit import SIMULATED, constexpr_function, dot, jit, tl
 from ..weights.fp8 import fp8_factor
-from ..weights.int4 import int4_scaled
+from ..weights.int4 import int4_scaled, raised
 from ..weights.matrix import FP8, Matrix
 
 
@@ -15,6 +15,55 @@ from ..weights.matrix import FP8, Matrix
 def last_asked(depth: int, step: int, ahead: int) -> int:
     """Where a loop over ``depth`` stands when it asks for its last tiles, ``ahead`` steps before it multiplies them."""
     return max(0, -(-depth // step) - 1 - ahead) * step
+
+
+@constexpr_function
+def depth_of_split(depth: int, step: int, splits: int) -> int:
+    """How much of the depth each split takes, in whole steps. The last ones may have less, or nothing."""
+    return -(-depth // (step * splits)) * step
+
+
+@constexpr_function
+def lines_of(depth: int, step: int, ahead: int, per_byte: int) -> int:
+    """How many lines of 128 bytes a panel has of the first ``ahead`` steps; of one, where there are no more."""
+    return 16 * step * (ahead if ahead * step < depth else 1) // per_byte // 128
+
+
+@constexpr_function
+def at_least(count: int) -> int:
+    """The next power of two."""
+    return 1 << (count - 1).bit_length()
+
+
+@jit
+def ask_early(
+    weight: Matrix, first: tl.tensor, column: tl.tensor, start: tl.tensor, asks: tl.tensor, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr, INTER: tl.constexpr = 0,
+) -> None:  # fmt: skip
+    """Asks the first tiles of what ``multiply_packed`` will read into L2, while the launch before still runs; only a
+    program that ``asks``. Without a branch: every program must be seen to wait."""
+    per_byte: tl.constexpr = 1 if weight.FORMAT == FP8 else 2
+    lines: tl.constexpr = lines_of(weight.K, BLOCK_K, AHEAD, per_byte)
+    if not SIMULATED:
+        panel = tl.min(tl.reshape(panels_from(column, BLOCK_N, INTER), [BLOCK_N // 16, 16]), axis=1)
+        panel = tl.minimum(panel, weight.N // 16 - 1)
+        line = start * (16 // per_byte) + tl.minimum(tl.arange(0, at_least(lines)), lines - 1) * 128
+        line = tl.minimum(line, 16 * weight.K // per_byte - 128)  # some splits lie past the end
+        at = first * (weight.K // per_byte) + panel * (16 * weight.K // per_byte)
+        pointers = (weight.data + at[:, None] + line[None, :]).to(tl.int64)
+        tl.inline_asm_elementwise(
+            """{
+            .reg .pred asks;
+            setp.ne.b32 asks, $2, 0;
+            @asks prefetch.global.L2 [$1];
+            mov.u32 $0, 0;
+            }""",
+            "=r,l,r",
+            [pointers, tl.zeros(pointers.shape, tl.int32) + asks],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )
 
 
 @jit
@@ -73,7 +122,7 @@ def multiply_packed(
         there = live[None, :, :] if even else live[None, :, :] & left
         x = tl.load(sources + at, mask=there, other=0.0)
         if weight.FORMAT == FP8:
-            total = dot(x, tl.permute(fp8_factor(tile, rows), 0, 2, 1), total)
+            total = dot(_in_registers(x), tl.permute(fp8_factor(tile, rows), 0, 2, 1), total)
         else:
             group = (at // 32 + block) // (weight.FORMAT // 32) * 16
             if aligned:
@@ -84,12 +133,35 @@ def multiply_packed(
             high_x = tl.load(sources + at + 16, mask=there, other=0.0)
             steps = tl.broadcast_to(steps[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
             low, high = int4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
-            total = dot(x, tl.permute(low, 0, 2, 1), total)
-            total = dot(high_x, tl.permute(high, 0, 2, 1), total)
+            total = dot(_in_registers(x), tl.permute(low, 0, 2, 1), total)
+            total = dot(_in_registers(high_x), tl.permute(high, 0, 2, 1), total)
     total = _added_up(total, parts, BLOCK_N)
     if weight.FORMAT == FP8:
-        total *= scale[None, :]
-    return total
+        return total * scale[None, :]
+    else:
+        return raised(total)
+
+
+@jit
+def _in_registers(x: tl.tensor) -> tl.tensor:
+    """The same rows. As they come from shared memory the assembler would copy their registers for every product; what a
+    multiplication by one gave, it leaves where it is."""
+    if SIMULATED or x.dtype != tl.bfloat16:
+        return x
+    else:
+        return tl.inline_asm_elementwise(
+            """{
+            .reg .b32 one, z;
+            mov.b32 one, 0x3f803f80;
+            mov.b32 z, 0x80008000;
+            fma.rn.bf16x2 $0, $1, one, z;
+            }""",
+            "=r,r",
+            [x],
+            dtype=tl.bfloat16,
+            is_pure=True,
+            pack=2,
+        )
 
 
 @jit

@@ -16,7 +16,7 @@ from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
 from .dense import multiply_rows
-from .packed import multiply_pairs
+from .packed import ask_early, multiply_pairs
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -292,11 +292,16 @@ def _gate_up_and_route(
     ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
-    wait_for_inputs()
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
     program = tl.program_id(0)
+    if FORMAT >= FP8:
+        ask_early(
+            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, 0,
+            program >= router_programs, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER,
+        )  # fmt: skip
+    wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:
         _route_tile(

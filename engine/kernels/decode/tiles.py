@@ -93,17 +93,17 @@ DENSE_TARGET = TargetTiles(
 
 
 FP8_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=128),
+    qkv=Tiles(columns=64, depth=256),
     output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=3),
-    gate_up=Tiles(columns=16, depth=128),
+    gate_up=Tiles(columns=16, depth=256, stages=3),
     down=Tiles(columns=64, depth=128, splits=3),
     expert_gate_up=Tiles(columns=32, depth=128, programs=1056),
     expert_gate_up_alone=Tiles(columns=16, depth=128, programs=1056, registers=128),
     expert_down=Tiles(columns=64, depth=64, warps=2, stages=3, programs=1056),
 )
-"""For packed weights: a warp takes 32 of the depth. Splits are those of bf16, since a target may hold both."""
+"""For packed weights: a warp takes 32 of the depth, or 64. Splits are those of bf16, since a target may hold both."""
 INT4_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=256, warps=8, stages=3),
+    qkv=Tiles(columns=64, depth=128, stages=6),
     output=Tiles(columns=128, depth=128, splits=4),
     gate_up=Tiles(columns=32, depth=256, warps=8, stages=3),
     down=Tiles(columns=64, depth=128, splits=3),

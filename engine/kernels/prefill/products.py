@@ -15,7 +15,7 @@ from ..shared.activation import activate
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_pairs
-from ..weights.int4 import int4_pairs
+from ..weights.int4 import int4_pairs, int4_steps, int4_wide_pairs, raised
 from ..weights.int8 import int8_pairs
 from ..weights.matrix import FP8, INT8
 from ..weights.weight import Weight
@@ -97,10 +97,9 @@ def _load_tile(
 ) -> tl.tensor:
     """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x."""
     if FORMAT == INT8:
-        first, second = int8_pairs(_load_pairs(weight, column[:, None] * (K // 2), at, 1, K, BLOCK_K), x)
+        first, second = int8_pairs(_load_pairs(weight, column, at, K, BLOCK_K), x)
     elif FORMAT == FP8:
-        panel = (column // 16 * (8 * K) + column % 16 * 16)[:, None]
-        first, second = fp8_pairs(_load_pairs(weight, panel, at, 16, K, BLOCK_K), x)
+        first, second = _load_fp8(weight, column, at, x, K, BLOCK_N, BLOCK_K)
     else:
         first, second = _load_int4(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
     return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
@@ -108,12 +107,31 @@ def _load_tile(
 
 @jit
 def _load_pairs(
-    weight: tl.tensor, row: tl.tensor, at: tl.tensor, ROWS: tl.constexpr, K: tl.constexpr, BLOCK_K: tl.constexpr
+    weight: tl.tensor, column: tl.tensor, at: tl.tensor, K: tl.constexpr, BLOCK_K: tl.constexpr
 ) -> tl.tensor:
-    """Pairs of neighbours, uint16 [rows, BLOCK_K / 2], of rows that begin at ``row``; ROWS lie in a panel."""
+    """Pairs of neighbours in 8 bits, uint16 [rows, BLOCK_K / 2], of a weight that lies row by row."""
     pair = at // 2 + tl.arange(0, BLOCK_K // 2)
-    pointers = weight.to(tl.pointer_type(tl.uint16)) + row + (pair // 16 * (16 * ROWS) + pair % 16)[None, :]
+    pointers = weight.to(tl.pointer_type(tl.uint16)) + column[:, None] * (K // 2) + pair[None, :]
     return tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(pair < K // 2)[None, :], other=0)
+
+
+@jit
+def _load_fp8(
+    weight: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    x: tl.tensor,
+    K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:
+    """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
+    lane = at // 4 + tl.arange(0, BLOCK_K // 4)
+    panel = (column // 16 * (4 * K) + column % 16 * 8)[:, None]
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 8 * 128 + lane % 8)[None, :]
+    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(lane < K // 4)[None, :], other=0)
+    both = tl.broadcast_to(words[:, :, None], [BLOCK_N, BLOCK_K // 4, 2]).reshape(BLOCK_N, BLOCK_K // 2)
+    return fp8_pairs(both, (tl.arange(0, BLOCK_K // 2) % 2)[None, :], x)  # type: ignore[no-any-return]
 
 
 @jit
@@ -136,20 +154,22 @@ def _load_int4(
     pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 4 * 64 + lane % 4)[None, :]
     words = tl.load(pointers) if even else tl.load(pointers, mask=(lane < K // 8)[None, :], other=0)
     # Of a word's eight numbers two neighbours stand 4 bits higher than the two before; 8 bits, those 16 further on.
-    half = tl.arange(0, 2)[None, None, :, None, None]
-    second = tl.arange(0, 2)[None, None, None, None, :]
-    shifted = words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None] >> (8 * half + 4 * second).to(tl.uint32)
-    pairs = shifted.reshape(BLOCK_N, BLOCK_K // 2)
+    spread = tl.broadcast_to(words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None], [BLOCK_N, blocks, 2, 4, 2])
+    pairs = spread.reshape(BLOCK_N, BLOCK_K // 2)
+    pair = tl.arange(0, BLOCK_K // 2)[None, :]
+    turn = pair // 8 % 2 * 8 + pair % 2 * 4 + 28
     block = at // 32 + tl.arange(0, blocks)
     group = (block // (FORMAT // 32))[None, :]
     place = (column // 16 * (16 * (K // FORMAT)) + column % 16)[:, None] + group * 16
     scale = _load_scales(scales, place, block < K // 32, even)
-    high = scale.to(tl.bfloat16)
     if scale.dtype == tl.bfloat16:
-        return int4_pairs(pairs, _for_each_pair(high), None, x)  # type: ignore[no-any-return]
+        steps, offset = int4_steps(scale)
+        return int4_pairs(pairs, turn, _for_each_pair(steps), _for_each_pair(offset), x)  # type: ignore[no-any-return]
     else:
-        rest = (scale.to(tl.float32) - high.to(tl.float32)).to(tl.bfloat16)
-        return int4_pairs(pairs, _for_each_pair(high), _for_each_pair(rest), x)  # type: ignore[no-any-return]
+        scale = scale.to(tl.float32) * 2.0**-31
+        high = scale.to(tl.bfloat16)
+        rest = (scale - high.to(tl.float32)).to(tl.bfloat16)
+        return int4_wide_pairs(pairs, turn, _for_each_pair(high), _for_each_pair(rest), x)  # type: ignore[no-any-return]
 
 
 @jit
@@ -210,6 +230,8 @@ def _multiply_tile(
         total = dot(factor, rows.T, total)
     if FORMAT <= FP8:
         total *= tl.load(scales + column)[:, None]
+    else:
+        total = raised(total)
     out += first.to(tl.int64) * N
     live = row[None, :] < end - first
     if GATE:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels
+from .panels import DEPTH, ROWS, from_panels, to_panels, words_of
 from .weight import Weight
 
 FP8 = 2
@@ -20,8 +20,8 @@ HIGHEST = 448.0
 
 @dataclass(frozen=True, slots=True)
 class Fp8Weight(Weight):
-    """Bits of E4M3 numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 32], and fp32 scales [..., rows]. Bits,
-    because not every card has the type: kernels make bf16 of them by shifting."""
+    """Bits of E4M3 numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 32], ordered by ``_laid_out``, and fp32
+    scales [..., rows]. Bits, because not every card has the type: kernels make bf16 of them by shifting."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
@@ -45,7 +45,7 @@ class Fp8Weight(Weight):
     @classmethod
     def packed(cls, bits: Tensor, scales: Tensor) -> Fp8Weight:
         """From bits of E4M3 numbers, uint8 [..., rows, depth], and scales [..., rows]."""
-        return cls(to_panels(bits, DEPTH), scales.float())
+        return cls(_laid_out(to_panels(bits, DEPTH)), scales.float())
 
     @classmethod
     def of(cls, weight: Tensor) -> Fp8Weight:
@@ -60,33 +60,49 @@ class Fp8Weight(Weight):
             scale = highest.clamp(min=1e-30) / HIGHEST
             bits = (part / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8)
             scales[start : start + len(part)] = scale
-            values[start // ROWS : (start + len(part)) // ROWS] = to_panels(bits, DEPTH)
+            values[start // ROWS : (start + len(part)) // ROWS] = _laid_out(to_panels(bits, DEPTH))
         return copy
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        return from_panels(self.values).view(torch.float8_e4m3fn).float() * self.scales[..., None]
+        return from_panels(_bits_of(self.values)).view(torch.float8_e4m3fn).float() * self.scales[..., None]
+
+
+def _laid_out(bits: Tensor) -> Tensor:
+    """Bits of numbers, uint8 [..., 4 n], as kernels unpack them. Of four numbers the first lies in the lower half of
+    their word where bf16 has its sign, exponent and mantissa, and the third in the bits left over; second and fourth in
+    the upper half. One mask finds the first two, two shifts and masks the others."""
+    one, two = bits.reshape(*bits.shape[:-1], -1, 2, 2).unbind(-2)
+    low = one << 4 | two & 0x0F
+    high = one & 0x80 | two & 0x70 | two >> 7 << 3 | one >> 4 & 0x07
+    return torch.stack((low, high), dim=-1).flatten(-3)
+
+
+def _bits_of(laid: Tensor) -> Tensor:
+    """The numbers' bits again."""
+    low, high = laid.reshape(*laid.shape[:-1], -1, 2, 2).unbind(-1)
+    one = high & 0x80 | (high & 0x07) << 4 | low >> 4
+    two = (high & 0x08) << 4 | high & 0x70 | low & 0x0F
+    return torch.stack((one, two), dim=-2).flatten(-3)
 
 
 @jit
 def fp8_factor(tile: tl.tensor, x: tl.tensor) -> tl.tensor:
-    """A tile of E4M3 bits in the dtype of rows x. That is exact. Exponent and mantissa are shifted to where bf16 has
-    them, which is 2^120 too small, also below the normal numbers; one multiplication sets that right."""
+    """A tile of FP8's bytes in the dtype of rows x. That is exact: exponent and mantissa stand where bf16 has them,
+    which is 2^120 too small, also below the normal numbers; one multiplication sets that right."""
     if SIMULATED:
-        return tile.to(tl.float8e4nv, bitcast=True).to(tl.float32).to(x.dtype.element_ty)
+        lane = tl.arange(0, tile.shape[-1]) % 4
+        return _simulated(words_of(tile), lane // 2, lane % 2).to(x.dtype.element_ty)
     return tl.inline_asm_elementwise(
         """{
-        .reg .b32 a, b, c, d, m, z;
+        .reg .b32 a, b, c, m, z;
         mov.b32 m, 0x7b807b80;
         mov.b32 z, 0x80008000;
-        prmt.b32 a, $2, 0, 0x1404;
-        prmt.b32 b, $2, 0, 0x3424;
-        shr.u32 c, a, 4;
-        shr.u32 d, b, 4;
-        and.b32 c, c, 0x07f007f0;
-        and.b32 d, d, 0x07f007f0;
-        lop3.b32 a, a, 0x80008000, c, 0xea;
-        lop3.b32 b, b, 0x80008000, d, 0xea;
+        and.b32 a, $2, 0x87f087f0;
+        shl.b32 b, $2, 4;
+        shr.u32 c, $2, 4;
+        and.b32 b, b, 0x80f080f0;
+        lop3.b32 b, c, 0x07000700, b, 0xea;
         fma.rn.bf16x2 $0, a, m, z;
         fma.rn.bf16x2 $1, b, m, z;
         }""",
@@ -99,29 +115,37 @@ def fp8_factor(tile: tl.tensor, x: tl.tensor) -> tl.tensor:
 
 
 @jit
-def fp8_pairs(pairs: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The first and the second numbers of a tile of neighbours, uint16, in the dtype of rows x. Exact, see
-    ``fp8_factor``; half of the work is multiplications, which run beside shifts and masks."""
+def fp8_pairs(words: tl.tensor, pair: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """Two neighbours of each of the words, the first two or (``pair`` is 1) the last two, in the dtype of rows x.
+    Exact, see ``fp8_factor``. A thread has pairs of one kind only, so what differs are its masks."""
     if SIMULATED:
-        first = (pairs & 255).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)
-        second = (pairs >> 8).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)
-        return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
+        return _simulated(words, pair, 0).to(x.dtype.element_ty), _simulated(words, pair, 1).to(x.dtype.element_ty)
+    raised = tl.where(pair == 0, 1, 16)
+    inside = tl.where(pair == 0, ~0x780F780F, ~0x7F0F7F0F)
+    outside = tl.where(pair == 0, 0, 0x07000700)
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, s, m, z;
+        .reg .b32 a, b, m, z;
         mov.b32 m, 0x7b807b80;
         mov.b32 z, 0x80008000;
-        cvt.u32.u16 a, $2;
-        prmt.b32 a, a, 0, 0x4140;
-        and.b32 s, a, 0x00800080;
-        mul.lo.u32 a, a, 16;
-        mad.lo.u32 a, s, 240, a;
+        mul.lo.u32 a, $2, $3;
+        shr.u32 b, $2, 4;
+        and.b32 a, a, $4;
+        lop3.b32 a, b, $5, a, 0xea;
         fma.rn.bf16x2 a, a, m, z;
         mov.b32 {$0, $1}, a;
         }""",
-        "=h,=h,h",
-        [pairs],
+        "=h,=h,r,r,r,r",
+        [words, raised, inside, outside],
         dtype=(tl.bfloat16, tl.bfloat16),
         is_pure=True,
         pack=1,
     )
+
+
+@jit
+def _simulated(words: tl.tensor, pair: tl.tensor, half: tl.tensor) -> tl.tensor:
+    """In the interpreter: the numbers in one half of words, fp32."""
+    others = (words << 4 & 0x80F080F0) | (words >> 4 & 0x07000700)
+    bits = tl.where(pair == 0, words, others) >> (16 * half)
+    return ((bits >> 8 & 0x80) | (bits >> 4 & 0x7F)).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)

@@ -11,20 +11,23 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels
+from .panels import DEPTH, ROWS, from_panels, to_panels, words_of
 from .weight import Weight
 
 GROUPS = (32, 64, 128)
 """How many neighbours may share a scale."""
 NIBBLES = (0, 2, 16, 18, 1, 3, 17, 19)
 """Which numbers of a block lie in the eight nibbles of its first four bytes, from the lowest on; four further on lie in
-the next four bytes, and so on. One mask then finds two neighbours, 16 bits apart, which are a register of bf16."""
+the next four bytes, and so on. A number's sign lies two nibbles higher than its other bits. So in a word turned right
+by -4, 0, 4 or 8 bits the signs and mantissas of two neighbours stand where a register of bf16 has them."""
+HIGHEST_SCALE = 2.0**32
+"""Scales must be smaller: products are computed 2^33 times too small (``int4_scaled``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Int4Weight(Weight):
-    """Numbers plus 8 in panels, uint8 [..., rows / 16, depth / 32, 16, 16], and scales [..., rows / 16, depth / group,
-    16] in bf16, fp16 or fp32, as the checkpoint has them."""
+    """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], ordered by ``NIBBLES``, and scales
+    [..., rows / 16, depth / group, 16] in bf16, fp16 or fp32, as the checkpoint has them."""
 
     endings: ClassVar[tuple[str, ...]] = ("_packed", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
@@ -99,47 +102,116 @@ def _places() -> list[int]:
 
 
 def _nibbles_of(blocks: Tensor) -> Tensor:
-    """uint8 [..., 16] of numbers [..., 32]."""
-    low, high = blocks[..., _places()].reshape(*blocks.shape[:-1], DEPTH // 2, 2).unbind(-1)
+    """uint8 [..., 16] of numbers 0 to 15, [..., 32]: below zero -1 - number and a sign, else the number."""
+    words = blocks[..., _places()].reshape(*blocks.shape[:-1], 4, 8)
+    negative = (words < 8).to(torch.uint8)
+    nibbles = (words ^ 7 * negative) & 7 | negative.roll(2, -1) << 3
+    low, high = nibbles.reshape(*blocks.shape[:-1], DEPTH // 2, 2).unbind(-1)
     return low | high << 4
 
 
 def _numbers_of(nibbles: Tensor) -> Tensor:
     """The numbers [..., 32] again."""
-    ordered = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).flatten(-2)
+    words = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).reshape(*nibbles.shape[:-1], 4, 8)
+    negative = (words >> 3).roll(-2, -1)
+    ordered = ((words & 7 | 8) ^ 15 * negative).flatten(-2)
     return ordered[..., torch.tensor(_places(), device=nibbles.device).argsort()]
 
 
 @jit
-def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, in the dtype of rows x. That is
-    exact: four bits become the last of 128's mantissa, which is 136 too much."""
+def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, times scales of the tile's shape,
+    rounded once to the dtype of rows x as PyTorch's unpacking is, but 2^33 times too small: sums must be ``raised``.
+    Three bits and a lower one, which is set, in the mantissa of the smallest bf16 numbers are 2^-130 (2 number + 1).
+    One fused multiplication scales that, takes the 1 away and rounds."""
     if SIMULATED:
-        lane = tl.arange(0, tile.shape[-1])
-        place = tile.to(tl.int32) * 0 + (lane // 4 * 4 + lane % 2 * 2)
-        shift = (lane % 4 // 2 * 4).to(tl.uint8)
-        first = (tl.gather(tile, place, axis=-1) >> shift) & 15
-        second = (tl.gather(tile, place + 1, axis=-1) >> shift) & 15
+        lane = tl.arange(0, tile.shape[-1]) % 4
+        word = words_of(tile)
+        first = _simulated(word, 4 * (lane // 2) + 28, lane % 2) * (scale.to(tl.float32) * 2.0**-33)
+        second = _simulated(word, 4 * (lane // 2) + 4, lane % 2) * (scale.to(tl.float32) * 2.0**-33)
+        return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
+    elif scale.dtype != tl.bfloat16:
+        first, second = _quarters(tile)
+        steps = scale.to(tl.float32) * 2.0**-31
         return (
-            (first.to(tl.float32) - 8).to(x.dtype.element_ty),
-            (second.to(tl.float32) - 8).to(x.dtype.element_ty),
+            (first.to(tl.float32) * steps).to(x.dtype.element_ty),
+            (second.to(tl.float32) * steps).to(x.dtype.element_ty),
         )
+    else:
+        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+            """{
+            .reg .b32 a, b, c, d, e, f, g, h, s, o, s0, s1, o0, o1, z;
+            .reg .b16 lo, hi, skip;
+            mov.b32 {lo, skip}, $10;
+            mov.b32 {hi, skip}, $12;
+            mov.b32 s, {lo, hi};
+            mov.b32 z, 0x80008000;
+            mov.b32 a, 0x6f806f80;
+            mov.b32 b, 0xae80ae80;
+            fma.rn.bf16x2 o, s, b, z;
+            fma.rn.bf16x2 s, s, a, z;
+            mov.b32 {lo, hi}, s;
+            mov.b32 s0, {lo, lo};
+            mov.b32 s1, {hi, hi};
+            mov.b32 {lo, hi}, o;
+            mov.b32 o0, {lo, lo};
+            mov.b32 o1, {hi, hi};
+            shl.b32 a, $8, 4;
+            shf.r.wrap.b32 c, $8, $8, 4;
+            shf.r.wrap.b32 d, $8, $8, 8;
+            shl.b32 e, $9, 4;
+            shf.r.wrap.b32 g, $9, $9, 4;
+            shf.r.wrap.b32 h, $9, $9, 8;
+            lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 b, $8, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 e, e, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 f, $9, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 g, g, 0x80708070, 0x00080008, 0xea;
+            lop3.b32 h, h, 0x80708070, 0x00080008, 0xea;
+            fma.rn.bf16x2 $0, a, s0, o0;
+            fma.rn.bf16x2 $1, b, s0, o0;
+            fma.rn.bf16x2 $4, c, s0, o0;
+            fma.rn.bf16x2 $5, d, s0, o0;
+            fma.rn.bf16x2 $2, e, s1, o1;
+            fma.rn.bf16x2 $3, f, s1, o1;
+            fma.rn.bf16x2 $6, g, s1, o1;
+            fma.rn.bf16x2 $7, h, s1, o1;
+            }""",
+            "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r,r",
+            [tile, scale],
+            dtype=(tl.bfloat16, tl.bfloat16),
+            is_pure=True,
+            pack=8,
+        )
+
+
+@jit
+def raised(total: tl.tensor) -> tl.tensor:
+    """Sums of products with what ``int4_scaled`` or ``int4_pairs`` gave."""
+    return total * 2.0**33
+
+
+@jit
+def _quarters(tile: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The numbers of ``int4_scaled`` without scales, a quarter of each in bf16, which is exact."""
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, b, c, d, one, off;
-        mov.b32 one, 0x3f803f80;
-        mov.b32 off, 0xc308c308;
-        shr.u32 b, $4, 4;
-        shr.u32 c, $4, 8;
-        shr.u32 d, $4, 12;
-        lop3.b32 a, $4, 0x000f000f, 0x43004300, 0xea;
-        lop3.b32 b, b, 0x000f000f, 0x43004300, 0xea;
-        lop3.b32 c, c, 0x000f000f, 0x43004300, 0xea;
-        lop3.b32 d, d, 0x000f000f, 0x43004300, 0xea;
-        fma.rn.bf16x2 $0, a, one, off;
-        fma.rn.bf16x2 $1, b, one, off;
-        fma.rn.bf16x2 $2, c, one, off;
-        fma.rn.bf16x2 $3, d, one, off;
+        .reg .b32 a, b, c, d, s, o;
+        mov.b32 s, 0x7f007f00;
+        mov.b32 o, 0xbe00be00;
+        shl.b32 a, $4, 4;
+        shf.r.wrap.b32 c, $4, $4, 4;
+        shf.r.wrap.b32 d, $4, $4, 8;
+        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 b, $4, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
+        fma.rn.bf16x2 $0, a, s, o;
+        fma.rn.bf16x2 $1, b, s, o;
+        fma.rn.bf16x2 $2, c, s, o;
+        fma.rn.bf16x2 $3, d, s, o;
         }""",
         "=r,=r,=r,=r,r",
         [tile],
@@ -150,93 +222,90 @@ def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 
 
 @jit
-def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """``int4_factors`` times scales of the tile's shape, rounded once to the dtype of rows x: what PyTorch unpacks to.
-    Scales that aren't bf16 take more instructions."""
-    if SIMULATED or scale.dtype != tl.bfloat16:
-        first, second = int4_factors(tile, x)
-        return (
-            (first.to(tl.float32) * scale.to(tl.float32)).to(x.dtype.element_ty),
-            (second.to(tl.float32) * scale.to(tl.float32)).to(x.dtype.element_ty),
-        )
+def int4_steps(scale: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """What ``int4_pairs`` multiplies by and adds for bf16 scales: twice in each int32."""
+    if SIMULATED:
+        return scale, scale
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, b, c, d, one, off, z;
-        mov.b32 one, 0x3f803f80;
-        mov.b32 off, 0xc308c308;
+        .reg .b32 a, b, s, z;
+        mov.b32 a, 0x6f806f80;
+        mov.b32 b, 0xae80ae80;
         mov.b32 z, 0x80008000;
-        shr.u32 b, $4, 4;
-        shr.u32 c, $4, 8;
-        shr.u32 d, $4, 12;
-        lop3.b32 a, $4, 0x000f000f, 0x43004300, 0xea;
-        lop3.b32 b, b, 0x000f000f, 0x43004300, 0xea;
-        lop3.b32 c, c, 0x000f000f, 0x43004300, 0xea;
-        lop3.b32 d, d, 0x000f000f, 0x43004300, 0xea;
-        fma.rn.bf16x2 a, a, one, off;
-        fma.rn.bf16x2 b, b, one, off;
-        fma.rn.bf16x2 c, c, one, off;
-        fma.rn.bf16x2 d, d, one, off;
-        fma.rn.bf16x2 $0, a, $5, z;
-        fma.rn.bf16x2 $1, b, $5, z;
-        fma.rn.bf16x2 $2, c, $5, z;
-        fma.rn.bf16x2 $3, d, $5, z;
+        mov.b32 s, {$2, $2};
+        fma.rn.bf16x2 $0, s, a, z;
+        fma.rn.bf16x2 $1, s, b, z;
         }""",
-        "=r,=r,=r,=r,r,r,r",
-        [tile, scale],
-        dtype=(tl.bfloat16, tl.bfloat16),
+        "=r,=r,h",
+        [scale.to(tl.uint16, bitcast=True)],
+        dtype=(tl.int32, tl.int32),
         is_pure=True,
-        pack=4,
+        pack=1,
     )
 
 
 @jit
-def int4_pairs(words: tl.tensor, scale: tl.tensor, rest: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The two numbers in the lowest nibbles of each half of words, times their scale, in the dtype of rows x: rounded
-    once. A scale is ``scale`` + ``rest``, both bf16; no ``rest``: where scales are bf16."""
+def int4_pairs(
+    words: tl.tensor, turn: tl.tensor, steps: tl.tensor, offset: tl.tensor, x: tl.tensor
+) -> tuple[tl.tensor, tl.tensor]:
+    """The two neighbours that words have where bf16 has them once they are turned right by ``turn`` bits, scaled like
+    those of ``int4_scaled``, for ``steps`` and ``offset`` of ``int4_steps``."""
     if SIMULATED:
-        factor = scale.to(tl.float32)
-        if rest is not None:
-            factor += rest.to(tl.float32)
-        first = ((words & 15).to(tl.float32) - 8) * factor
-        second = ((words >> 16 & 15).to(tl.float32) - 8) * factor
+        factor = steps.to(tl.float32) * 2.0**-33
+        first, second = _simulated(words, turn, 0) * factor, _simulated(words, turn, 1) * factor
         return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
-    elif rest is None:
-        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-            """{
-            .reg .b32 a, s, one, off, z;
-            mov.b32 one, 0x3f803f80;
-            mov.b32 off, 0xc308c308;
-            mov.b32 z, 0x80008000;
-            mov.b32 s, {$3, $3};
-            lop3.b32 a, $2, 0x000f000f, 0x43004300, 0xea;
-            fma.rn.bf16x2 a, a, one, off;
-            fma.rn.bf16x2 a, a, s, z;
-            mov.b32 {$0, $1}, a;
-            }""",
-            "=h,=h,r,h",
-            [words, scale.to(tl.uint16, bitcast=True)],
-            dtype=(tl.bfloat16, tl.bfloat16),
-            is_pure=True,
-            pack=1,
-        )
-    else:
-        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-            """{
-            .reg .b32 a, r, s, one, off, z;
-            mov.b32 one, 0x3f803f80;
-            mov.b32 off, 0xc308c308;
-            mov.b32 z, 0x80008000;
-            mov.b32 s, {$3, $3};
-            mov.b32 r, {$4, $4};
-            lop3.b32 a, $2, 0x000f000f, 0x43004300, 0xea;
-            fma.rn.bf16x2 a, a, one, off;
-            fma.rn.bf16x2 r, a, r, z;
-            fma.rn.bf16x2 a, a, s, r;
-            mov.b32 {$0, $1}, a;
-            }""",
-            "=h,=h,r,h,h",
-            [words, scale.to(tl.uint16, bitcast=True), rest.to(tl.uint16, bitcast=True)],
-            dtype=(tl.bfloat16, tl.bfloat16),
-            is_pure=True,
-            pack=1,
-        )
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        """{
+        .reg .b32 a;
+        shf.r.wrap.b32 a, $2, $2, $3;
+        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
+        fma.rn.bf16x2 a, a, $4, $5;
+        mov.b32 {$0, $1}, a;
+        }""",
+        "=h,=h,r,r,r,r",
+        [words, turn, steps, offset],
+        dtype=(tl.bfloat16, tl.bfloat16),
+        is_pure=True,
+        pack=1,
+    )
+
+
+@jit
+def int4_wide_pairs(
+    words: tl.tensor, turn: tl.tensor, scale: tl.tensor, rest: tl.tensor, x: tl.tensor
+) -> tuple[tl.tensor, tl.tensor]:
+    """``int4_pairs`` for scales that aren't bf16: ``scale`` + ``rest``, both bf16 and 2^-31 of it."""
+    if SIMULATED:
+        factor = (scale.to(tl.float32) + rest.to(tl.float32)) * 0.25
+        first, second = _simulated(words, turn, 0) * factor, _simulated(words, turn, 1) * factor
+        return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        """{
+        .reg .b32 a, r, s, four, off, z;
+        mov.b32 four, 0x7f007f00;
+        mov.b32 off, 0xbe00be00;
+        mov.b32 z, 0x80008000;
+        mov.b32 s, {$4, $4};
+        mov.b32 r, {$5, $5};
+        shf.r.wrap.b32 a, $2, $2, $3;
+        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
+        fma.rn.bf16x2 a, a, four, off;
+        fma.rn.bf16x2 r, a, r, z;
+        fma.rn.bf16x2 a, a, s, r;
+        mov.b32 {$0, $1}, a;
+        }""",
+        "=h,=h,r,r,h,h",
+        [words, turn, scale.to(tl.uint16, bitcast=True), rest.to(tl.uint16, bitcast=True)],
+        dtype=(tl.bfloat16, tl.bfloat16),
+        is_pure=True,
+        pack=1,
+    )
+
+
+@jit
+def _simulated(words: tl.tensor, turn: tl.tensor, half: tl.tensor) -> tl.tensor:
+    """In the interpreter: the numbers of one half of words turned right by so many bits, fp32."""
+    turn = turn.to(tl.uint32) % 32
+    bits = ((words >> turn) | (words << ((32 - turn) % 32))) >> (16 * half)
+    number = (bits >> 4 & 7).to(tl.int32)
+    return tl.where((bits & 0x8000) != 0, -1 - number, number).to(tl.float32)

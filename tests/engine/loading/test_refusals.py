@@ -149,6 +149,7 @@ BAD: dict[str, tuple[str, Edit, str]] = {
         "A scale of .*down_proj is not a finite number",
     ),
     "infinite, FP8": ("fp8", changed(Q + "_scale", with_value(float("inf"))), "A scale of .* is not a finite number"),
+    "huge": ("int4", changed(DOWN + "_scale", with_value(-(2.0**32))), r"A scale of .*down_proj is 2\^32 or more"),
     "0": ("int4", changed(DOWN + "_scale", with_value(0.0)), "A scale of .*down_proj is 0, but the numbers"),
     "0, FP8": ("fp8", changed(Q + "_scale", with_value(0.0)), "A scale of .*q_proj.weight is 0, but the numbers"),
 }
