@@ -1,5 +1,5 @@
-"""Ways to damage a Llama, a Qwen3 or a mixture of experts, and a Llama that is a GGUF file alone: each is refused in
-words, or harmless, as those of ``test_corruption.py``."""
+"""Ways to damage a Llama, a Qwen3, a mixture of experts, a gpt-oss in MXFP4, and a Llama that is a GGUF file alone:
+each is refused in words, or harmless, as those of ``test_corruption.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.errors import EngineFailure
 from engine.hub.packaged import folder_of
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.loading.test_plain_gguf import WIDTH, a_model, write
-from tests.engine.models.pre_norm import FAMILIES, write_target
+from tests.engine.models import gpt_oss, pre_norm
 from tests.hub.test_corruption import (
     change_tensor,
     edit_json,
@@ -28,6 +28,7 @@ from tests.hub.test_corruption import (
 )
 from tests.pace import examples
 
+FAMILIES = (*pre_norm.FAMILIES, "gpt_oss")
 GGUF = "model.gguf"
 HEADER = 9_000
 """Bytes of the GGUF file in which its metadata and tensors are named."""
@@ -37,7 +38,10 @@ HEADER = 9_000
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("families")
     for family in FAMILIES:
-        write_target(folder / family / "target", family, num_hidden_layers=2)
+        if family == "gpt_oss":
+            gpt_oss.write_target(folder / family / "target", num_hidden_layers=2)
+        else:
+            pre_norm.write_target(folder / family / "target", family, num_hidden_layers=2)
         split(folder / family / "target")
         for path in (folder / family / "target").glob("tokenizer*"):  # of which nothing here reads
             path.unlink()
@@ -77,7 +81,7 @@ def test_damaged_folders(damage: Callable[[Path, random.Random], str], healthy: 
         shutil.copytree(healthy / FAMILIES[seed % len(FAMILIES)], pair)
         return pair
 
-    rounds = examples(21)
+    rounds = examples(28)
     refused = survive(rounds, prepare, damage)
     assert refused >= rounds // 3
     assert refused == rounds or damage is not truncate
