@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -43,6 +43,12 @@ class Reader(nn.Module):
     def merge(self, *names: str) -> None:
         """Lays weights side by side, which the projections keep using."""
         self.together = side_by_side(*(getattr(self, name) for name in names))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Reader:
+        """What moves or casts parameters makes new ones, which no longer lie side by side."""
+        self.together = None
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
 
     def read(self, x: Tensor, *projections: nn.Linear) -> Sequence[Tensor]:
         """Products of rows x with each of the projections, which are all that ``merge`` was told of."""
