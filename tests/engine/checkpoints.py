@@ -158,7 +158,8 @@ def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
             shapes |= {f"layers.{index}.{name}.bias": layer[name][:1] for name in projections}
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
-    weights = {name: 1 + 0.25 * x if x.dim() == 1 else 0.15 * x for name, x in noise.items()}
+    scales = {name for name, x in noise.items() if x.dim() == 1 and not name.endswith(".bias")}
+    weights = {name: 1 + 0.25 * x if name in scales else 0.15 * x for name, x in noise.items()}
     return weights | {"norm.weight": 2 * noise["norm.weight"]}
 
 
