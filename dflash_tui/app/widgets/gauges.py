@@ -160,7 +160,7 @@ class RateGauge(Gauge):
         elif self.facts.times != "engine":
             words = f"times{CLOCKS['arrival']}"
         elif plain is not None:
-            words = f"the target alone: {1e3 / plain:.0f}/s in the race"
+            words = f"target alone: {1e3 / plain:.0f}/s in the race"
         else:
             words = "speed-up: plain not measured yet"
         return Content.styled(words, MUTED)
