@@ -15,7 +15,8 @@ from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
-from measure.engine.smollm2 import NEAR, Both, answers, differences, load, questions
+from measure.engine.questions import questions
+from measure.engine.smollm2 import NEAR, Both, answers, differences, load
 from tests.engine.decoding.test_lookup_rounds import TABLE
 from tests.engine.small_decoders import run_turn, settings
 
