@@ -38,6 +38,10 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER")
 @click.option("--prompts", type=FILE, help="One a line, text or JSON; default: the target invents them.")
 @click.option("--held-out", type=FILE, help="Prompts to measure with, never trained on; default: 100 of the others.")
+@click.option(
+    "--from", "begun", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="FOLDER",
+    help="A drafter of the same shape, to train further.",
+)  # fmt: skip
 @click.option("--invent", type=AT_LEAST_ONE, default=40_000, show_default=True, help="Prompts, where no file has any.")
 @click.option("--tokens", type=click.IntRange(min=2), default=512, show_default=True, help="Of an answer, at most.")
 @click.option("--batch", type=AT_LEAST_ONE, default=2048, show_default=True, help="Texts written together.")
@@ -49,6 +53,9 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--rows", type=AT_LEAST_ONE, default=32, show_default=True, help="Rows of text in each.")
 @click.option("--row-tokens", type=click.IntRange(min=32), default=2048, show_default=True, help="In a row.")
 @click.option("--anchors", type=AT_LEAST_ONE, default=128, show_default=True, help="Blocks drafted in a row.")
+@click.option("--decay", type=click.FloatRange(min=0, min_open=True), default=7.0, show_default=True,
+    help="Positions over which the loss of a block falls; less where drafts are short.",
+)  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default=True, help="Processes packing rows.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
@@ -59,6 +66,7 @@ def train(
     output: Path,
     prompts: Path | None,
     held_out: Path | None,
+    begun: Path | None,
     as_json: bool,
     device: str,
     offline: bool,
@@ -77,7 +85,15 @@ def train(
     progress = _Progress()
     try:
         pipeline = Pipeline(
-            folders.target, folders.name, output, _plan(numbers), pick_device(device), progress.show, prompts, held_out
+            folders.target,
+            folders.name,
+            output,
+            _plan(numbers),
+            pick_device(device),
+            progress.show,
+            prompts,
+            held_out,
+            begun,
         )
         report = pipeline.run()
     except KeyboardInterrupt:
@@ -108,6 +124,7 @@ def _plan(numbers: dict[str, Any]) -> Any:
         rows=numbers["rows"],
         row_length=numbers["row_tokens"],
         anchors=numbers["anchors"],
+        decay=numbers["decay"],
         workers=numbers["workers"],
         seed=numbers["seed"],
         minutes=numbers["minutes"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -11,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
 
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
-from .blocks import Blocks, block_visibility, draw_blocks
+from .blocks import DECAY, block_visibility, draw_blocks
 from .clock import Clock
 from .masks import MaskedAttention
 from .optimiser import Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from .rows import RowDataset, Rows, Source, batches, causal_within_documents
+
+log = logging.getLogger(__name__)
 
 LOGITS_AT_ONCE = 2**30
 """Numbers that the head may put out before its output is computed in parts, twice each: 4 GB in fp32."""
@@ -52,6 +55,7 @@ class Schedule:
     report_every: int = 100
     seconds: float | None = None
     """After which training has ended, its learning rate at zero, however many steps that were."""
+    decay: float = DECAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,19 @@ class Learner:
         self.losses: list[Tensor] = []
         """Of the steps since the last report."""
         self.clock = Clock(schedule.seconds)
+        self.fused = target.device.type == "cuda"
+        if self.fused:
+            fuse(drafter)
 
     def loss(self, rows: Rows, seed: int) -> Tensor:
-        """Cross-entropy of the drafted tokens, ``anchors`` blocks per row; the target gets no gradient."""
+        """Cross-entropy of drafted tokens, ``anchors`` blocks per row; the target gets no gradient. A token is drawn
+        with its weight as the chance: what counts little would cost the head as much as what counts."""
         config = self.drafter.config
         block, taps = config.block_size, config.target_layer_ids
         generator = torch.Generator(rows.ids.device).manual_seed(seed)
-        blocks = draw_blocks(rows, self.schedule.anchors, block, config.mask_token_id, generator)
+        blocks = draw_blocks(rows, self.schedule.anchors, block, config.mask_token_id, generator, self.schedule.decay)
+        weights = blocks.weights.flatten()
+        drawn = torch.rand(weights.shape, generator=generator, device=weights.device) < weights
         # What is in bf16 already computes as it does when it decodes.
         autocast = torch.autocast(rows.ids.device.type, torch.bfloat16, enabled=self._mixed(self.target.dtype))
         with torch.no_grad(), autocast:
@@ -94,28 +104,25 @@ class Learner:
         visible = partial(block_visibility, rows, blocks, block)
         drafting = PackedDraftPass(rows.positions, blocks.positions, config.layers, visible)
         hidden = BatchedDrafter(self.drafter)(features, embedded, drafting)
-        return self._head_loss(hidden, blocks)
+        return self._head_loss(hidden.flatten(0, 1), blocks.labels.flatten(), drawn)
 
     def _mixed(self, dtype: torch.dtype) -> bool:
         """Whether products of weights in this dtype are to be in bf16."""
         return self.target.device.type == "cuda" and dtype == torch.float32
 
-    def _head_loss(self, hidden: Tensor, blocks: Blocks) -> Tensor:
-        """Rows without weight are left out, and the others go through the head in parts that fit."""
-        chosen = blocks.weights.flatten().nonzero()[:, 0]
-        rows, labels, weights = hidden.flatten(0, 1)[chosen], blocks.labels.flatten()[chosen], blocks.weights.flatten()
-        weights = weights[chosen]
+    def _head_loss(self, hidden: Tensor, labels: Tensor, drawn: Tensor) -> Tensor:
+        """Mean over the rows that were drawn; they go through the head in parts that fit."""
+        chosen = drawn.nonzero()[:, 0]
+        rows, labels = hidden[chosen], labels[chosen]
         size = max(LOGITS_AT_ONCE // len(self.target.head), 1)
         if len(rows) <= size:
-            return self._part(rows, labels, weights) / weights.sum()
+            return self._part(rows, labels) / len(rows)
         parts = [slice(begin, begin + size) for begin in range(0, len(rows), size)]
-        sums: list[Tensor] = [
-            checkpoint(self._part, rows[part], labels[part], weights[part], use_reentrant=False) for part in parts
-        ]
-        return torch.stack(sums).sum() / weights.sum()
+        sums: list[Tensor] = [checkpoint(self._part, rows[part], labels[part], use_reentrant=False) for part in parts]
+        return torch.stack(sums).sum() / len(rows)
 
-    def _part(self, rows: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        return (cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="none") * weights).sum()
+    def _part(self, rows: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="sum")
 
     def run(self, source: Source, told: Callable[[int, int, float], None], state: Path, probe: Probe) -> list[Progress]:
         """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss)."""
@@ -171,11 +178,20 @@ class Learner:
         try:
             return self._backward(batch, seed)
         except Exception as error:  # what is compiled for the way back fails here alone
-            if self.target.device.type != "cuda" or not MaskedAttention.refuse(error):
+            if self.target.device.type != "cuda" or not (self._unfused(error) or MaskedAttention.refuse(error)):
                 raise
         for parameter in self.drafter.parameters():
             parameter.grad = None
-        return self._backward(batch, seed)
+        return self._gradients(batch, seed)
+
+    def _unfused(self, error: Exception) -> bool:
+        """Goes on with layers that aren't compiled, unless they aren't already, or the error is one of memory."""
+        if not self.fused or isinstance(error, torch.OutOfMemoryError):
+            return False
+        log.warning("Training goes on without compiled layers, more slowly: %s", error)
+        unfuse(self.drafter)
+        self.fused = False
+        return True
 
     def _backward(self, batch: Rows, seed: int) -> Tensor:
         with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=self._mixed(torch.float32)):
@@ -209,6 +225,23 @@ class Learner:
         self.clock.progress = state["progress"]
         self.losses = list(state["losses"])
         self.history = [Progress(**each) for each in state["history"]]
+
+
+def fuse(drafter: DFlashDrafter) -> None:
+    """Compiles its layers for rows as many as there are: most of a step is numbers read and written again."""
+    for layer in drafter.layers:
+        for owner, name in _compiled(layer):
+            setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False))
+
+
+def unfuse(drafter: DFlashDrafter) -> None:
+    for layer in drafter.layers:
+        for owner, name in _compiled(layer):
+            delattr(owner, name)
+
+
+def _compiled(layer: nn.Module) -> tuple[tuple[nn.Module, str], ...]:
+    return (layer.get_submodule("self_attn"), "keys_values"), (layer, "forward")
 
 
 def initialise(drafter: DFlashDrafter, seed: int) -> None:

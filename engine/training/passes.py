@@ -188,7 +188,10 @@ class PackedDraftPass(DraftPass):
 
 def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """In the narrowest of their dtypes: under autocast norms are fp32 and products bf16."""
-    dtype = min((x.dtype for x in (q, k, v)), key=lambda each: each.itemsize)
+    dtype = q.dtype
+    for x in (k, v):
+        if x.dtype.itemsize < dtype.itemsize:
+            dtype = x.dtype
     return q.to(dtype), k.to(dtype), v.to(dtype)
 
 

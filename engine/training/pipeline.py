@@ -23,6 +23,7 @@ from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
 from ..tokenizer import ChatTokenizer
 from .answers import Asking, drawn, load_all, record_answers
+from .blocks import DECAY
 from .generation import Answer, Sampler, generate, speculate
 from .learning import Learner, Schedule, initialise
 from .measures import Speculation, speculation
@@ -61,6 +62,7 @@ class Plan:
     rows: int = 32
     row_length: int = 2048
     anchors: int = 128
+    decay: float = DECAY
     seed: int = 1
     workers: int = 0
     report_every: int = 250
@@ -85,12 +87,14 @@ class Pipeline:
         told: Told,
         prompts: Path | None = None,
         held_out: Path | None = None,
+        begun: Path | None = None,
     ) -> None:
+        """``begun``: the folder of a drafter of the same shape, whose weights are the first."""
         self.target_folder, self.name, self.folder, self.plan, self.told = target, name, folder, plan, told
         self.work = folder / "work"
         """What phases leave for one another. It may be deleted once the drafter is done."""
         self.work.mkdir(parents=True, exist_ok=True)
-        self.prompts_file, self.held_out_file = prompts, held_out
+        self.prompts_file, self.held_out_file, self.begun = prompts, held_out, begun
         self._same_plan()
         self.began = time.perf_counter()
         self.tokenizer = ChatTokenizer(target)
@@ -171,12 +175,15 @@ class Pipeline:
             plan.workers,
             plan.report_every,
             None if plan.minutes is None else max(self._left(), 1.0),
+            plan.decay,
         )
         self._train(written, schedule, held_out[:PROBED])
 
     def _train(self, written: dict[str, Any], schedule: Schedule, probed: Sequence[Prompt]) -> None:
         config = DFlashConfig.from_json(written)
         drafter = new_drafter(config, self.target, schedule.seed)
+        if self.begun is not None:
+            self._go_on(drafter, self.begun)
         recorded = load_all(self.work)
         if not recorded:
             raise UsageFailure("No answer has been recorded.", "Allow longer answers, or give it other prompts.")
@@ -199,6 +206,13 @@ class Pipeline:
         }
         write_text(self.work / "history.json", json.dumps(history, indent=1))
         self._write_gguf()
+
+    def _go_on(self, drafter: DFlashDrafter, folder: Path) -> None:
+        """Takes over the weights of a drafter; ``UsageFailure`` where it has another shape."""
+        before = cast(DFlashDrafter, load_drafter(folder, self.target, lambda *_: None))
+        if before.config != drafter.config:
+            raise UsageFailure(f"The drafter in {folder} has another shape.", "Ask for the same layers and size.")
+        drafter.load_state_dict(before.state_dict())
 
     def _write_gguf(self) -> None:
         """Where the target is a GGUF file, the drafter becomes one as well: its tokens are that file's."""

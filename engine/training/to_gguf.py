@@ -1,10 +1,12 @@
-"""A drafter as a file for llama.cpp. Needs the package ``gguf``.
+"""A drafter as a file for llama.cpp: ``python -m engine.training.to_gguf smollm2 drafter.gguf``. Needs the package
+``gguf``, and a target whose folder holds a GGUF file: the drafter's tokens are that file's.
 
 What the keys and the tensors are called is llama.cpp's vocabulary for its architecture ``dflash``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,6 +17,10 @@ import gguf
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
+
+from ..files.gguf import gguf_file
+from ..hub.fetching import Fetching
+from ..hub.pairs import find_pair
 
 Json = dict[str, Any]
 Tensors = Iterator[tuple[str, torch.Tensor]]
@@ -43,13 +49,28 @@ def convert_drafter(folder: Path, name: str, target: Path, path: Path) -> None:
     """Writes the drafter in ``folder`` to ``path``. Its tokens are those of the file ``target``, its target's."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     keys = drafter_keys(config, config["hidden_size"])
-    write(path, "dflash", name, keys, drafter_tensors(folder), partial(_copy_tokenizer, source=target))
+    tokenizer = partial(_copy_tokenizer, source=target, mask=config["dflash_config"]["mask_token_id"])
+    write(path, "dflash", name, keys, drafter_tensors(folder), tokenizer)
 
 
-def _copy_tokenizer(writer: gguf.GGUFWriter, source: Path) -> None:
-    """All that a file says of its tokens."""
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--drafter", help="a folder; default: the target's own")
+    wanted = parser.parse_args()
+    folders = find_pair(wanted.target, wanted.drafter, Fetching(offline=True))
+    source = gguf_file(folders.target)
+    if folders.drafter is None or source is None:
+        parser.error("this target has no drafter" if folders.drafter is None else "this target is no GGUF file")
+    convert_drafter(folders.drafter, f"{folders.name}-DFlash", source, wanted.file)
+
+
+def _copy_tokenizer(writer: gguf.GGUFWriter, source: Path, mask: int) -> None:
+    """All that a file says of its tokens, and which one stands for what is to be drafted."""
+    writer.add_mask_token_id(mask)
     for key, field in gguf.GGUFReader(source).fields.items():
-        if key.startswith("tokenizer."):
+        if key.startswith("tokenizer.") and key != gguf.Keys.Tokenizer.MASK_ID:
             kind, *of = field.types
             writer.add_key_value(key, field.contents(), kind, of[0] if of else None)
 
@@ -141,3 +162,7 @@ def _as_stored(name: str, tensor: torch.Tensor) -> tuple[NDArray[Any], gguf.GGML
     if tensor.ndim == 1 or "ffn_gate_inp" in name:
         return tensor.float().numpy(), gguf.GGMLQuantizationType.F32
     return tensor.contiguous().view(torch.uint8).numpy(), gguf.GGMLQuantizationType.BF16
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,6 @@ import argparse
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
 from pathlib import Path
 
 import torch
@@ -26,33 +25,13 @@ from engine.loading.checkpoint import load_target
 from engine.models.target import TargetModel
 from engine.tokenizer import ChatTokenizer
 
+from .questions import questions
+
 CPU = torch.device("cpu")
 ROWS = 16
 NEAR = 2e-4
 """Two logits no farther apart are a near-tie: rounding in fp32 moves them by a tenth of it."""
 BATCH = 25
-FORMS = (
-    "What is {}?",
-    "Tell me something about {}.",
-    "Write two sentences about {} for a child.",
-    "Give me three facts about {}.",
-    "Why do people like {}?",
-    "Write a short poem about {}.",
-    "How would you explain {} to a friend?",
-    "List five words that have to do with {}.",
-    "What is the opposite of {}?",
-    "Write a Python function whose name is about {}.",
-)
-TOPICS = (
-    "the sea", "a bicycle", "gravity", "bread", "the Moon", "music", "a prime number", "rain", "chess", "a library",
-    "photosynthesis", "coffee", "a dictionary", "trains", "winter", "sorting a list", "cats", "the colour blue", "time",
-    "an engine",
-)  # fmt: skip
-
-
-def questions(count: int) -> list[str]:
-    """So many of 200, the same every time."""
-    return [form.format(topic) for topic, form in islice(product(TOPICS, FORMS), count)]
 
 
 @dataclass(frozen=True, slots=True)

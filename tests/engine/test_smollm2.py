@@ -18,7 +18,8 @@ from engine.loading.weight_choice import choose_weights
 from engine.models.packed import hold_in_fewer_bits, packs_on_cpu
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
-from measure.engine.smollm2 import NEAR, Both, answers, differences, load, questions
+from measure.engine.questions import questions
+from measure.engine.smollm2 import NEAR, Both, answers, differences, load
 from tests.engine.decoding.test_lookup_rounds import TABLE
 from tests.engine.small_decoders import run_turn, settings
 

@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine.commands import WeightFormat
+from engine.kernels.decode.tiles import MEASURED
 from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
 from engine.kernels.weights.kinds import MAKERS
 from tests.kernels import offline_rounds
 from tests.kernels.early_reads import waits_in_time
 from tests.kernels.offline import Compiled, Launch, compile_launch, signature_of
 from tests.kernels.offline_target import launches_of
+
+FORMATS = [name for name in MAKERS if (name, True) in MEASURED and (name, False) in MEASURED]
+"""That Gemma's passes have tiles for."""
 
 SIZES = ("26B-A4B", "31B", "12B")
 ROUNDS = "rounds"
@@ -166,7 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.offline_cards")
     parser.add_argument("capabilities", type=int, nargs="*", default=[card.capability for card in REPRESENTATIVES])
     parser.add_argument("--sizes", nargs="+", choices=(*SIZES, ROUNDS), default=[*SIZES, ROUNDS])
-    parser.add_argument("--weights", nargs="+", choices=list(MAKERS), default=list(MAKERS))
+    parser.add_argument("--weights", nargs="+", choices=FORMATS, default=FORMATS)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels with these names")
     parser.add_argument("--one-of-each", choices=list(ALIKE), default="code", help="of launches that differ in this")
     parser.add_argument("--write", action="store_true")
