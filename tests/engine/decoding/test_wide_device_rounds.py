@@ -89,7 +89,7 @@ def widths(answer: Answer) -> list[int]:
         # Between narrow ones of every kind, which then find what the wide ones have left in the drafter's context.
         ((WIDE, DRAFT, HALF, ALONE, NARROW, BESIDE), replace(AUTO, max_new_tokens=118)),
         ((WIDE, ALONE, ALONE, ALONE), replace(SAMPLED, seed=18, max_new_tokens=60)),
-        only_in_ci((WIDE, WIDE, DRAFT, HALF), replace(SAMPLED, seed=3)),
+        only_in_ci((WIDE, WIDE, DRAFT, HALF), replace(SAMPLED, seed=5)),
     ],
     ids=["greedy", "sampled", "often"],
 )
