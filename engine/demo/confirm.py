@@ -152,7 +152,7 @@ def questions(prompts: int) -> Iterator[tuple[str, list[int]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--prompts", type=int, default=34, help="held-out prompts of each of the six domains")
+    parser.add_argument("--prompts", type=int, default=34, help="held-out prompts of each domain")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
