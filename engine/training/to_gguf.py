@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--drafter", help="a folder; default: the target's own")
+    parser.add_argument("drafter", nargs="?", help="a folder; default: the target's own")
     wanted = parser.parse_args()
     folders = find_pair(wanted.target, wanted.drafter, Fetching(offline=True))
     source = gguf_file(folders.target)
