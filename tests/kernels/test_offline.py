@@ -12,7 +12,7 @@ import pytest
 
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES
 from engine.kernels.toolchain.jit import HAS_TRITON
-from engine.kernels.weights.kinds import MAKERS
+from tests.kernels.offline_cards import FORMATS
 from tests.kernels.test_ahead import python
 from tests.pace import IN_CI
 
@@ -61,7 +61,7 @@ def test_what_needs_most_fits_the_smallest_card() -> None:
 def test_kernels_compile_for_every_card(capability: int) -> None:
     one_of_each = ONE_OF_EACH.get(capability, "name")
     found = compiled(capability, "--sizes", "26B-A4B", "rounds", "--one-of-each", one_of_each)
-    assert all(found[f"26B-A4B {weights}"] >= OF_ALL | OF_EXPERTS for weights in MAKERS)
+    assert all(found[f"26B-A4B {weights}"] >= OF_ALL | OF_EXPERTS for weights in FORMATS)
     assert {"26B-A4B fp8", "26B-A4B int4"} == {what for what, names in found.items() if OF_PACKED in names}
     assert found["rounds"] >= OF_ROUNDS
 
