@@ -21,23 +21,11 @@ from safetensors.torch import load_file
 from ..files.gguf import gguf_file
 from ..hub.fetching import Fetching
 from ..hub.pairs import find_pair
+from ..models.pre_norm.names import OF_GGUF_LAYERS
 
 Json = dict[str, Any]
 Tensors = Iterator[tuple[str, torch.Tensor]]
 
-DRAFTER_LAYER = {
-    "input_layernorm.weight": "attn_norm.weight",
-    "self_attn.q_proj.weight": "attn_q.weight",
-    "self_attn.k_proj.weight": "attn_k.weight",
-    "self_attn.v_proj.weight": "attn_v.weight",
-    "self_attn.o_proj.weight": "attn_output.weight",
-    "self_attn.q_norm.weight": "attn_q_norm.weight",
-    "self_attn.k_norm.weight": "attn_k_norm.weight",
-    "post_attention_layernorm.weight": "ffn_norm.weight",
-    "mlp.gate_proj.weight": "ffn_gate.weight",
-    "mlp.up_proj.weight": "ffn_up.weight",
-    "mlp.down_proj.weight": "ffn_down.weight",
-}
 DRAFTER_TOP = {
     "fc.weight": "fc.weight",
     "hidden_norm.weight": "enc.output_norm.weight",
@@ -103,7 +91,7 @@ def drafter_keys(config: Json, hidden_size: int) -> Json:
 
 def drafter_tensors(folder: Path) -> Tensors:
     for name, tensor in load_file(folder / "model.safetensors").items():
-        yield renamed(name, DRAFTER_TOP, DRAFTER_LAYER), tensor
+        yield renamed(name, DRAFTER_TOP, OF_GGUF_LAYERS), tensor
 
 
 def common_keys(config: Json) -> Json:
