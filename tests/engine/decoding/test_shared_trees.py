@@ -26,8 +26,13 @@ def both(plans: tuple[Any, ...] = (BESIDE,)) -> Told:
     return policy
 
 
-@pytest.mark.parametrize("values", [{}, {"temperature": 0.8, "seed": 5}], ids=["greedy", "sampled"])
-def test_host_and_device_share_the_same_trees(values: dict[str, float], repeating: Pair) -> None:
+@pytest.mark.parametrize(
+    ("block_size", "values"), [(16, {}), (7, {"temperature": 0.8, "seed": 5})], ids=["greedy", "sampled"]
+)
+def test_host_and_device_share_the_same_trees(
+    block_size: int, values: dict[str, float], repeating: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeating.drafter, "config", replace(repeating.drafter.config, block_size=block_size))
     wanted = replace(AUTO, max_new_tokens=20, **values)
     said = plain(repeating, wanted)
     text = [*PROMPT, *said]
