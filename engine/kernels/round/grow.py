@@ -258,6 +258,8 @@ def _grow(
         if not whole:
             tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
             tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
+    elif LOOKS:
+        tl.store(state + AT_RECORD + LOOKED_UP, 0)  # the record holds an earlier round's
 
 
 assert MAX_ROWS == 16 and CHOICES == 4, "the kernel above is written for 16 rows and 64 choices"
