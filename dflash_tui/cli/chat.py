@@ -318,8 +318,8 @@ def _open_chat(
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
-        theme = suited()
-    begin = _start(flags, conversation, wanted, invocation)
+        theme = suited.theme
+    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
 
 

@@ -45,7 +45,7 @@ def lesson(
         with suited_theme(theme) as suited:
             from dflash_tui.app.lesson import run_lesson
 
-            theme = suited()
+            theme = suited.theme
         return run_lesson(read, pages, origin, out, theme, saved_screen_options())
     print_or_write(lesson_document(read, pages, origin), wanted, output, force)
     return ExitCode.OK

@@ -90,6 +90,6 @@ def _show(path: Path, pace: float | None, out: Path, theme: str | None) -> int:
         # Imported here, like the chat: a pipe must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
-        theme = suited()
+        theme = suited.theme
     source, nowhere = replay_source(path, pace), SessionLog.nowhere()
     return run_chat(source, GenerationSettings(), out, theme, log=nowhere, screen_options=saved_screen_options())

@@ -187,7 +187,7 @@ def _watch(source: SourceFactory, options: ServeOptions, theme: str | None) -> i
     with suited_theme(theme) as suited:
         from dflash_tui.app.main import run_chat
 
-        chosen = suited()
+        chosen = suited.theme
     nowhere, screen_options = SessionLog.nowhere(), saved_screen_options()
     return run_chat(create, options.defaults, DEFAULT_OUT, chosen, log=nowhere, screen_options=screen_options)
 
