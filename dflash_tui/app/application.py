@@ -55,8 +55,6 @@ class ChatApp(ThemedApp):
         self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
         self.typed = begin.typed if begin else b""
         """Keys that came before the driver listened, which takes them from here."""
-        self._early: list[events.Key | events.Paste] | None = []
-        """Keys that came before the prompt was there; None since."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """Those of the user, and what is wrong with them."""
         self.chat_screen.said = said_with(self._keys[0], ACTIONS)
@@ -73,9 +71,6 @@ class ChatApp(ThemedApp):
 
     async def on_event(self, event: events.Event) -> None:
         """The first to see a key: where text typed in a burst goes can't be decided later."""
-        if self._early is not None and isinstance(event, events.Key | events.Paste):
-            self._early.append(event)
-            return
         if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.screen, ChatScreen):
             self.screen.catch_text(event)
         await super().on_event(event)
@@ -100,16 +95,7 @@ class ChatApp(ThemedApp):
     def on_ready(self) -> None:
         # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first. Nothing is
         # drawn before this event, not even what a screen's on_mount puts off with call_after_refresh.
-        self.chat_screen.call_after_refresh(self._begin)
-
-    def _begin(self) -> None:
-        self.chat_screen.start()
-        self.call_later(self._take_early_keys)  # in their turn: no key is looked at meanwhile
-
-    async def _take_early_keys(self) -> None:
-        early, self._early = self._early, None
-        for event in early or ():
-            await self.on_event(event)
+        self.chat_screen.call_after_refresh(self.chat_screen.start)
 
     @property
     def failure_kind(self) -> ErrorKind | None:

@@ -34,33 +34,32 @@ def chat(out: Path, source: str = "ScriptedEngine(emit, answer=PAGE * 200)", set
 
 
 EARLY = """
-import array, fcntl, os, sys, termios, time
+import array, asyncio, fcntl, os, sys, termios
 os.setsid()
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-def stop(place, heard):  # until the test has typed; where somebody listens, until it has been heard
+def stop(place):  # until the test has typed
     os.write(1, f"({{place}})".encode())
     os.read({go}, 1)
-    waiting = array.array("i", [1])
-    while heard and waiting[0]:
-        time.sleep(0.001)
-        fcntl.ioctl(0, termios.FIONREAD, waiting)
 
 def importing(event, details):
     if event == "import" and details[0] == "dflash_tui.app.main" and stops:
-        stop(stops.pop(), False)
+        stop(stops.pop())
 stops = ["importing"]
 sys.addaudithook(importing)
-stop("starting", False)
-from dflash_tui.app import application
+stop("starting")
 from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.cli.main import main
 from tests.scripted_engine import ScriptedEngine
-compose = ChatScreen.compose
-def late(screen):
-    stop("composing", True)
-    return compose(screen)
-ChatScreen.compose = late
+compose = ChatScreen._compose
+async def late(screen):
+    await asyncio.to_thread(stop, "composing")
+    waiting = array.array("i", [1])
+    while waiting[0]:  # until it has been heard
+        await asyncio.sleep(0.01)
+        fcntl.ioctl(0, termios.FIONREAD, waiting)
+    await compose(screen)
+ChatScreen._compose = late
 sys.exit(main(["--out", {out!r}], lambda options: ScriptedEngine))
 """
 """The chat, which stops at places of its start where somebody might be typing already."""
@@ -97,7 +96,7 @@ def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
 
 
 def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None:
-    """In lines at first, among the terminal's words on its background, then before there is a prompt."""
+    """In lines at first, among the terminal's words on its background, then while the screen is being made, before there is a prompt."""
     listens, go = os.pipe()
     code = EARLY.format(go=listens, out=str(tmp_path))
     with Terminal(code, pass_fds=(listens,)) as terminal:
