@@ -96,7 +96,7 @@ def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
 
 
 def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None:
-    """In lines at first, among the terminal's words on its background, then while the screen is being made, before there is a prompt."""
+    """In lines at first, among what the terminal says of itself, then while the screen is being made."""
     listens, go = os.pipe()
     code = EARLY.format(go=listens, out=str(tmp_path))
     with Terminal(code, pass_fds=(listens,)) as terminal:
