@@ -16,7 +16,7 @@ from engine.commands import GenerationSettings
 from engine.events import TurnStarted
 
 from .background import check_theme, has_screen, suited_theme
-from .config import saved_screen_options
+from .config import saved_screen_options, screen_flags
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
@@ -54,6 +54,7 @@ class Pace(click.ParamType[float]):
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
 @click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+@screen_flags
 def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
     loaded, and no GPU is needed. Into a pipe: the answers' text."""
