@@ -49,6 +49,8 @@ LAYERS = {
     "both ways in a window": layer(4, 2, 16, 24, causal=False),
     "every head its own keys": layer(3, 3, 16, 21),
     "values are keys in a window": layer(2, 1, 32, 30, value_is_key=True),
+    "sinks in a window": layer(8, 2, 32, 24, sinks=True),
+    "sinks": layer(6, 3, 32, None, sinks=True),
 }
 SMALL_WINDOW = WindowTiles(split=32, rows=16, warps=4, registers=255)
 SMALL_FULL = FullTiles(split=32, keys=16, rows=64, values=16, warps=4, stages=2, programs=99)
@@ -83,13 +85,20 @@ class Case:
         for part in (scratch.highest, scratch.total, scratch.mixed):
             part.fill_(float("nan"))
         for _ in range(launches):
-            attend_rows(*self.given(cursor, rows, first), self.config, out, scratch, tiles, max_rows)
+            attend_rows(
+                *self.given(cursor, rows, first), self.config, out, scratch, tiles, max_rows, sinks=self.sinks
+            )
         return out
 
     def reference(self, cursor: int, rows: int) -> Tensor:
         out = self.untouched()
-        attend_rows_reference(*self.given(cursor, rows), self.config, out)
+        attend_rows_reference(*self.given(cursor, rows), self.config, out, sinks=self.sinks)
         return out
+
+    @property
+    def sinks(self) -> Tensor | None:
+        """Some far above the scores, some far below."""
+        return (6 * noise(self.config.num_heads, seed=7)).to(self.k.dtype) if self.config.sinks else None
 
     def given(self, cursor: int, rows: int, first: int = 0) -> tuple[Any, ...]:
         frequencies = inverse_frequencies(self.config.rope, CPU)
@@ -150,7 +159,7 @@ def test_the_tiles_in_use_give_the_same(name: str) -> None:
 
 
 @FP32_AND_BF16
-@pytest.mark.parametrize("name", ["sliding", "8 heads a key", "every head its own keys"])
+@pytest.mark.parametrize("name", ["sliding", "8 heads a key", "every head its own keys", "sinks in a window", "sinks"])
 def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row r of a block, and the only row of a pass at its position: no bit differs, also across splits and rings."""
     sum_in_order(monkeypatch)

@@ -61,9 +61,9 @@ def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
 @jit
 def attend_split(
     queries_1: tl.tensor, queries_2: tl.tensor, keys_1: tl.tensor, keys_2: tl.tensor, values: tl.tensor, key: tl.tensor,
-    exists: tl.tensor, parts: Parts, arrivals: tl.tensor, out: tl.tensor, cursor: tl.tensor, num_rows: tl.tensor,
-    first_split: tl.tensor, end: tl.tensor, splits: tl.tensor, scale: tl.tensor, slot: tl.tensor, others: tl.tensor,
-    whose: tl.tensor, depths: tl.tensor,
+    exists: tl.tensor, parts: Parts, sinks: tl.tensor, arrivals: tl.tensor, out: tl.tensor, cursor: tl.tensor,
+    num_rows: tl.tensor, first_split: tl.tensor, end: tl.tensor, splits: tl.tensor, scale: tl.tensor, slot: tl.tensor,
+    others: tl.tensor, whose: tl.tensor, depths: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr,
     TILE: tl.constexpr, GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, ALONE: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -102,19 +102,21 @@ def attend_split(
         tl.store(arrival, 0)  # for the next launch
         if not ALONE:
             num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
-            add_splits(parts, out, first_part, first_packed, num_packed, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED)
+            add_splits(
+                parts, sinks, out, first_part, first_packed, num_packed, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED
+            )
         elif count <= FEW_SPLITS:
-            add_splits_of_one_row(parts, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, FEW_SPLITS)
+            add_splits_of_one_row(parts, sinks, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, FEW_SPLITS)
         else:
-            add_splits_of_one_row(parts, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, ALL_SPLITS)
+            add_splits_of_one_row(parts, sinks, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, ALL_SPLITS)
 
 
 @early_kernel
 def _attend_window(
-    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k: tl.tensor, v: tl.tensor,
-    highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor, out: tl.tensor,
-    cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor, scale: tl.tensor,
-    row_stride: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, sinks: tl.tensor,
+    k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor,
+    out: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor,
+    scale: tl.tensor, row_stride: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
     NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr,
@@ -202,6 +204,7 @@ def _attend_window(
         attend_split(
             x.to(queries_1.dtype), y.to(queries_2.dtype), tl.where(exists[:, None], keys_1, 0.0),
             tl.where(exists[:, None], keys_2, 0.0), tl.where(exists[:, None], values, 0.0), key, exists,
-            Parts(highest_out, total_out, mixed_out), arrivals, out, cursor_value, num_rows, first_split, end, splits,
-            scale, slot, others, whose, depth, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED, False,
+            Parts(highest_out, total_out, mixed_out), sinks, arrivals, out, cursor_value, num_rows, first_split, end,
+            splits, scale, slot, others, whose, depth, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED,
+            False,
         )  # fmt: skip
