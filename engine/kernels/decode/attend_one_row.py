@@ -51,7 +51,8 @@ def _attend_one_row(
     keys_1 = tl.load(k + address + pair[None, :], mask=is_old, other=0.0)
     keys_2 = tl.load(k + address + half + pair[None, :], mask=is_old, other=0.0)
     values = tl.load(v + address + lane[None, :], mask=is_old, other=0.0)
-    weight_1, weight_2 = load_halves(tl.where(head < GROUP, q_weight, k_weight), HEAD_DIM)
+    if q_weight is not None:
+        weight_1, weight_2 = load_halves(tl.where(head < GROUP, q_weight, k_weight), HEAD_DIM)
     cos, sin = cos_sin(cursor_value.to(tl.float32) * tl.load(frequencies + pair)[None, :])
     source = tl.where(head < GROUP, kv_head * GROUP + head, kv_heads * GROUP + kv_head)
     if not VALUE_IS_KEY:
@@ -66,7 +67,10 @@ def _attend_one_row(
     raw_x = raw_x.to(tl.float32)
     raw_y = raw_y.to(tl.float32)
     inverse = inverse_rms(raw_x, raw_y, eps, HEAD_DIM)
-    x, y = norm_pairs(raw_x, raw_y, inverse, weight_1, weight_2, ROUNDED_FIRST)
+    x = raw_x
+    y = raw_y
+    if q_weight is not None:
+        x, y = norm_pairs(raw_x, raw_y, inverse, weight_1, weight_2, ROUNDED_FIRST)
     x, y = turn_pairs(x, y, cos, sin)
     if NORM_VALUES:
         raw_x *= inverse

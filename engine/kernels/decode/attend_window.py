@@ -30,14 +30,6 @@ def store_halves(head: tl.tensor, x: tl.tensor, y: tl.tensor, mask: tl.tensor, H
 
 
 @jit
-def _load_weight(weight: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """Its halves [1, HEAD_DIM / 2]."""
-    half: tl.constexpr = HEAD_DIM // 2
-    pair = tl.arange(0, half)
-    return tl.load(weight + pair)[None, :], tl.load(weight + half + pair)[None, :]
-
-
-@jit
 def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
     """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs. The order of ``tl.sum`` depends on the tile's rows."""
     for level in tl.static_range(1, 16):
@@ -50,6 +42,22 @@ def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
 def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
     """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
     return tl.rsqrt(sum_in_pairs(tl.fma(x, x, y * y), HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
+
+
+@jit
+def _normed(
+    x: tl.tensor, y: tl.tensor, weight: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr, ROUNDED_FIRST: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    """Heads [N, HEAD_DIM], given as halves: normed by ``weight`` if there is one, fp32."""
+    half: tl.constexpr = HEAD_DIM // 2
+    pair = tl.arange(0, half)
+    x = x.to(tl.float32)
+    y = y.to(tl.float32)
+    if weight is not None:
+        x_weight = tl.load(weight + pair)[None, :]
+        y_weight = tl.load(weight + half + pair)[None, :]
+        x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), x_weight, y_weight, ROUNDED_FIRST)
+    return x, y
 
 
 @jit
@@ -165,10 +173,7 @@ def _attend_window(
             position = cursor_value + _depth(new_row, depth)
             place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
             live = new_row < num_rows
-            k_weight_1, k_weight_2 = _load_weight(k_weight, HEAD_DIM)
-            x = new_keys_1.to(tl.float32)
-            y = new_keys_2.to(tl.float32)
-            x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), k_weight_1, k_weight_2, ROUNDED_FIRST)
+            x, y = _normed(new_keys_1, new_keys_2, k_weight, eps, HEAD_DIM, ROUNDED_FIRST)
             cos, sin = cos_sin(position.to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
             x, y = turn_pairs(x, y, cos, sin)
             store_halves(k + place, x, y, live, HEAD_DIM)
@@ -193,10 +198,7 @@ def _attend_window(
         values = tl.load(v + address + lane[None, :], mask=exists[:, None], other=0.0)
         # The compiler moves no load past a barrier: all are on their way while the queries are normed.
         tl.debug_barrier()
-        q_weight_1, q_weight_2 = _load_weight(q_weight, HEAD_DIM)
-        x = queries_1.to(tl.float32)
-        y = queries_2.to(tl.float32)
-        x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), q_weight_1, q_weight_2, ROUNDED_FIRST)
+        x, y = _normed(queries_1, queries_2, q_weight, eps, HEAD_DIM, ROUNDED_FIRST)
         cos, sin = cos_sin(
             (cursor_value + _depth(row, depth)).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :]
         )

@@ -32,8 +32,8 @@ RETURN, CALL = 200_002, 200_012
 
 
 def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
-    """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported. Layers with
-    and without a window take turns, and all have experts."""
+    """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported. Layers
+    with and without a window take turns, and all have experts."""
     fields = Fields(config, "config.json")
     fields.text("hidden_act", ("silu",), "silu")
     if not fields.flag("attention_bias", True):

@@ -1,5 +1,6 @@
-"""A pre-norm decoder, one sequence, no batch dimension. Modules and parameters are named as in the published checkpoints
-of Llama, Qwen3 and Qwen3-MoE, so this file lists what such a checkpoint must hold; gpt-oss's names follow from these."""
+"""A pre-norm decoder, one sequence, no batch dimension. Modules and parameters are named as in the published
+checkpoints of Llama, Qwen3 and Qwen3-MoE, so this file lists what such a checkpoint must hold; gpt-oss has other names
+for some."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Attention(AttentionModule):
         self.sinks = nn.Parameter(torch.empty(layer.num_heads)) if layer.sinks else None
         """A score of each head beside those of its keys."""
         self.q_norm, self.k_norm = (
-            RMSNorm(layer.head_dim, config.rms_norm_eps, config.norm_style) if config.head_norms else None for _ in range(2)
+            RMSNorm(layer.head_dim, config.rms_norm_eps, config.norm_style) if config.head_norms else None
+            for _ in range(2)
         )
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
