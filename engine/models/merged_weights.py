@@ -25,7 +25,7 @@ def side_by_side(*modules: nn.Module) -> Weight:
 
 
 def biases_of(*modules: nn.Module) -> Tensor | None:
-    """A copy of these layers' biases, side by side as ``side_by_side`` lays their weights; None where they have none."""
+    """A copy of these layers' biases, side by side as their weights are; None where they have none."""
     biases = [module.bias for module in modules]
     return torch.cat([bias.detach() for bias in biases if isinstance(bias, Tensor)]) if None not in biases else None
 

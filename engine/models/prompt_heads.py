@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..kernels.prefill.attention import chunk_attention
+from ..kernels.prefill.products import product
 from ..kernels.prefill.rope import norm_rope_split
-from ..kernels.weights.weight import Weight
 from .rows_pass import AttendingLayer
 
 
@@ -18,7 +18,7 @@ def attended(layer: AttendingLayer, normed: Tensor, start: int, skipped: int = 0
     mixed = chunk_attention(
         q[skipped:], k, v, causal=True, window=config.window, scale=config.scale, sinks=layer.added.sinks
     )
-    return _product(layer.output, mixed, layer.added.output)
+    return product(mixed, layer.output, bias=layer.added.output)
 
 
 def _heads(layer: AttendingLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -37,13 +37,8 @@ def _heads(layer: AttendingLayer, normed: Tensor, start: int) -> tuple[Tensor, T
                 part[:, : start - first].copy_(before)
         seen = k[:, start - first :], v[:, start - first :]
     norm_rope_split(
-        _product(layer.qkv, normed, layer.added.qkv), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen,
+        product(normed, layer.qkv, bias=layer.added.qkv), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen,
         end, q,
         value_is_key=config.value_is_key,
     )  # fmt: skip
     return q, k, v
-
-
-def _product(weight: Weight, x: Tensor, bias: Tensor | None) -> Tensor:
-    found = weight.linear(x)
-    return found if bias is None else found.add_(bias)

@@ -24,10 +24,6 @@ class ExpertOutputs(NamedTuple):
     """int32 [n, top_k]: where each row's pairs stand."""
     weights: Tensor
     """fp32 [n, top_k]: what each counts."""
-    ids: Tensor
-    """int32 [n, top_k]: each row's experts."""
-    bias: Tensor | None = None
-    """[experts, hidden], to be added to the outputs of each."""
 
 
 def join_attention(
@@ -79,8 +75,7 @@ def join(
     n, hidden = x.shape
     _join[(n,)](
         dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
-        None if sparse is None else sparse.weights, None if sparse is None else sparse.ids,
-        None if sparse is None else sparse.bias, x, weight, eps, normed, features,
+        None if sparse is None else sparse.weights, x, weight, eps, normed, features,
         0 if features is None else features.stride(0),
         HIDDEN=hidden, TOP_K=0 if sparse is None else sparse.places.shape[1], QWEN=style == "qwen",
         BLOCK=power_of_two(hidden), num_warps=8,
@@ -128,8 +123,7 @@ def _join_attention(
 
 @jit
 def _added_experts(
-    pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, ids: tl.tensor, bias: tl.tensor, row: tl.tensor,
-    lane: tl.tensor,
+    pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, row: tl.tensor, lane: tl.tensor,
     HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """What a row gets from its experts, in fp32."""
@@ -137,18 +131,14 @@ def _added_experts(
     for choice in tl.static_range(TOP_K):
         place = tl.load(places + row * TOP_K + choice).to(tl.int64)
         weight = tl.load(weights + row * TOP_K + choice)
-        value = load_row(pairs + place * HIDDEN, lane, HIDDEN)
-        if bias is not None:
-            value += load_row(bias + tl.load(ids + row * TOP_K + choice) * HIDDEN, lane, HIDDEN)
-        total += value * weight
+        total += load_row(pairs + place * HIDDEN, lane, HIDDEN) * weight
     return total
 
 
 @jit
 def _join(
-    dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, ids: tl.tensor, bias: tl.tensor,
-    residual: tl.tensor, norm: tl.tensor, eps: tl.tensor, normed: tl.tensor, features: tl.tensor,
-    feature_stride: tl.tensor,
+    dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, residual: tl.tensor, norm: tl.tensor,
+    eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
     HIDDEN: tl.constexpr, TOP_K: tl.constexpr, QWEN: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (row)."""
@@ -156,8 +146,7 @@ def _join(
     at = row * HIDDEN
     lane = tl.arange(0, BLOCK)
     if TOP_K > 0:
-        y = _added_experts(pairs, places, weights, ids, bias, row, lane, HIDDEN, TOP_K, BLOCK)
-        y = rounded(y, residual)
+        y = rounded(_added_experts(pairs, places, weights, row, lane, HIDDEN, TOP_K, BLOCK), residual)
     else:
         y = load_row(dense + at, lane, HIDDEN)
     x = rounded(load_row(residual + at, lane, HIDDEN) + y, residual)
@@ -182,8 +171,7 @@ def _join_feed_forward(
     x = load_row(residual + at, lane, HIDDEN)
     y = load_row(dense + at, lane, HIDDEN)
     if TOP_K > 0:
-        sparse = _added_experts(pairs, places, weights, None, None, row, lane, HIDDEN, TOP_K, BLOCK)
-        sparse = rounded(sparse, residual)
+        sparse = rounded(_added_experts(pairs, places, weights, row, lane, HIDDEN, TOP_K, BLOCK), residual)
         sparse = sparse * inverse_rms(sparse, eps, HIDDEN) * load_row(post_experts, lane, HIDDEN)
         y = y * inverse_rms(y, eps, HIDDEN) * load_row(post_dense, lane, HIDDEN)
         y = rounded(rounded(y, residual) + rounded(sparse, residual), residual)

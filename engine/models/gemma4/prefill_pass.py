@@ -70,4 +70,4 @@ class PrefillPass:
         rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
         act = gated_product(rows, layer.routed.gate_up, found.ends)
         out = layer.routed.down.grouped(act, found.ends)
-        return ExpertOutputs(out, found.places, found.weights, found.ids)
+        return ExpertOutputs(out, found.places, found.weights)

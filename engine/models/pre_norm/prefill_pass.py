@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join, spread
+from ...kernels.prefill.products import product
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
 from ..prompt_heads import attended
@@ -65,5 +66,5 @@ class PrefillPass:
         found = route_many(scores, len(normed), router.top_k, None)
         rows = spread(normed, None, 0.0, found.places)
         act = gated_product(rows, layer.gate_up, found.ends, self._target.config.activation, routed.gate_up_bias)
-        out = layer.down.grouped(act, found.ends)
-        return ExpertOutputs(out, found.places, found.weights, found.ids, routed.down_bias)
+        out = product(act, layer.down, found.ends, routed.down_bias)
+        return ExpertOutputs(out, found.places, found.weights)
