@@ -44,7 +44,7 @@ ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
 """Kernels that have other tiles for one row than for sixteen, on some cards."""
 
 PROMPTS = (
-    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
+    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),
     *("_gated", "_choose", "_place", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""

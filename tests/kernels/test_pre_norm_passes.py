@@ -61,7 +61,7 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         gpt_oss.write_target(folder, 7, num_hidden_layers=2, **KINDS[request.param])
     else:
         write_target(folder, request.param, 7, num_hidden_layers=2, **KINDS[request.param])
-    found = load_target(folder, CPU, no_progress, weights="bf16")
+    found = load_target(folder, CPU, no_progress)
     assert isinstance(found, PreNormTarget)
     return found
 
