@@ -54,6 +54,18 @@ def test_what_needs_most_fits_the_smallest_card() -> None:
     assert found["26B-A4B bf16"] == found["26B-A4B int4"] == set(LARGE)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "capability",
+    [
+        pytest.param(card.capability, marks=() if card.capability in (LEAST, HOPPER.capability) else pytest.mark.ci)
+        for card in REPRESENTATIVES
+    ],
+)
+def test_experts_in_mxfp4_compile(capability: int) -> None:
+    assert compiled(capability, "--sizes", "mxfp4")["mxfp4"] == {"_expert_gate_up", "_expert_down", OF_PACKED}
+
+
 @pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.timeout(1000)

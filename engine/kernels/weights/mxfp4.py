@@ -210,19 +210,20 @@ def mxfp4_pairs(words: tl.tensor, pair: tl.tensor, steps: tl.tensor, x: tl.tenso
         return first, _simulated(words, pair, 1, steps).to(x.dtype.element_ty)
     turn = 30 + pair // 2 * 6 - pair % 2 * 4
     aside = tl.where(pair == 3, 0x00400040, 0)
+    inside = aside ^ ~0x7E3F7E3F
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
         .reg .b32 a, b, z;
         mov.b32 z, 0x80008000;
         shf.r.wrap.b32 a, $2, $2, $3;
         shr.u32 b, $2, 8;
-        lop3.b32 a, $4, b, a, 0xca;
-        and.b32 a, a, 0x81c081c0;
-        fma.rn.bf16x2 a, a, $5, z;
+        and.b32 b, b, $5;
+        lop3.b32 a, a, $4, b, 0xea;
+        fma.rn.bf16x2 a, a, $6, z;
         mov.b32 {$0, $1}, a;
         }""",
-        "=h,=h,r,r,r,r",
-        [words, turn, aside, steps],
+        "=h,=h,r,r,r,r,r",
+        [words, turn, inside, aside, steps],
         dtype=(tl.bfloat16, tl.bfloat16),
         is_pure=True,
         pack=1,

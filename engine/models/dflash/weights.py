@@ -67,10 +67,17 @@ class DraftWeights:
             qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
             context_kv.append(qkv.rows(attention.q_proj.out_features, qkv.shape[0]))
             gate_up = side_by_side(mlp.gate_proj, mlp.up_proj)
-            products = (qkv, weight_of(attention.o_proj), gate_up, weight_of(mlp.down_proj))
-            biases = biases_of(attention.q_proj, attention.k_proj, attention.v_proj), biases_of(attention.o_proj)
-            layers.append(LayerWeights(*map(read, products), *biases))
             projections += [attention.k_proj, attention.v_proj]
+            layers.append(
+                LayerWeights(
+                    qkv=read(qkv),
+                    output=read(weight_of(attention.o_proj)),
+                    gate_up=read(gate_up),
+                    down=read(weight_of(mlp.down_proj)),
+                    qkv_bias=biases_of(attention.q_proj, attention.k_proj, attention.v_proj),
+                    output_bias=biases_of(attention.o_proj),
+                )
+            )
         context = type(context_kv[0]).below_one_another(context_kv)
         return cls(read(weight_of(drafter.fc)), read(context), tuple(layers), biases_of(*projections))
 
