@@ -221,14 +221,15 @@ def _combine_splits(
         totals = tl.load(total_in + part, mask=covered, other=0.0)
         values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
         let_next_start()
-        if sinks is None:
-            factor = tl.exp2(highest - tl.max(highest, 0))
-            total = tl.sum(factor * totals, 0)
-        else:
+        peak = tl.max(highest, 0)
+        if sinks is not None:
             sink = sink_score(sinks, head)
-            peak = tl.maximum(tl.max(highest, 0), sink)
-            factor = tl.exp2(highest - peak)
-            total = tl.sum(factor * totals, 0) + tl.exp2(sink - peak)
-        mixed = tl.sum(factor[:, None] * values, 0) / total
+            peak = tl.maximum(peak, sink)
+        factor = tl.exp2(highest - peak)
+        mixed = tl.sum(factor[:, None] * values, 0)
+        total = tl.sum(factor * totals, 0)
+        if sinks is not None:
+            total += tl.exp2(sink - peak)
+        mixed = mixed / total
         address = (row * tl.num_programs(1) + head) * HEAD_DIM + lane
         tl.store(out + address, mixed.to(out.dtype.element_ty))

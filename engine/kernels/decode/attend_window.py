@@ -51,11 +51,12 @@ def _normed(
     """Heads [N, HEAD_DIM], given as halves: normed by ``weight`` if there is one, fp32."""
     half: tl.constexpr = HEAD_DIM // 2
     pair = tl.arange(0, half)
-    x = x.to(tl.float32)
-    y = y.to(tl.float32)
     if weight is not None:
         x_weight = tl.load(weight + pair)[None, :]
         y_weight = tl.load(weight + half + pair)[None, :]
+    x = x.to(tl.float32)
+    y = y.to(tl.float32)
+    if weight is not None:
         x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), x_weight, y_weight, ROUNDED_FIRST)
     return x, y
 
