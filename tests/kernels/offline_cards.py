@@ -17,7 +17,7 @@ from engine.commands import WeightFormat
 from engine.kernels.decode.tiles import MEASURED
 from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
 from engine.kernels.weights.kinds import MAKERS
-from tests.kernels import offline_mxfp4, offline_rounds
+from tests.kernels import offline_rounds
 from tests.kernels.early_reads import waits_in_time
 from tests.kernels.offline import Compiled, Launch, compile_launch, signature_of
 from tests.kernels.offline_target import launches_of
@@ -25,10 +25,10 @@ from tests.kernels.offline_target import launches_of
 FORMATS = [name for name in MAKERS if (name, True) in MEASURED and (name, False) in MEASURED]
 """That Gemma's passes have tiles for."""
 
-SIZES = ("26B-A4B", "31B", "12B")
-ROUNDS, MXFP4 = "rounds", "mxfp4"
-ALONE = {ROUNDS: offline_rounds.launches, MXFP4: offline_mxfp4.launches}
-"""What isn't launched by a target's pass of a size: rounds, and gpt-oss's experts."""
+SIZES = ("26B-A4B", "31B", "12B", "gpt-oss-20b")
+PUBLISHED: dict[str, list[WeightFormat]] = {"gpt-oss-20b": ["mxfp4"]}
+"""Formats of sizes that nobody packs otherwise."""
+ROUNDS = "rounds"
 MEASUREMENTS = Path(__file__).parents[2] / "engine" / "kernels" / "MEASUREMENTS.md"
 BEGIN, END = "<!-- offline_cards: begin -->", "<!-- offline_cards: end -->"
 MOST_REGISTERS = 255
@@ -46,7 +46,7 @@ ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
 """Kernels that have other tiles for one row than for sixteen, on some cards."""
 
 PROMPTS = (
-    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
+    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),
     *("_gated", "_choose", "_place", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""
@@ -103,10 +103,10 @@ def pieces(
             yield what, found[key]
 
     for size in sizes:
-        if size in ALONE:
-            yield from compiled(size, ALONE[size](card), size)
+        if size == ROUNDS:
+            yield from compiled(ROUNDS, offline_rounds.launches(card), size)
             continue
-        for weights in formats:
+        for weights in PUBLISHED.get(size, formats):
             yield from compiled(f"{size} {weights}", launches_of(size, card, weights), size)
 
 
@@ -171,7 +171,7 @@ def write(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.offline_cards")
     parser.add_argument("capabilities", type=int, nargs="*", default=[card.capability for card in REPRESENTATIVES])
-    parser.add_argument("--sizes", nargs="+", choices=(*SIZES, *ALONE), default=[*SIZES, *ALONE])
+    parser.add_argument("--sizes", nargs="+", choices=(*SIZES, ROUNDS), default=[*SIZES, ROUNDS])
     parser.add_argument("--weights", nargs="+", choices=FORMATS, default=FORMATS)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels with these names")
     parser.add_argument("--one-of-each", choices=list(ALIKE), default="code", help="of launches that differ in this")

@@ -4,6 +4,7 @@ mantissa), 32 neighbours of a row with one scale that is a power of two (E8M0)."
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
@@ -72,8 +73,6 @@ class Mxfp4Weight(Weight):
     def of(cls, weight: Tensor) -> Mxfp4Weight:
         """Rounds a weight [..., rows, depth], for measuring: the largest of each group becomes 4 or 6."""
         copy = cls.allocate(*weight.shape, device=weight.device)
-        if weight.is_meta:
-            return copy
         assert copy.scales is not None
         rows = weight.flatten(0, -2)
         values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.view(-1, *copy.scales.shape[-2:])
@@ -128,22 +127,30 @@ def floats_of(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _laid_out(codes: Tensor) -> Tensor:
     """uint8 [..., 16] of codes [..., 32]."""
-    numbers = codes.reshape(*codes.shape[:-1], 2, 4, 4).transpose(-3, -2).flatten(-2).int()
+    numbers = codes.unflatten(-1, (2, 4, 4)).transpose(-3, -2).flatten(-2).int()
     words = torch.zeros(numbers.shape[:-1], dtype=torch.int32, device=codes.device)
-    for number, places in enumerate(PLACES):
-        for bit, place in zip((3, 2, 1, 0), places, strict=True):
-            words |= (numbers[..., number] >> bit & 1) << place
-    return words.contiguous().view(torch.uint8).contiguous()
+    for number, mask, shift in _moves():
+        words |= (numbers[..., number] & mask) << shift
+    return words.view(torch.uint8)
 
 
 def _codes_of(laid: Tensor) -> Tensor:
     """The codes [..., 32] again."""
     words = laid.contiguous().view(torch.int32)
-    numbers = [
-        sum((words >> place & 1) << bit for bit, place in zip((3, 2, 1, 0), places, strict=True)) for places in PLACES
-    ]
-    codes = torch.stack([torch.as_tensor(number) for number in numbers], dim=-1).to(torch.uint8)
-    return codes.unflatten(-1, (2, 4)).transpose(-3, -2).flatten(-3)
+    numbers = torch.zeros(*words.shape, len(PLACES), dtype=torch.int32, device=laid.device)
+    for number, mask, shift in _moves():
+        numbers[..., number] |= words >> shift & mask
+    return numbers.to(torch.uint8).unflatten(-1, (2, 4)).transpose(-3, -2).flatten(-3)
+
+
+@cache
+def _moves() -> list[tuple[int, int, int]]:
+    """Number, bits of its code that stay side by side, and how far they go."""
+    masks: dict[tuple[int, int], int] = {}
+    for number, places in enumerate(PLACES):
+        for bit, place in zip((3, 2, 1, 0), places, strict=True):
+            masks[number, place - bit] = masks.get((number, place - bit), 0) | 1 << bit
+    return [(number, mask, shift) for (number, shift), mask in masks.items()]
 
 
 @jit
