@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...layer_config import CLAMP, SHARPNESS
-from ..toolchain.jit import HAS_TRITON, jit, tl
+from ..toolchain.jit import jit, tl
 
-LIMIT = tl.constexpr(CLAMP) if HAS_TRITON else None
-STEEP = tl.constexpr(SHARPNESS) if HAS_TRITON else None
+LIMIT = tl.constexpr(CLAMP) if tl else CLAMP
+STEEP = tl.constexpr(SHARPNESS) if tl else SHARPNESS
 
 
 @jit

@@ -78,7 +78,7 @@ class Mxfp4Weight(Weight):
         values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.view(-1, *copy.scales.shape[-2:])
         between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=weight.device)
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            groups = rows[start : start + ROWS_AT_ONCE].float().unflatten(-1, (-1, GROUP))
+            groups = rows[start : start + ROWS_AT_ONCE].float().reshape(-1, weight.shape[-1] // GROUP, GROUP)
             exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
             numbers = groups / exponents.exp2()[..., None]
             codes = torch.bucketize(numbers.abs(), between) + 8 * (numbers < 0)
@@ -122,12 +122,13 @@ def floats_of(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
     ``HIGHEST``: products are made of halves of the numbers and twice the scales, which none of the two lacks."""
     halves = torch.tensor(NUMBERS, device=codes.device) / 2
     doubled = (scales.int() + 1 << 23).view(torch.float32)
-    return (halves[codes.int()].unflatten(-1, (-1, GROUP)) * doubled[..., None]).to(dtype).flatten(-2)
+    groups = halves[codes.int()].view(*scales.shape, GROUP)
+    return (groups * doubled[..., None]).to(dtype).flatten(-2)
 
 
 def _laid_out(codes: Tensor) -> Tensor:
     """uint8 [..., 16] of codes [..., 32]."""
-    numbers = codes.unflatten(-1, (2, 4, 4)).transpose(-3, -2).flatten(-2).int()
+    numbers = codes.reshape(*codes.shape[:-1], 2, 4, 4).transpose(-3, -2).flatten(-2).int()
     words = torch.zeros(numbers.shape[:-1], dtype=torch.int32, device=codes.device)
     for number, mask, shift in _moves():
         words |= (numbers[..., number] & mask) << shift
@@ -140,7 +141,7 @@ def _codes_of(laid: Tensor) -> Tensor:
     numbers = torch.zeros(*words.shape, len(PLACES), dtype=torch.int32, device=laid.device)
     for number, mask, shift in _moves():
         numbers[..., number] |= words >> shift & mask
-    return numbers.to(torch.uint8).unflatten(-1, (2, 4)).transpose(-3, -2).flatten(-3)
+    return numbers.to(torch.uint8).view(*words.shape, 2, 4).transpose(-3, -2).flatten(-3)
 
 
 @cache
