@@ -1,5 +1,5 @@
-"""How threads read shared memory, in Triton's own words for a compiled kernel: a warp reads 128 bytes at once, unless some
-lie in the same of 32 banks. Then it takes turns, which neither registers nor instructions show."""
+"""How threads read shared memory, in Triton's own words for a compiled kernel: a warp reads 128 bytes at once, unless
+some lie in the same of 32 banks. Then it takes turns, which neither registers nor instructions show."""
 
 from __future__ import annotations
 
