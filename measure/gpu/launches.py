@@ -163,21 +163,18 @@ class Chain:
         device = self.weights.device
         sums = torch.zeros(self.steps + 1, way.programs, dtype=torch.int32, device=device)
         counters = torch.zeros(self.steps, dtype=torch.int32, device=device)
-        constants = dict(
-            PROGRAMS=way.programs, LANES=power_of_two(way.programs), TILE=TILE, STAGES=STAGES, AHEAD=way.ahead
-        )
+        constants = {
+            **{"PROGRAMS": way.programs, "LANES": power_of_two(way.programs), "AHEAD": way.ahead},
+            **{"TILE": TILE, "STAGES": STAGES, "num_warps": WARPS},
+        }
 
         def launches() -> None:
             for step in range(self.steps):
-                _step[(way.programs,)](
-                    self.weights[step], sums[step], sums[step + 1], self.words, **constants, num_warps=WARPS
-                )
+                _step[(way.programs,)](self.weights[step], sums[step], sums[step + 1], self.words, **constants)
 
         def one_kernel() -> None:
             counters.zero_()
-            _chain[(way.programs,)](
-                self.weights, sums, counters, self.gave_up, self.words, self.steps, **constants, num_warps=WARPS
-            )
+            _chain[(way.programs,)](self.weights, sums, counters, self.gave_up, self.words, self.steps, **constants)
 
         return one_kernel if way.one_kernel else launches, sums
 
