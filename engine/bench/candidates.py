@@ -28,8 +28,8 @@ def tile_choices(
 ) -> tuple[Tiles, ...]:
     """``per_step``: weight tiles that a program reads in each step; ``bits``: of a number in them. Columns and depth in
     use are tried with other stages and splits too, even where they stand beside the usual ones."""
-    # Every choice has to be compiled, so splits are tried with the stages in use; INT4, whose tiles have few bytes, also
-    # with more. Three splits of 64 columns make of 2816 a program for each of Hopper's 132 multiprocessors.
+    # Every choice has to be compiled, so splits are tried with the stages in use; INT4, whose tiles have few bytes, is
+    # also tried with more. Three splits of 64 columns make of 2816 a program for each of Hopper's 132 multiprocessors.
     more = (default.stages, 6) if bits < 8 else (default.stages,)
     stages, splits = (more, (1, 2, 3, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
     depths = sorted({default.depth, *((128, 256, 512) if bits < 8 else (128, 256))})
