@@ -151,16 +151,18 @@ def _load_words(
 ) -> tl.tensor:
     """uint32 [BLOCK_N, WIDTH * BLOCK_K / 32] of a weight in panels, whose rows have WIDTH words in a block. In shared
     memory four words of a row stand beside four of the next: eight rows are read at once, and all their words beside
-    each other would fall on the same banks, four rows on each in FP8, two in INT4."""
-    fours: tl.constexpr = BLOCK_K * WIDTH // 128
+    each other would fall on the same banks, four rows on each in FP8, two in INT4. From memory neighbouring threads
+    copy all words that a row has in a block, since half of 32 bytes is read like the whole."""
+    fours: tl.constexpr = WIDTH // 4
     panels: tl.constexpr = BLOCK_N // 16
-    four = tl.arange(0, panels * fours * 16) // 16 % fours
-    row = tl.broadcast_to(column.reshape(panels, 1, 16), [panels, fours, 16]).reshape(panels * fours * 16)
-    block, rest = at // 32 + four // (WIDTH // 4), four % (WIDTH // 4)
-    place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH) + rest * 4
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[:, None] + tl.arange(0, 4)[None, :]
-    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(block < K // 32)[:, None], other=0)
-    return words.reshape(panels, fours, 16, 4).permute(0, 2, 1, 3).reshape(BLOCK_N, fours * 4)
+    blocks: tl.constexpr = BLOCK_K // 32
+    row = tl.broadcast_to(column.reshape(panels, 1, 16), [panels, blocks, 16]).reshape(panels * blocks * 16)
+    block = at // 32 + tl.arange(0, panels * blocks * 16) // 16 % blocks
+    place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
+    near = tl.arange(0, fours)[:, None, None] * 4 + tl.arange(0, 4)[None, None, :]
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[None, :, None] + near
+    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(block < K // 32)[None, :, None], other=0)
+    return words.reshape(fours, panels, blocks, 16, 4).permute(1, 3, 2, 0, 4).reshape(BLOCK_N, blocks * WIDTH)
 
 
 @jit
