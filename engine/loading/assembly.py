@@ -179,6 +179,8 @@ def _halves_apart(rows: Tensor, head_dim: int) -> Tensor:
 
 
 def _own(tensor: Tensor) -> Tensor:
-    """The tensor in memory of its own size: small ones arrive many together, and would keep all of it."""
-    whole = tensor.untyped_storage().nbytes() > tensor.nbytes and tensor.device.type != "cpu"
+    """The tensor in memory of its own size: small ones arrive many together, and would keep all of it. A CPU's larger
+    ones may be the file itself, mapped."""
+    small = tensor.device.type != "cpu" or tensor.ndim == 1
+    whole = small and tensor.untyped_storage().nbytes() > tensor.nbytes
     return tensor.clone() if whole else tensor

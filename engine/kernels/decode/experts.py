@@ -233,8 +233,8 @@ def _expert_gate_up(
             tile = tl.program_id(0) % dense_tiles
             split = tl.program_id(0) // dense_tiles
             project_tile(
-                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
-                max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
+                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out, tile,
+                split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
             )  # fmt: skip
         else:
             _gate_up_tiles(

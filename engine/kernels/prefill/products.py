@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ...layer_config import Activation
 from ..shared.activation import activate, activate_clamped
@@ -19,6 +20,7 @@ from ..weights.int4 import int4_pairs, int4_steps, int4_wide_pairs, raised
 from ..weights.int8 import int8_pairs
 from ..weights.matrix import FP8, INT8, MXFP4, group_of
 from ..weights.mxfp4 import lifted, mxfp4_pairs, mxfp4_steps
+from ..weights.plain import PlainWeight
 from ..weights.weight import Weight
 
 
@@ -91,6 +93,8 @@ def product(x: Tensor, weight: Weight, ends: Tensor | None = None, bias: Tensor 
     """``multiply_many`` with a weight of any kind, wherever x is: plain ones by PyTorch."""
     if weight.unpacks_inside(x):
         return multiply_many(x, weight, ends, bias=bias)
+    if ends is None and isinstance(weight, PlainWeight):
+        return F.linear(x, weight.values, bias)  # rounds once
     out = weight.linear(x) if ends is None else weight.grouped(x, ends)
     if bias is None:
         return out
