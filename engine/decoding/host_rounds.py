@@ -76,12 +76,14 @@ class HostRounds:
         tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
+        draft_ms, verify_ms = (drafted - started) * 1e3, (judged - drafted) * 1e3
         path = best.rows[1 : best.accepted + 1]
         said = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
         emitted = _cut_at_stop(said, turn.target.config.stop_token_ids)
         match = turn.match if looked_up or any(node.choice == LOOKED_UP for node in tree) else None
         if policy is not None:
             entered = looked.choices if looked is not None else ()
+            policy.took(context, len(draft.ids), len(tree) + 1, draft_ms, verify_ms)
             policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up), entered))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
@@ -99,8 +101,8 @@ class HostRounds:
             draft_probabilities=looked_up or tuple(position[0] for position in draft.chances),
             target_probabilities=tuple(best.samples.draft_probabilities[: accepted + 1]),
             num_accepted=accepted,
-            draft_ms=(drafted - started) * 1e3,
-            verify_ms=(judged - drafted) * 1e3,
+            draft_ms=draft_ms,
+            verify_ms=verify_ms,
             choice=choice,
             tree=() if looked_up else verified(tree, extended(draft.chances, beside), tokens),
             match=match,
