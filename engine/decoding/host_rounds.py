@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
-from ..sampling.sampling import Samples, num_accepted
+from ..sampling.sampling import Samples
 from ..speculation.choice import Choice, Plan
-from ..speculation.lookup import Looked
+from ..speculation.lookup import Looked, num_agreed
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
 from ..speculation.verify_width import Policy
 from .rounds import Poll, Round, verified
@@ -143,7 +143,7 @@ class HostRounds:
             ids = [tokens[row] for row in rows]
             output = turn.run(turn.target, ids)
             samples = self.say(turn, ids, output, first_ids[: len(rows) - 1 + further])
-            accepted = num_accepted(ids[1:], samples.ids)
+            accepted = num_agreed(ids[1:], samples.ids)
             if best is None or accepted > best.accepted:
                 best = Judged(rows, ids, output, samples, accepted)
         assert best is not None
