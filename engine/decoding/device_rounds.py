@@ -63,8 +63,8 @@ class DeviceRounds:
         sizes = len(launches.numbers), len(launches.state.record)
         self._free = [Readback(*sizes, launches.device, READ + 1) for _ in range(AHEAD + 1)]
         self._in_force: GenerationSettings | None = None
-        self._drafts = -1
-        """Tokens that the device drafts in a round, at most."""
+        self._rows = -1
+        """That the device verifies in a round, at most."""
         self._waiting = 0
         """Rows that wait to enter the drafter's context once all that is enqueued has run, at most."""
 
@@ -109,7 +109,7 @@ class DeviceRounds:
             self.launches.text.ids[: len(turn.text)] = torch.from_numpy(turn.text.ids).to(torch.int32)
         state.pending.zero_()
         state.done.zero_()
-        self._in_force, self._waiting, self._drafts = None, 0, -1
+        self._in_force, self._waiting, self._rows = None, 0, -1
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         state, sampling = self.launches.state, self.launches.sampling
@@ -121,21 +121,24 @@ class DeviceRounds:
         sampling.seed.fill_(settings.seed)
         self._in_force = settings
 
-    def _draft_at_most(self, count: int) -> None:
+    def _verify_at_most(self, rows: int) -> None:
         """From the next round on."""
-        if count != self._drafts:
-            self._drafts = count
-            self.launches.state.block_size.fill_(count + 1)
+        if rows != self._rows:
+            self._rows = rows
+            self.launches.state.block_size.fill_(rows)
 
     def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: Plan) -> int:
         """Tokens that the drafter drafts in the coming round: a number that there are launches for."""
-        most, counts = block_of(turn, settings) - 1, self.launches.counts
-        if plan.is_wide:
-            self._draft_at_most(plan.rows - 1)
+        counts = self.launches.counts
+        if plan.lookup:  # what is looked up fills a pass, however little the drafter drafts beside it
+            self._verify_at_most(plan.rows)
+            return counts[-1]
+        if turn.drafter is None or not plan.draft:
             return 0
-        if policy is not None and plan.draft and len(counts) > 1:
+        most = settings.block_rows(min(turn.drafter.config.block_size, MAX_ROWS)) - 1
+        if policy is not None and len(counts) > 1:
             most = policy.depth(turn.cache.length, counts)
-        self._draft_at_most(most)
+        self._verify_at_most(most + 1)
         return next(count for count in counts if count >= most)
 
     def _enqueue(self, turn: Turn, settings: GenerationSettings) -> EnqueuedRound:
@@ -232,14 +235,6 @@ class DeviceRounds:
         turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
         if turn.draft_cache is not None and done.tells:
             turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
-
-
-def block_of(turn: Turn, settings: GenerationSettings) -> int:
-    """Rows of a block, anchor included; 1 where nothing guesses."""
-    most = MAX_ROWS if turn.text is not None else 1
-    if turn.drafter is not None:
-        most = min(turn.drafter.config.block_size, MAX_ROWS)
-    return settings.block_rows(most)
 
 
 def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:

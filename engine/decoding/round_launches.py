@@ -79,7 +79,7 @@ class RoundLaunches:
         """Of the round that runs, where a policy chooses trees."""
         self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
         self.drafter: DraftPass | None = None
-        self._block, self._mask_token = torch.zeros_like(self.target.ids), 0
+        self._block, self._mask_token, self._most_drafted = torch.zeros_like(self.target.ids), 0, MAX_ROWS
         self.drafter_probability = torch.zeros(MAX_ROWS, device=device)
         if drafter is not None and decoder.draft_cache is not None:
             state, choices = self.state, None if self.tree is None else self.tree.choices
@@ -89,6 +89,7 @@ class RoundLaunches:
                 target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
             )
             self._block, self._mask_token = self.drafter.block, self.drafter.mask_token
+            self._most_drafted = min(drafter.config.block_size, MAX_ROWS)
             self.drafter_probability = self.drafter.out.probability
         self.text = LookupText.allocate(decoder.max_context, device)
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
@@ -189,6 +190,7 @@ class RoundLaunches:
         state.anchor.fill_(text[0])
         state.pending.fill_(min(context, pending))
         state.width.fill_(width)
+        state.draft_width.fill_(min(width, self._most_drafted))
         rows = text[: self.widest]
         self.ids[: len(rows)] = torch.tensor(rows)
 
@@ -292,4 +294,12 @@ class RoundLaunches:
         return sampled
 
     def _begin(self, alone: bool, ingests: bool) -> None:
-        begin_round(self.state, self.target.ids, self._block, self._mask_token, alone=alone, ingests=ingests)
+        begin_round(
+            self.state,
+            self.target.ids,
+            self._block,
+            self._mask_token,
+            alone=alone,
+            ingests=ingests,
+            most_drafted=self._most_drafted,
+        )

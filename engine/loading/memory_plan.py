@@ -27,8 +27,10 @@ from ..models.dflash.modules import DFlashDrafter
 from ..models.dflash.weights import DraftWeights, hold_in_8_bits
 from ..models.drafter import Drafter
 from ..models.family import DrafterConfig, KnownPair, TargetConfig
+from ..models.packed import hold_shapes_in_fewer_bits
 from ..models.target import TargetModel
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config, target_on_meta
+from .stored_format import StoredFormat
 
 CONTEXT_STEP = 1024
 """Contexts are suggested in multiples of this."""
@@ -94,6 +96,10 @@ class MemoryPlan:
     """The most tokens that the model takes."""
     hidden_size: int = 0
     """The target's; 0: of no published shape."""
+    cache_dtype: torch.dtype | None = None
+    """Of the target's keys and values; None: what its device computes in."""
+    packing: int = 0
+    """Floats that are packed once all are loaded, and then gone: before there is a drafter or a cache."""
 
     @property
     def caches(self) -> int:
@@ -116,8 +122,8 @@ class MemoryPlan:
 
     @property
     def allocated(self) -> int:
-        """The sum: the most that tensors take at a time."""
-        return self._without_drafter(self.context) + self.drafting.nbytes
+        """The most that tensors take at a time: the sum, unless packing the target takes more."""
+        return max(self._fixed + self.state_bytes(self.context), self.target_bytes + self.packing)
 
     @property
     def fits(self) -> bool:
@@ -130,13 +136,14 @@ class MemoryPlan:
             *([f"{gigabytes(self.drafting.nbytes)} of {self.drafting}"] if self.drafter else []),
             f"{gigabytes(self.caches)} of caches for {self.context} tokens",
             *([f"{gigabytes(self.work + self.scratch)} to work with"] if self.work + self.scratch else []),
+            *([f"at first {gigabytes(self.packing)} more of weights in fp32"] if self.packing else []),
         ]
         return f"{', '.join(parts)}: {self.summary()}"
 
     def summary(self) -> str:
         """The sum and what there is."""
-        gpu = self.device.type == "cuda"
-        where = "free on the GPU" if gpu else "in this machine (the CPU computes in fp32)"
+        machine = "in this machine" if self.packing else "in this machine (the CPU computes in fp32)"
+        where = "free on the GPU" if self.device.type == "cuda" else machine
         return f"{gigabytes(self.allocated)} of {gigabytes(self.available)} {where}"
 
     def check(self, instead: tuple[MemoryPlan, ...] = ()) -> None:
@@ -158,7 +165,7 @@ class MemoryPlan:
     def roomier(self) -> MemoryPlan:
         """This plan with more context where nobody asked for less: up to what the model takes, in steps of
         ``CONTEXT_STEP``, while caches take at most half of what is left. What drafts is held as in this one."""
-        most = (self.available - self.reserve - self.allocated + self.state_bytes(self.context)) // 2
+        most = (self.available - self.reserve - self._fixed) // 2
         low, high = self.context // CONTEXT_STEP, self.longest // CONTEXT_STEP
         while low < high:
             middle = (low + high + 1) // 2
@@ -166,7 +173,13 @@ class MemoryPlan:
         return replace(self, context=max(self.context, low * CONTEXT_STEP))
 
     def _needed(self, context: int) -> int:
-        return self._without_drafter(context) + self.draftings[-1].nbytes + self.reserve
+        running = self._without_drafter(context) + self.draftings[-1].nbytes
+        return max(running, self.target_bytes + self.packing) + self.reserve
+
+    @property
+    def _fixed(self) -> int:
+        """What the context has no part in, while answers are given."""
+        return self.target_bytes + self.work + self.drafting.nbytes
 
     def state_bytes(self, context: int) -> int:
         """Of caches and scratch with so many tokens."""
@@ -195,7 +208,9 @@ class MemoryPlan:
     def _empty_caches(self, context: int) -> list[Cache]:
         """Of target and drafter, without memory."""
         dtype = compute_dtype(self.device)
-        return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers in self._models]
+        target, *drafter = self._models
+        held = [(target, self.cache_dtype or dtype), *((layers, dtype) for layers in drafter)]
+        return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers, dtype in held]
 
     def _what_would_fit(self, instead: tuple[MemoryPlan, ...]) -> Text:
         """Another format, a shorter context, a smaller model, each with what it takes."""
@@ -244,12 +259,15 @@ def plan_memory(
     device: torch.device,
     attention_backend: AttentionBackend = "auto",
     weights: WeightFormat = "bf16",
+    in_fewer_bits: StoredFormat | None = None,
 ) -> MemoryPlan:
     """Reads the folders' configs, and the weights' headers unless they are to be held in bf16; ``context`` is cut to
-    the model's (None: all of it). ``WeightsFailure`` for damaged files or a foreign drafter."""
+    the model's (None: all of it). ``in_fewer_bits``: what floats are stored in that a CPU packs after loading.
+    ``WeightsFailure`` for damaged files or a foreign drafter."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
     model = target_on_meta(target, device, attention_backend, weights)
+    packing = 0 if in_fewer_bits is None else hold_shapes_in_fewer_bits(model, in_fewer_bits.in_levels)
     layers = (*config.attention, *(draft_config.layers if draft_config is not None else ()))
     host = why_host_rounds(attention_backend, layers, device, compute_dtype(device))
     return plan_of(
@@ -260,6 +278,7 @@ def plan_memory(
         weights,
         available_memory(device),
         device_rounds=model.has_decode_pass and host is None,
+        packing=packing,
     )
 
 
@@ -272,6 +291,7 @@ def plan_of(
     available: int,
     *,
     device_rounds: bool,
+    packing: int = 0,
 ) -> MemoryPlan:
     """For a target on ``meta`` that holds its weights in that format."""
     config, drafter_bytes = model.config, 0
@@ -287,7 +307,7 @@ def plan_of(
         hidden_size=config.hidden_size,
         context=min(context, config.max_context),
         weights=weights,
-        target_bytes=bytes_of(model),
+        target_bytes=bytes_of(model) + (0 if model.packed_head is None else model.packed_head.nbytes),
         drafter_bytes=drafter_bytes,
         draftings=draftings,
         work=_work(model, drafter, compute_dtype(device).itemsize) if device.type == "cuda" else 0,
@@ -295,6 +315,8 @@ def plan_of(
         device=device,
         device_rounds=device_rounds,
         longest=config.max_context,
+        cache_dtype=model.cache_dtype,
+        packing=packing,
     )
 
 

@@ -23,6 +23,10 @@ BESIDE_GGUF = (
     "chat_template.jinja",
 )
 """What a GGUF file says otherwise than the engine reads it: layers by kinds, and a tokenizer."""
+GGUF_LAYERS = "blk."
+"""How the names of a GGUF file's layers begin."""
+IN_LEVELS = "Q4_1"
+"""Blocks with 16 even levels each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class StoredFormat:
     """INT4: the scales' dtype, as safetensors calls it: BF16, F16 or F32."""
     blocks: str = ""
     """Of floats that a file holds in blocks of fewer bits: what it calls most of these, such as Q4_1."""
+    in_levels: bool = False
+    """Whether all matrices of its layers are such blocks of 16 even levels: a CPU multiplies them in 4 bits."""
 
     def __str__(self) -> str:
         if self.weights == "int4":
@@ -98,7 +104,11 @@ def format_of(headers: Headers) -> StoredFormat:
             sizes["mxfp4"] += header.nbytes
     if not sizes:
         blocks = Counter(header.dtype for header in headers.values() if header.dtype in BLOCKS)
-        return StoredFormat("bf16", blocks=max(blocks, key=lambda name: blocks[name], default=""))
+        matrices = {
+            header.dtype for name, header in headers.items() if name.startswith(GGUF_LAYERS) and len(header.shape) == 2
+        }
+        most = max(blocks, key=lambda name: blocks[name], default="")
+        return StoredFormat("bf16", blocks=most, in_levels=matrices == {IN_LEVELS})
     weights = sizes.most_common(1)[0][0]
     return _int4(headers) if weights == "int4" else StoredFormat(weights)
 

@@ -59,9 +59,20 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
     for files that are damaged or in a format that can't be computed with, ``UsageFailure`` for packed weights that
     would have to be packed otherwise."""
     stored = stored_format(folders.target, available_memory(device))
+    in_fewer_bits = options.weights == AUTO and device.type == "cpu" and bool(stored.blocks) and packs_on_cpu()
     plans: list[MemoryPlan] = []
     for weights in _candidates(options, stored, device):
-        plans.append(plan_memory(folders.target, folders.drafter, context, device, options.attention_backend, weights))
+        plans.append(
+            plan_memory(
+                folders.target,
+                folders.drafter,
+                context,
+                device,
+                options.attention_backend,
+                weights,
+                stored if in_fewer_bits else None,
+            )
+        )
         if plans[-1].fits:
             break
     chosen = plans[-1]
@@ -69,7 +80,6 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
         chosen.check(_instead(options, folders, stored, chosen))
     rounded = chosen.weights == "int4" != stored.weights and "qat" not in f"{folders.name} {folders.target}".lower()
     pair = pair_of(folders.target) if rounded else None
-    in_fewer_bits = options.weights == AUTO and device.type == "cpu" and bool(stored.blocks) and packs_on_cpu()
     return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "", in_fewer_bits)
 
 

@@ -52,7 +52,7 @@ def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
     """Names of those that a format packs: MXFP4 experts alone."""
     for name in packable(model) if weights != "bf16" else ():
         *outer, rows, depth = model.get_parameter(name).shape
-        if outer if weights == "mxfp4" else rows % ROWS == 0 and depth % DEPTH == 0:
+        if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or weights != "mxfp4"):
             yield name
 
 
@@ -100,8 +100,7 @@ def hold_in_fewer_bits(model: TargetModel) -> str:
     """Makes a target on a CPU multiply by whole numbers: of 4 bits where its weights are such, else of 8, as its head
     by a copy. Stacked experts stay floats. Attention is in fp64: rows are rounded behind it, and what a sum in another
     order changes must not be seen then. Returns what products read, for people."""
-    floats = {name: model.get_parameter(name).detach() for name in packable(model)}
-    flat = {name: part for name, part in floats.items() if part.ndim == 2}
+    flat = _flat(model)
     packed: dict[str, Weight] = {}
     for name, part in flat.items() if multiplies_nibbles() else ():
         if (weight := Q4Weight.of(part)) is None:
@@ -110,13 +109,35 @@ def hold_in_fewer_bits(model: TargetModel) -> str:
         packed[name] = weight
     for name, part in flat.items():
         hold(model, name, packed[name] if packed else IntegerWeight.of(part))
-    model.packed_head = IntegerWeight.of(model.head)
-    model.cache_dtype = torch.float64
+    _multiply_by(model, IntegerWeight.of(model.head))
     merge_projections(model, model.read_together)
     for module in model.modules():
         if isinstance(module, PackedLinear):
             module.whole = weight_of(module)
     return "int4" if packed else "int8"
+
+
+def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:
+    """Makes a target on ``meta`` hold what ``hold_in_fewer_bits`` would; ``in_levels``: whether all its matrices lie on
+    16 levels. Returns the bytes of the floats that are packed, which are there until all are."""
+    flat = _flat(model)
+    in_levels = in_levels and multiplies_nibbles() and all(Q4Weight.takes(*part.shape) for part in flat.values())
+    kind = Q4Weight if in_levels else IntegerWeight
+    for name, part in flat.items():
+        hold(model, name, kind.allocate(*part.shape, device=META))
+    _multiply_by(model, IntegerWeight.allocate(*model.head.shape, device=META))
+    return sum(part.nbytes for part in flat.values())
+
+
+def _flat(model: TargetModel) -> dict[str, Tensor]:
+    """What is packable, stacked experts aside."""
+    parameters = {name: model.get_parameter(name).detach() for name in packable(model)}
+    return {name: part for name, part in parameters.items() if part.ndim == 2}
+
+
+def _multiply_by(model: TargetModel, head: Weight) -> None:
+    model.packed_head = head
+    model.cache_dtype = torch.float64
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:

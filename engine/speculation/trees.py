@@ -95,7 +95,8 @@ def chain(length: int) -> list[Node]:
 
 
 def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Which of the drafter's choices each token of a looked up chain is, as far as both go."""
+    """Which of the drafter's choices each token of a looked up chain is, as far as both go. (Alone such a chain fills a
+    pass; into a tree it enters as far as there are choices beside it.)"""
     return tuple(
         position.index(token) if token in position else LOOKED_UP for token, position in zip(ids, drafted, strict=False)
     )

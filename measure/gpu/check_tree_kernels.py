@@ -107,20 +107,20 @@ class TreeChecks:
         ids = torch.zeros(17, dtype=torch.int64, device=self.device)
 
         def grow() -> None:
-            state.width.fill_(16)
+            state.draft_width.fill_(16)
             grow_tree(state, numbers, ids, placed)
 
         text = LookupText.allocate(4096, self.device)
         state.cursor.fill_(3000)
 
         def grow_with_lookup() -> None:
-            state.width.fill_(16)
+            state.draft_width.fill_(16)
             look_up(state, text)
             grow_tree(state, numbers, ids, placed, text)
 
         self.time("grow, and a fill", grow)
         self.time("look up and grow, and a fill", grow_with_lookup)
-        self.time("a fill", lambda: state.width.fill_(16))
+        self.time("a fill", lambda: state.draft_width.fill_(16))
 
     def accepted(self) -> None:
         walked = 0

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from engine.bench.shapes import SHAPES, read_shape
+from engine.bench.shapes import SHAPES, TINY, read_shape
 from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
@@ -71,7 +71,10 @@ class OracleTrees(RoundLaunches):
 
 
 class Steady(Auto):
-    """Always the whole tree: it learns nothing."""
+    """Always the whole tree of the drafter's choices: it learns nothing, and looks nothing up where texts repeat."""
+
+    def plan(self, context: int, length: int) -> Plan:
+        return Plan(True)
 
     def observe(self, *_: object) -> None:
         pass
@@ -102,9 +105,11 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
             found = sum(each.choice == LOOKED_UP for each in kept)
             value = f"{len(ids)} tokens in {len(rounds) - 1} rounds, {accepted} accepted"
             value += f", {len(kept) - found} of them further choices, {found} looked up"
-            same = ids == plain == again and bool(kept) and bool(found) == isinstance(policy, Sharing)
-            said = "equal" if same else f"PART AT TOKEN {part}"
-            report.line(f"{length} ahead, {way.name}, {name}", f"{value}, {said}", same)
+            shares, same = isinstance(policy, Sharing), ids == plain == again
+            # Of a shorter prompt's copy too little is left where the drafter is wrong.
+            as_asked = bool(kept) and (bool(found) == shares or (shares and length < tokens))
+            said = f"PART AT TOKEN {part}" if not same else "equal" if as_asked else "equal, BUT NOT BY SUCH TREES"
+            report.line(f"{length} ahead, {way.name}, {name}", f"{value}, {said}", same and as_asked)
 
 
 def _kept(done: Round) -> list[Verified]:
@@ -155,7 +160,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
-    target, drafter = random_pair(read_shape(options.shape, options.layers), device)
+    shape = read_shape(options.shape, options.layers)
+    if options.shape == TINY:  # which has experts, where nothing verifies trees
+        shape = replace(shape, target=replace(shape.target, moe=None))
+    target, drafter = random_pair(shape, device)
     room = max([*(length + options.tokens for length in options.lengths), *options.contexts]) + MARGIN
     decoder = Decoder(target, drafter, room)
     for length in options.lengths:

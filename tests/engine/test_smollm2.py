@@ -13,7 +13,10 @@ from engine.commands import EngineOptions, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
+from engine.kernels.weights.kinds import bytes_of
 from engine.loading.checkpoint import load_target
+from engine.loading.memory_plan import plan_memory
+from engine.loading.stored_format import stored_format
 from engine.loading.weight_choice import choose_weights
 from engine.models.packed import hold_in_fewer_bits, packs_on_cpu
 from engine.speculation.verify_width import Auto
@@ -115,7 +118,10 @@ def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others() -> None:
     """So speculation changes no text, although products round rows: attention, too, must say the same of them."""
     folder = find_pair("SmolLM2", None, Fetching(offline=True)).target
     target = load_target(folder, torch.device("cpu"), lambda *_: None)
-    assert hold_in_fewer_bits(target) == "int4"
+    stored = stored_format(folder)
+    assert (stored.in_levels, hold_in_fewer_bits(target)) == (True, "int4") and target.packed_head is not None
+    plan = plan_memory(folder, None, 128, torch.device("cpu"), in_fewer_bits=stored)
+    assert plan.target_bytes == bytes_of(target) + target.packed_head.nbytes
     tokenizer = ChatTokenizer(folder)
     prompt = tokenizer.prompt([Message("user", "Repeat: a b c d, a b c d, a b c d.")], thinking=False).ids
     plain = run_turn(Decoder(target, None, 128), prompt, settings(max_new_tokens=16, speculation=False))

@@ -26,7 +26,9 @@ from tests.kernels.offline_target import launches_of
 FORMATS = [name for name in MAKERS if (name, True) in MEASURED and (name, False) in MEASURED]
 """That Gemma's passes have tiles for."""
 
-SIZES = ("26B-A4B", "31B", "12B")
+SIZES = ("26B-A4B", "31B", "12B", "gpt-oss-20b")
+PUBLISHED: dict[str, list[WeightFormat]] = {"gpt-oss-20b": ["mxfp4"]}
+"""Formats of sizes that nobody packs otherwise."""
 ROUNDS = "rounds"
 MEASUREMENTS = Path(__file__).parents[2] / "engine" / "kernels" / "MEASUREMENTS.md"
 BEGIN, END = "<!-- offline_cards: begin -->", "<!-- offline_cards: end -->"
@@ -45,7 +47,7 @@ ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
 """Kernels that have other tiles for one row than for sixteen, on some cards."""
 
 PROMPTS = (
-    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
+    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),
     *("_gated", "_choose", "_place", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""
@@ -110,7 +112,8 @@ def pieces(
             yield from compiled(ROUNDS, offline_rounds.launches(card), size)
             continue
         few = formats[:1] if alike is by_tile else []
-        for weights in formats if size == sizes[0] or alike is by_code else few:
+        most = formats if size == sizes[0] or alike is by_code else few
+        for weights in PUBLISHED.get(size, most):
             yield from compiled(f"{size} {weights}", launches_of(size, card, weights), size)
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from engine.kernels.round.state import NUMBERS
+from engine.kernels.round import state
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
@@ -62,7 +62,7 @@ def test_those_trees_hold_looked_up_tokens_beside_and_behind_choices() -> None:
     chances = [[0.3, 0.2, 0.1, 0.1]] * 15
     looked = Looked(32, 6, 0, (LOOKED_UP, 0, LOOKED_UP, 2, LOOKED_UP, LOOKED_UP))
     result = Grown.of(Auto(FLAT), chances, looked=looked)
-    numbers = result.state.record[NUMBERS:][: int(result.state.width)].tolist()
+    numbers = result.state.record[state.NUMBERS :][: int(result.state.width)].tolist()
     assert numbers.count(LOOKED_UP) == 4 and {0, 1, 2} < set(numbers)
 
 
@@ -101,6 +101,14 @@ def test_without_a_policy_first_choices_make_a_chain(positions: int) -> None:
 def test_a_round_without_drafts_is_left_alone(width: int) -> None:
     result = Grown.of(Auto(FLAT), [], width=width)
     assert int(result.state.width) == width and (result.ids == 7).all() and (result.state.record == 0).all()
+
+
+def test_a_round_without_room_looks_nothing_up() -> None:
+    """What the round before looked up does not stay in the record: the host would read it as this one's."""
+    looked = Looked(12, 2, 0, (LOOKED_UP, LOOKED_UP))
+    before = Grown.of(Auto(FLAT), [[0.5, 0.2, 0.1, 0.1]] * 15, looked=looked)
+    result = Grown.of(Auto(FLAT), [], width=1, looked=looked, state=before.state)
+    assert int(result.state.width) == 1 and result.state.record[state.LOOKED_UP :][0] == 0
 
 
 def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:

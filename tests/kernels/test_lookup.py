@@ -72,13 +72,15 @@ def test_beside_a_draft_the_chain_is_taken_that_the_policy_takes(seed: int) -> N
     rng = random.Random(seed)
     text = [*some_text(4 * seed + 1), 1, 0, 1]
     width = rng.randint(2, ROWS)
-    state, held = on_device(text, width)
+    rows = rng.choice([width, ROWS])  # of a pass, where the drafter's block may be shorter
+    state, held = on_device(text, rows)
+    state.draft_width.fill_(width)
     policy = Auto(EXPERTS)
     for _ in range(5 * seed):
         policy.matches.observe(rng.randint(3, 32), rng.random() < 0.7)
         policy.calibration.observe(confidence := rng.random(), rng.random() < confidence)
     match = longest_match(text)
-    guess = [] if match is None else continuation(text, match.distance, width - 1, STOPS)
+    guess = [] if match is None else continuation(text, match.distance, rows - 1, STOPS)
     same = rng.randint(0, width - 1)
     draft = [*guess[:same], *(rng.randrange(5) for _ in range(width))][: width - 1]
     confidences = [rng.random() ** 0.3 for _ in draft]
@@ -87,7 +89,7 @@ def test_beside_a_draft_the_chain_is_taken_that_the_policy_takes(seed: int) -> N
     probability[: width - 1] = torch.tensor(confidences)
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=True)
     looked = None if match is None else Looked(match.length, len(guess), num_agreed(guess, draft))
-    tree, choice = policy.choose([(each,) for each in confidences], 0, width, looked)
+    tree, choice = policy.choose([(each,) for each in confidences], 0, rows, looked)
     assert int(state.width) == len(tree) + 1
     record = state.record.tolist()
     assert record[LOOKED_UP] == len(choice.looked_up)

@@ -32,6 +32,10 @@ OF_ROUNDS = {
     *("_look_up", "_choose_chain", "_place_accepted"),
 }
 OF_PACKED = "_multiply_many"
+OF_GPT_OSS = {
+    *("_project", "_attend_window", "_attend_one_row", "_attend_full", "_combine_splits", "_route", "_add_and_norm"),
+    *("_expert_gate_up", "_expert_down", "_attend_chunk", "_norm_rope_split", "_choose", "_join", OF_PACKED),
+}
 LEAST = 86
 """The card with least shared memory, and the fewest instructions."""
 LARGE = ("_attend_full", "_attend_chunk", "_gate_up_and_route", "_expert_gate_up", "_expert_down")
@@ -62,15 +66,24 @@ def test_what_needs_most_fits_the_smallest_card() -> None:
     assert found["26B-A4B bf16"] == found["26B-A4B int4"] == set(LARGE)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(IN_CI, reason="CI compiles this and more below")
+def test_gpt_oss_fits_the_smallest_card() -> None:
+    """Passes of few rows and of prompts: attention with sinks, biases, experts in MXFP4."""
+    assert compiled(str(LEAST), "--sizes", "gpt-oss-20b")[LEAST]["gpt-oss-20b mxfp4"] >= OF_GPT_OSS
+
+
 @pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.timeout(1000)
 @pytest.mark.parametrize("cards", CARDS)
 def test_kernels_compile_for_every_card(cards: str) -> None:
     """31B for the kernels of dense targets and of trees."""
-    for found in compiled(*cards.split(), "--sizes", "26B-A4B", "rounds", "31B").values():
+    for found in compiled(*cards.split(), "--sizes", "26B-A4B", "rounds", "31B", "gpt-oss-20b").values():
         assert all(found[f"26B-A4B {weights}"] >= OF_ALL | OF_EXPERTS for weights in FORMATS)
-        assert {"26B-A4B fp8", "26B-A4B int4"} == {what for what, names in found.items() if OF_PACKED in names}
+        packed = {"26B-A4B fp8", "26B-A4B int4", "gpt-oss-20b mxfp4"}
+        assert packed == {what for what, names in found.items() if OF_PACKED in names}
+        assert found["gpt-oss-20b mxfp4"] >= OF_GPT_OSS
         assert found["rounds"] >= OF_ROUNDS
         for dense in (names for what, names in found.items() if what.startswith("31B")):
             assert dense >= OF_ALL | {"_gate_up"} and not dense & OF_EXPERTS

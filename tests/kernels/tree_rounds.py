@@ -69,11 +69,15 @@ class Grown:
         width: int | None = None,
         device: torch.device = CPU,
         looked: Looked | None = None,
+        state: RoundState | None = None,
     ) -> Grown:
         """Of the chances of a block's positions; token 10 * position + choice stands for each. ``looked``: a chain that
-        stands behind a match, of the same tokens: the fifth choice is none of the drafter's."""
-        state, choices = RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)
-        state.width.fill_(len(chances) + 1 if width is None else width)
+        stands behind a match, of the same tokens: the fifth choice is none of the drafter's. ``state``: of a
+        round before."""
+        state, choices = state or RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)
+        width = len(chances) + 1 if width is None else width
+        state.width.fill_(max(width, 16 if looked and chances else 0))  # a pass may hold more than a draft
+        state.draft_width.fill_(width if width > 1 else 0)
         choices.probabilities.fill_(float("nan"))
         choices.probabilities[: len(chances)] = torch.tensor(chances).reshape(-1, CHOICES)
         choices.tokens[:] = 10 * torch.arange(1, 17)[:, None] + torch.arange(CHOICES)

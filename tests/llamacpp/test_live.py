@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_totals_are_the_servers_own(pair: PairFiles) -> None:
     assert told["spec_decode_num_accepted_tokens_total"] == sum(end.num_accepted_draft_tokens for end in ends)
     assert told["tokens_predicted_total"] == sum(end.num_tokens for end in ends)
     assert max(len(step.draft) for step in steps) == 15
-    assert ends[0].mean_acceptance_length > 3, "3.36 was measured, 5.43 by the engine itself: it reads features"
+    assert ends[0].mean_acceptance_length > 6, "7.4 was measured, 8.5 by the engine; 4.4 where no layer is causal"
 
 
 def test_where_its_text_leaves_ours(pair: PairFiles) -> None:
@@ -100,7 +101,7 @@ def test_the_program_answers_and_says_how(pair: PairFiles, tmp_path: Path) -> No
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert "def quicksort" in said["text"] and said["drafter"] == "drafter" and said["mean_acceptance_length"] > 3
+    assert "def quicksort" in said["text"] and said["drafter"] == "drafter" and said["mean_acceptance_length"] > 4
     assert (said["device"], said["dtype"], said["reason"]) == ("cpu", "BF16", "stop")
     assert trace.stat().st_size and "loading model" in log_file().read_text()
 
@@ -113,7 +114,8 @@ def test_the_chat(pair: PairFiles, chat: OpenChat) -> None:  # noqa: F811
     turn = window.ask_and_wait(QUICKSORT)
     assert "def quicksort" in turn.answer and turn.reason == "stop"
     screen = window.terminal.screen
-    assert "acceptance length 3." in screen and "kept" in screen
+    length = re.search(r"acceptance length (\d+\.\d+)", screen)
+    assert length is not None and float(length[1]) > 4 and "kept" in screen
     (child,) = children(window.terminal.pid)
     assert window.quit() == 0
     until(lambda: not running(child))

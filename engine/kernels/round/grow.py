@@ -12,6 +12,7 @@ from ..toolchain.jit import MAX_ROWS, jit, tl
 from .accept import DraftTree
 from .lookup import LONGEST, PLACES, PROGRAMS, SHORTEST, LookupText, found_chain
 from .state import (
+    AT_DRAFT_WIDTH,
     AT_RECORD,
     AT_WIDTH,
     BESIDE_CHANCES,
@@ -48,8 +49,8 @@ from .verify_width import (
 def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree, text: LookupText | None = None) -> None:
     """Puts the drafts worth verifying into rows: narrows ``state.width``, fills record and ``tree``. ``tree.choices``:
     row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], the anchor in place 0, gets the rows' tokens.
-    The tree has at most ``state.width`` rows and the depth of a chain of these. ``text``: behind ``look_up`` of it,
-    what that found is in the tree, too."""
+    The tree has at most ``state.draft_width`` rows and the depth of a chain of these. ``text``: behind ``look_up`` of
+    it, what that found is in the tree, too, as far as the draft goes."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
     _grow[(1,)](
         state.numbers, numbers, tree.choices.tokens, tree.choices.probabilities, ids, tree.parents, tree.rows.depths,
@@ -100,7 +101,7 @@ def _grow(
 ) -> None:
     wait_for_inputs()
     let_next_start()
-    width = tl.load(state + AT_WIDTH)
+    width = tl.load(state + AT_DRAFT_WIDTH)
     if width > 1:
         lane = tl.arange(0, 16)
         way = tl.load(numbers + WAY).to(tl.int32)
@@ -258,6 +259,8 @@ def _grow(
         if not whole:
             tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
             tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
+    elif LOOKS:
+        tl.store(state + AT_RECORD + LOOKED_UP, 0)  # the record holds an earlier round's
 
 
 assert MAX_ROWS == 16 and CHOICES == 4, "the kernel above is written for 16 rows and 64 choices"

@@ -16,6 +16,7 @@ from ..toolchain.jit import MAX_ROWS, jit, tl
 from .state import (
     AGREED,
     AT_CURSOR,
+    AT_DRAFT_WIDTH,
     AT_RECORD,
     AT_STOPS,
     AT_WIDTH,
@@ -74,7 +75,8 @@ def choose_chain(
     """Behind ``look_up``: puts the chain that is worth more into ``ids`` int64 [16 or more], from place 1 on, narrows
     ``state.width`` to the rows worth verifying, and fills the record. ``drafted``: a drafter's chain stands there
     already, with its ``probability`` fp32 [16]; that of a looked up one is what its match is worth. ``lanes``: 64 for a
-    wide round, which no draft has a part in, and whose tensors are so much longer."""
+    wide round, which no draft has a part in, and whose tensors are so much longer. A looked up chain has at most
+    ``state.width`` rows, the drafter's ``state.draft_width``."""
     assert numbers.shape == (NUM_NUMBERS,) and len(ids) > lanes <= len(probability)
     assert lanes == MAX_ROWS or not drafted
     _choose_chain[(1,)](
@@ -150,6 +152,7 @@ def _choose_chain(
     wait_for_inputs()
     let_next_start()
     width = tl.load(state + AT_WIDTH)
+    drafted = tl.load(state + AT_DRAFT_WIDTH) if HAS_DRAFT else 0
     if width > 0:
         lane = tl.arange(0, LANES)
         price = tl.load(numbers + PRICE)
@@ -169,7 +172,7 @@ def _choose_chain(
         drafted_kept = tl.zeros((LANES,), tl.float32)
         num_agreed = 0
         if HAS_DRAFT:
-            live = lane < width - 1
+            live = lane < drafted - 1
             draft = tl.load(ids + 1 + lane, mask=live, other=-1)
             confidence = tl.load(probability + lane, mask=live, other=0.0)
             by_drafter = tl.where(live, chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE), 0.0)
@@ -182,7 +185,7 @@ def _choose_chain(
         looked_kept = tl.associative_scan(tl.where(looked, chance, 0.0), 0, times)
         looked_worth = _worth(looked_kept, looked, price, after)
         takes = tl.max(looked_worth, 0) > tl.max(drafted_worth, 0)
-        rows = tl.where(takes, count, tl.maximum(width - 1, 0) if HAS_DRAFT else 0)
+        rows = tl.where(takes, count, tl.maximum(drafted - 1, 0))
         worth = tl.where(takes, looked_worth, drafted_worth)
         kept = tl.where(takes, looked_kept, drafted_kept)
         best = tl.max(worth, 0)

@@ -94,7 +94,7 @@ class RoundState:
 
     @property
     def block_size(self) -> Tensor:
-        """Tokens of a draft, anchor included; 1 decodes without drafts."""
+        """Tokens to verify at most, anchor included; 1 decodes without drafts."""
         return self._part(AT_BLOCK_SIZE)
 
     @property
@@ -114,7 +114,7 @@ class RoundState:
 
     @property
     def draft_width(self) -> Tensor:
-        """Rows of this round's draft; 0 when there is no room for one."""
+        """Rows of this round's draft, which a looked up chain may exceed; 0 when there is no room for one."""
         return self._part(AT_DRAFT_WIDTH)
 
     @property
@@ -139,10 +139,23 @@ class RoundState:
         return self.numbers[int(AT_RECORD) :]
 
 
-def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, *, alone: bool, ingests: bool) -> None:
+def begin_round(
+    state: RoundState,
+    ids: Tensor,
+    block: Tensor,
+    mask_token: int,
+    *,
+    alone: bool,
+    ingests: bool,
+    most_drafted: int = MAX_ROWS,
+) -> None:
     """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks. ``alone``: the
-    target writes this token by itself. ``ingests``: pending rows enter the drafter's context, or else stay pending."""
-    _begin[(1,)](state.numbers, ids, block, mask_token, ALONE=alone, INGESTS=ingests, num_warps=1)
+    target writes this token by itself. ``ingests``: pending rows enter the drafter's context, or else stay pending.
+    ``most_drafted``: rows of the drafter's block."""
+    _begin[(1,)](
+        state.numbers, ids, block, mask_token,
+        ALONE=alone, INGESTS=ingests, MOST_DRAFTED=most_drafted, num_warps=1,
+    )  # fmt: skip
 
 
 @early_kernel
@@ -153,6 +166,7 @@ def _begin(
     mask_token: tl.tensor,
     ALONE: tl.constexpr,
     INGESTS: tl.constexpr,
+    MOST_DRAFTED: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     let_next_start()
@@ -165,8 +179,9 @@ def _begin(
     if ALONE:
         width = tl.minimum(width, 1)
     tl.store(state + AT_WIDTH, tl.maximum(width, 1) * live)
-    tl.store(state + AT_DRAFT_WIDTH, tl.where(width >= 2, width, 0) * live)
-    tl.store(state + AT_RECORD + DRAFTED, tl.maximum(width, 1) * live)
+    drafted = tl.minimum(width, MOST_DRAFTED)
+    tl.store(state + AT_DRAFT_WIDTH, tl.where(drafted >= 2, drafted, 0) * live)
+    tl.store(state + AT_RECORD + DRAFTED, tl.maximum(drafted, 1) * live)
     if INGESTS:
         tl.store(state + AT_INGEST_START, position - waiting)
         tl.store(state + AT_INGEST_ROWS, waiting * live)

@@ -46,11 +46,21 @@ class Q4Weight(Weight):
         rows, half = self.values.shape
         return torch.Size((rows, 2 * half))
 
+    @staticmethod
+    def takes(rows: int, depth: int) -> bool:
+        """Whether matrices of this size can be held so."""
+        return rows % PANEL == depth % GROUP == 0
+
+    @classmethod
+    def allocate(cls, rows: int, depth: int, *, device: torch.device) -> Q4Weight:
+        values = torch.empty(rows, depth // 2, dtype=torch.uint8, device=device)
+        return cls(values, torch.empty(depth // GROUP, rows, 2, dtype=torch.bfloat16, device=device))
+
     @classmethod
     def of(cls, weight: Tensor) -> Q4Weight | None:
         """Of fp32 numbers [rows, depth] that lie on 16 even levels in every group; None where they don't."""
         rows, depth = weight.shape
-        if rows % PANEL or depth % GROUP:
+        if not cls.takes(rows, depth):
             return None
         groups = weight.view(rows, -1, GROUP)
         least, most = groups.aminmax(dim=-1, keepdim=True)

@@ -118,9 +118,11 @@ def test_no_text_depends_on_who_drafts(by: DraftBy, temperature: float, repeatin
 def test_the_device_looks_up_what_the_host_does(
     plans: tuple[Plan, ...], values: dict[str, Any], repeating: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The whole pass full, however short the drafter's block is."""
     wanted = replace(AUTO, max_new_tokens=20, **values)
     sum_in_order(monkeypatch)  # tokens that are held for one have the same logit, to the last bit
     proposal = mostly_right([*PROMPT, *plain(repeating, wanted)])
+    monkeypatch.setattr(repeating.drafter, "config", replace(repeating.drafter.config, block_size=7))
     device = with_policy(on_device(repeating, proposal), *plans)
     answer = run_turn(device, PROMPT, wanted)
     host = run_turn(with_policy(by_host(repeating, proposal), *plans), PROMPT, wanted)
@@ -128,4 +130,5 @@ def test_the_device_looks_up_what_the_host_does(
     assert matches(answer) == matches(host)
     # Of the tokens that the pair holds for one, sampling says any: its texts repeat nothing.
     assert wanted.temperature or any(done.match and done.num_accepted for done in answer.rounds)
+    assert wanted.temperature or max(len(done.draft_ids) for done in answer.rounds) > 7
     assert_caches_equal_recomputation(device)

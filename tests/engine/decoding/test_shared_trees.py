@@ -26,8 +26,13 @@ def both(plans: tuple[Any, ...] = (BESIDE,)) -> Told:
     return policy
 
 
-@pytest.mark.parametrize("values", [{}, {"temperature": 0.8, "seed": 5}], ids=["greedy", "sampled"])
-def test_host_and_device_share_the_same_trees(values: dict[str, float], repeating: Pair) -> None:
+@pytest.mark.parametrize(
+    ("block_size", "values"), [(16, {}), (7, {"temperature": 0.8, "seed": 5})], ids=["greedy", "sampled"]
+)
+def test_host_and_device_share_the_same_trees(
+    block_size: int, values: dict[str, float], repeating: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeating.drafter, "config", replace(repeating.drafter.config, block_size=block_size))
     wanted = replace(AUTO, max_new_tokens=20, **values)
     said = plain(repeating, wanted)
     text = [*PROMPT, *said]
@@ -45,5 +50,8 @@ def test_host_and_device_share_the_same_trees(values: dict[str, float], repeatin
     trees = [done for done in theirs.rounds if done.tree]
     kept = [done.tree[row - 1].choice for done in trees for row in accepted_in(step_of(done))]
     assert values or LOOKED_UP in kept
+    # An answer's last token has room for no draft, and so for nothing that rounds before have looked up.
+    last = run_turn(device, PROMPT, replace(wanted, max_new_tokens=2)).rounds[-1]
+    assert (last.verify_width, last.draft_ids, last.tree, last.match) == (1, (), (), None)
     for decoder in (device, host):
         assert_caches_equal_recomputation(decoder)

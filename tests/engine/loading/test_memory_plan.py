@@ -21,10 +21,12 @@ from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory, plan_of
+from engine.loading.stored_format import StoredFormat
 from engine.models import attention_backends as backends
 from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.mtp.draft_pass import DraftPass as AssistantPass
+from engine.models.packed import hold_in_fewer_bits, packed_weights
 from tests.engine.conftest import CPU, TinyPair
 
 CUDA = torch.device("cuda", 0)
@@ -56,6 +58,27 @@ def test_it_counts_what_is_allocated(context: int, dense_pair: TinyPair) -> None
     decoder = Decoder(*models, context)
     assert decoder.draft_cache is not None
     assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache)
+
+
+def test_it_counts_what_a_cpu_packs(dense_pair: TinyPair) -> None:
+    """8 bits, a copy of the head, keys and values in fp64; while it packs, floats beside what they become."""
+    folders = dense_pair.folder / "target", dense_pair.folder / "drafter"
+    stored = StoredFormat("bf16", blocks="Q8_0")
+    plain, plan = (plan_memory(*folders, 2048, CPU, in_fewer_bits=each) for each in (None, stored))
+    target = deepcopy(dense_pair.target)
+    floats = bytes_of(target)
+    assert hold_in_fewer_bits(target) == "int8" and target.packed_head is not None
+    assert plan.target_bytes == bytes_of(target) + target.packed_head.nbytes
+    decoder = Decoder(target, dense_pair.drafter, 2048)
+    assert decoder.draft_cache is not None
+    assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache) > plain.caches
+    assert plan.packing == sum(4 * weight.shape.numel() for weight in packed_weights(target))
+    assert plan.allocated == plan.target_bytes + plan.drafter_bytes + plan.caches > plain.allocated - floats
+    short = replace(plan, context=16, drafter=(), draftings=(NO_DRAFTING,))
+    assert short.allocated == plan.target_bytes + plan.packing > floats
+    replace(short, available=short.allocated).check()
+    with pytest.raises(DeviceFailure):
+        replace(short, available=short.allocated - 1).check()
 
 
 @pytest.mark.parametrize("context", [100, 2048])
