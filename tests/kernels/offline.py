@@ -25,6 +25,7 @@ from triton.runtime.jit import JITFunction
 
 from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
+from tests.kernels.bank_conflicts import turns
 from tests.kernels.register_factors import overwritten
 
 TYPES = {
@@ -92,6 +93,8 @@ class Compiled:
     """Whether every program of it waits, and writes nothing before."""
     overwritten: int
     """Operations that write where tensor cores may have yet to read."""
+    turns: int
+    """The most that a warp takes to read 128 bytes of shared memory."""
     warps_side_by_side: bool
     """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
     in_tensor_memory: bool
@@ -150,6 +153,7 @@ def compile_launch(launch: Launch) -> Compiled:
         ),
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
         overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
+        turns=turns(built.asm["ttgir"]),
     )
 
 
