@@ -72,6 +72,7 @@ IN_ANY_FORMAT = (
 PARTS = (
     Part("trees", "measure.gpu.check_trees", "--layers 6", 300, 30, times=False),
     *(Part(f"passes-{each}", "measure.gpu.check_passes", f"--shape {each}", 200, 12, times=False) for each in FAMILIES),
+    Part("resting", "measure.gpu.check_resting", "", 200, 20, times=False),
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
     Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
     Part("tree-kernels", "measure.gpu.check_tree_kernels", "", 120, 16),
