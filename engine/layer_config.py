@@ -96,6 +96,8 @@ class MoeConfig:
     num_experts: int
     top_k: int
     intermediate_size: int
+    biases: bool = False
+    """Whether the router's scores and what the experts' projections yield have biases added."""
 
 
 def read_head_dim(fields: Fields, name: str, default: int | None = None) -> int:

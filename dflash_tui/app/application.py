@@ -13,6 +13,7 @@ from typing import Any
 
 from textual import events
 from textual.app import SystemCommand
+from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
@@ -53,6 +54,8 @@ class ChatApp(ThemedApp):
     ) -> None:
         super().__init__(theme, screen_options)
         self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
+        self.typed = begin.typed if begin else b""
+        """Keys that came before the driver listened, which takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """Those of the user, and what is wrong with them."""
         self.chat_screen.said = said_with(self._keys[0], ACTIONS)
@@ -77,9 +80,13 @@ class ChatApp(ThemedApp):
         """Ctrl+Q, from wherever: what else would end is said first."""
         self.chat_screen.leave()
 
-    def notify(self, message: str, **options: Any) -> None:
-        """With the keys that the user has."""
-        super().notify(self.chat_screen.said(message), **options)
+    def notify(self, message: str, *, title: str = "", markup: bool = True, **options: Any) -> None:
+        """With the keys that the user has, and the title on the message's own line."""
+        message = self.chat_screen.said(message)
+        if title:
+            text = Content.from_markup(message) if markup else Content(message)
+            message, markup = Content.assemble((title, "bold"), "  ", text).markup, True
+        super().notify(message, markup=markup, **options)
 
     def on_notify(self) -> None:
         """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""

@@ -124,6 +124,8 @@ class PatientDriver(LinuxDriver):
         """Reads until the driver is told to exit."""
         parser = PatientParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
+        if typed := self._typed_before():
+            self._process(parser.feed(decode(typed)))
         while not self.exit_event.is_set():
             patience = parser.patience
             seconds = IDLE_SECONDS if patience is None else min(patience, IDLE_SECONDS)
@@ -149,6 +151,14 @@ class PatientDriver(LinuxDriver):
             return os.read(self.fileno, READ_BYTES)
         except OSError:
             return b""
+
+    def _typed_before(self) -> bytes:
+        """What was typed while the terminal still gathered lines, where Enter makes a new line. The last one sends the
+        question; those before it belong to a paste."""
+        typed, self._app.typed = getattr(self._app, "typed", b""), b""  # type: ignore[attr-defined]
+        if select([self.fileno], [], [], 0)[0]:
+            typed += self._read()
+        return typed[:-1] + b"\r" if typed.endswith(b"\n") else typed
 
     def _process(self, messages: Iterable[Message]) -> None:
         for message in messages:

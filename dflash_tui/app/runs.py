@@ -16,9 +16,6 @@ from .screens.asking import AskScreen, Way
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
 
-LINES = 8
-"""Of the code that the question shows."""
-
 
 class Runs:
     """At most one program at a time."""
@@ -35,7 +32,6 @@ class Runs:
             raise SlashError("In a browser nothing is run: it would run on the machine that serves this page.")
         turn, block = chosen_program(self._screen.chat.tree.path, words)
         lines = block.content.splitlines()
-        more = f"\n… {counted(len(lines) - LINES, 'more line')}" if len(lines) > LINES else ""
         size = counted(len(lines), "line")
         question = (
             f"Run block {block.number}, {size} of Python? It runs as you, in an empty folder, for at most "
@@ -47,8 +43,7 @@ class Runs:
             if way == "yes":
                 self._start(turn, block)
 
-        detail = "\n".join(lines[:LINES]) + more
-        self._screen.app.push_screen(AskScreen("run this?", question, ways, detail), chosen)
+        self._screen.app.push_screen(AskScreen("run this?", question, ways, "\n".join(lines)), chosen)
 
     def _start(self, turn: int, block: CodeBlock) -> None:
         try:

@@ -8,8 +8,9 @@ import re
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import click
 from click.core import ParameterSource
@@ -19,7 +20,9 @@ from .problems import Problem
 QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
 PATIENCE, REMOTE_PATIENCE = 0.1, 1.0
 """Seconds to wait for a late reply, here or over a slow line; one later still would be typed into the prompt."""
-_COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+_COLOUR = re.compile(
+    rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})[^\x07\x1b]*(?:\x07|\x1b\\)?"
+)
 _KIND = re.compile(rb"\x1b\[\?[0-9;]*c")
 _MUTE = ("", "dumb", "linux", "unknown")
 
@@ -27,35 +30,51 @@ BARE = ("dumb", "unknown")
 
 AUTO, LIGHT_THEME = "auto", "dflash-light"
 
-Darkness = Callable[[], bool | None]
+
+class Background:
+    """A terminal's, once it was asked."""
+
+    def __init__(self, terminal: int | None = None) -> None:
+        self._terminal = terminal
+        """None where nobody can be asked."""
+        self._heard: bytes | None = None
+
+    @property
+    def dark(self) -> bool | None:
+        """None when that isn't known."""
+        return is_dark(self._reply)
+
+    @property
+    def typed(self) -> bytes:
+        """What stood among the terminal's words: keys pressed while it was being asked."""
+        return _KIND.sub(b"", _COLOUR.sub(b"", self._reply))
+
+    @property
+    def _reply(self) -> bytes:
+        if self._heard is None:
+            self._heard = b"" if self._terminal is None else _reply(self._terminal)
+        return self._heard
 
 
 @contextmanager
-def terminal_background() -> Iterator[Darkness]:
-    """Asks at once; the value says whether the background is dark, or None. Keys typed before the screen opens are
-    lost."""
+def terminal_background() -> Iterator[Background]:
+    """Asks at once, and listens when the answer is wanted, at the end at the latest."""
     if not _can_ask():
-        yield lambda: None
+        yield Background()
         return
     import termios
 
     stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
     before = termios.tcgetattr(stdin)
-    replies: list[bytes] = []
-
-    def darkness() -> bool | None:
-        if not replies:
-            replies.append(_reply(stdin))
-        return is_dark(replies[0])
-
+    background = Background(stdin)
     try:
         quiet = termios.tcgetattr(stdin)
         quiet[3] &= ~(termios.ICANON | termios.ECHO)
         termios.tcsetattr(stdin, termios.TCSANOW, quiet)
         os.write(stdout, QUESTION)
-        yield darkness
+        yield background
     finally:
-        darkness()  # a reply that nobody reads would be typed into the prompt
+        _ = background.dark  # a reply that nobody reads would be typed into the prompt
         with suppress(termios.error, OSError):
             termios.tcsetattr(stdin, termios.TCSANOW, before)
 
@@ -102,14 +121,33 @@ def is_dark(reply: bytes) -> bool | None:
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class Suited:
+    """What a screen that opens takes from its terminal."""
+
+    wanted: str | None
+    """A theme's name; None: none was asked for."""
+    background: Background
+
+    @property
+    def theme(self) -> str | None:
+        """The one asked for; else the light one on a light terminal, else None."""
+        return self.wanted or (LIGHT_THEME if self.background.dark is False else None)
+
+    @property
+    def typed(self) -> bytes:
+        """Keys pressed meanwhile that nobody else will see."""
+        return self.background.typed
+
+
 @contextmanager
-def suited_theme(theme: str | None) -> Iterator[Callable[[], str | None]]:
-    """The theme asked for; else, or with ``auto``, the light one on a light terminal, else None."""
+def suited_theme(theme: str | None) -> Iterator[Suited]:
+    """Looks which theme suits the terminal while the block runs; ``auto`` asks for none."""
     if theme not in (None, AUTO):
-        yield lambda: theme
+        yield Suited(theme, Background())
         return
-    with terminal_background() as is_dark:
-        yield lambda: LIGHT_THEME if is_dark() is False else None
+    with terminal_background() as background:
+        yield Suited(None, background)
 
 
 def in_browser() -> bool:

@@ -26,7 +26,7 @@ from engine.loading.cuda_context import wake_gpu
 
 from .background import bare_terminal, check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
-from .config import Invocation, chosen_screen_options
+from .config import SCREEN_FLAGS, Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
 from .flags import ENGINE_TOPICS, Flags, wanted_by
 from .headless import Request, WhenFull, answer
@@ -235,9 +235,9 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     callback=check_theme,
     help="Colours of the chat; auto asks the terminal.",
 )
-@flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
-@flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
-@flag("--no-mouse", topic="screen", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
+@flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])
+@flag("--reduced-motion", topic="screen", is_flag=True, help=SCREEN_FLAGS["reduced_motion"])
+@flag("--no-mouse", topic="screen", is_flag=True, help=SCREEN_FLAGS["no_mouse"])
 @flag("--plain", topic="screen", is_flag=True, help="Chat in lines: for screen readers; piped lines are questions.")
 @click.option(
     "--version",
@@ -318,8 +318,8 @@ def _open_chat(
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
-        theme = suited()
-    begin = _start(flags, conversation, wanted, invocation)
+        theme = suited.theme
+    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
 
 

@@ -5,9 +5,8 @@ flag takes."""
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -43,7 +42,13 @@ from .problems import Problem
 
 RETIRED = ("verify",)
 """Settings of earlier versions: a file may still have them, and they do nothing."""
-SHARED = ("theme", "ascii", "reduced_motion", "no_mouse", "device", "weights", "offline")
+SCREEN_FLAGS = {
+    "ascii": "Draw with ASCII characters only.",
+    "reduced_motion": "Nothing blinks or plays by itself.",
+    "no_mouse": "Leave the mouse to the terminal, which selects text with it.",
+}
+"""How to draw, and what that means."""
+SHARED = ("theme", *SCREEN_FLAGS, "device", "weights", "offline")
 """Settings that the other commands follow too."""
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
 
@@ -143,16 +148,26 @@ def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, con
     return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
 
 
+def screen_flags(command: Callable[..., int]) -> Callable[..., int]:
+    """How to draw, as options of a command that can open a screen."""
+    for name, meaning in reversed(SCREEN_FLAGS.items()):
+        option = click.option(
+            f"--{name.replace('_', '-')}", is_flag=True, envvar=variable_of(name), expose_value=False, callback=_keep,
+            help=meaning,
+        )  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    context.meta[f"{__name__}.{parameter.name}"] = value
+
+
 def saved_screen_options() -> ScreenOptions:
-    """The same for commands without such flags, from the environment and the files."""
+    """What :func:`screen_flags` were given."""
     context = click.get_current_context()
-    defaults, config = context.default_map or {}, context.obj.config
-
-    def wanted(name: str) -> bool:
-        given = os.environ.get(variable_of(name))
-        return bool(click.BOOL.convert(given, None, None) if given else defaults.get(name, False))
-
-    return chosen_screen_options(wanted("ascii"), wanted("reduced_motion"), wanted("no_mouse"), config)
+    chosen = {name: bool(context.meta.get(f"{__name__}.{name}")) for name in SCREEN_FLAGS}
+    return chosen_screen_options(**chosen, config=context.obj.config)
 
 
 def config_command(program: click.Command) -> click.Command:

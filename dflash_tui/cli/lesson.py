@@ -9,7 +9,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 
 from .background import check_theme, has_screen, suited_theme
-from .config import saved_screen_options
+from .config import saved_screen_options, screen_flags
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 from .logs import log_to_file
 from .output import DEFAULT_OUT
@@ -19,6 +19,7 @@ from .problems import Problem
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+@screen_flags
 @click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
               help="Where the screen saves pages.")  # fmt: skip
 @FORMAT
@@ -45,7 +46,7 @@ def lesson(
         with suited_theme(theme) as suited:
             from dflash_tui.app.lesson import run_lesson
 
-            theme = suited()
+            theme = suited.theme
         return run_lesson(read, pages, origin, out, theme, saved_screen_options())
     print_or_write(lesson_document(read, pages, origin), wanted, output, force)
     return ExitCode.OK

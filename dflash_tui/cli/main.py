@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -89,8 +89,9 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
     prepare_streams()
     if request := os.environ.get(VARIABLE):
         return answer_shell(chat, commands, request)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments), engine, attach)
+        return _run(words, engine, attach)
     except Problem as problem:
         return _give_up(problem)
     except EngineFailure as failure:
@@ -98,6 +99,8 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
     except Failure as failure:
         return _give_up(Problem(str(failure), failure.hint))
     except click.NoSuchOption as error:
+        if (misplaced := _chats_flag(error, words)) is not None:
+            return _give_up(misplaced)
         near = get_close_matches(error.option_name, error.possibilities or (), 1, cutoff=SURE)
         message = click.NoSuchOption(error.option_name, possibilities=near).format_message()
         return _give_up(Problem(message, _where_flags_are(error)))
@@ -129,10 +132,10 @@ def _give_up(problem: Problem) -> ExitCode:
 
 def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
+    arguments = _command_first(arguments)
     name = arguments[0] if arguments and arguments[0] in commands() else ""
     if arguments and not name:
         _refuse_typo(arguments[0])
-        _refuse_late_command(arguments)
     chosen = commands()[name] if name else chat
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
     code = chosen.main(
@@ -156,18 +159,32 @@ def _refuse_typo(word: str) -> None:
         )
 
 
-def _refuse_late_command(arguments: list[str]) -> None:
-    """Raise :class:`Problem` for a command behind flags, which would be taken for a model."""
+def _command_first(arguments: list[str]) -> list[str]:
+    """With a command in front that was typed behind flags, where it would be taken for a model."""
     if commands().keys().isdisjoint(arguments):
-        return
-    model = chat.make_context("dflash-chat", [*arguments], resilient_parsing=True).params["model"]
-    if model in commands() and not Path(model).exists():
-        place = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
-        rest = arguments[:place] + arguments[place + 1 :]
-        raise Problem(
-            f"The command {model} has to stand before its flags.",
-            f"Type: dflash-chat {shlex.join([model, *rest])}. A folder of that name would be ./{model}",
-        )
+        return arguments
+    lenient: dict[str, Any] = {"resilient_parsing": True, "ignore_unknown_options": True, "allow_extra_args": True}
+    model = chat.make_context("dflash-chat", [*arguments], **lenient).params["model"]
+    if model not in commands() or Path(model).exists():
+        return arguments
+    place = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
+    return [model, *arguments[:place], *arguments[place + 1 :]]
+
+
+def _chats_flag(error: click.NoSuchOption, arguments: list[str]) -> Problem | None:
+    """A flag of the chat behind a command that has none of this name: in words, with the line without it."""
+    option = next((each for each in chat.params if error.option_name in each.opts), None)
+    if error.ctx is None or error.ctx.command is chat or not isinstance(option, click.Option):
+        return None
+    place = next((n for n, word in enumerate(arguments) if word.partition("=")[0] == error.option_name), None)
+    if place is None:
+        return None
+    takes_next = not (option.is_flag or option._flag_needs_value) and "=" not in arguments[place]
+    rest = arguments[:place] + arguments[place + 1 + takes_next :]
+    return Problem(
+        f"{error.option_name} is a flag of the chat; {error.ctx.command_path} has none of this name.",
+        f"Type: dflash-chat {shlex.join(_command_first(rest))}. {error.ctx.command_path} --help lists the flags.",
+    )
 
 
 def _asks_for_help(arguments: list[str]) -> bool:

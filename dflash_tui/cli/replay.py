@@ -16,7 +16,7 @@ from engine.commands import GenerationSettings
 from engine.events import TurnStarted
 
 from .background import check_theme, has_screen, suited_theme
-from .config import saved_screen_options
+from .config import saved_screen_options, screen_flags
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
@@ -54,6 +54,7 @@ class Pace(click.ParamType[float]):
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
 @click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+@screen_flags
 def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
     loaded, and no GPU is needed. Into a pipe: the answers' text."""
@@ -90,6 +91,6 @@ def _show(path: Path, pace: float | None, out: Path, theme: str | None) -> int:
         # Imported here, like the chat: a pipe must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
-        theme = suited()
+        theme = suited.theme
     source, nowhere = replay_source(path, pace), SessionLog.nowhere()
     return run_chat(source, GenerationSettings(), out, theme, log=nowhere, screen_options=saved_screen_options())

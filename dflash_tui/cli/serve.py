@@ -19,7 +19,7 @@ from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 
 from .background import check_theme, has_screen, suited_theme
 from .block_size import METAVAR, BlockSizeType
-from .config import Invocation, saved_screen_options
+from .config import Invocation, saved_screen_options, screen_flags
 from .logs import log_to_file
 from .output import DEFAULT_OUT
 from .pair import pair_flags
@@ -62,6 +62,7 @@ HELP = "dflash-chat serve --help lists the flags."
     help="Of requests that don't say.",
 )  # fmt: skip
 @click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen of --watch.")
+@screen_flags
 @click.pass_obj
 def serve(
     invocation: Invocation,
@@ -186,7 +187,7 @@ def _watch(source: SourceFactory, options: ServeOptions, theme: str | None) -> i
     with suited_theme(theme) as suited:
         from dflash_tui.app.main import run_chat
 
-        chosen = suited()
+        chosen = suited.theme
     nowhere, screen_options = SessionLog.nowhere(), saved_screen_options()
     return run_chat(create, options.defaults, DEFAULT_OUT, chosen, log=nowhere, screen_options=screen_options)
 

@@ -36,6 +36,8 @@ def random_tensor(
     if name.endswith(branch_ends):
         noise = noise.mul_(0.25).add_(1) if len(shape) == 1 else noise.mul_(1.2 * shape[-1] ** -0.5)
         return noise.mul_(0.05)
+    if name.endswith("bias"):
+        return noise.mul_(0.05)
     if len(shape) == 1:
         return noise.mul_(0.25).add_(1).mul_(0.25 if "k_norm" in name else 1.0)
     return noise.mul_(1.2 * shape[-1] ** -0.5)
@@ -44,14 +46,16 @@ def random_tensor(
 def random_pair(
     shape: Shape, device: torch.device, seed: int = 0, weights: WeightFormat = "bf16"
 ) -> tuple[TargetModel, Drafter | None]:
-    """A target, its weights in some format, and its drafter in the device's dtype, ready to run; the same for the same
-    seed and device."""
+    """A target, its weights in some format, and its drafter in the device's dtype, ready to run by kernels, tried or
+    not: to measure and check them. The same for the same seed and device."""
     generator = torch.Generator(device).manual_seed(seed)
     dtype = compute_dtype(device)
     with torch.device("meta"):
         target = shape.target.build()
         drafter = None if shape.drafter is None else shape.drafter.build()
-    target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
+    target.use_attention(
+        choose_backends("auto", shape.target.attention, device, dtype, "attention_backend", checking=True)
+    )
     packed = set(packed_in(target, weights))
     for name, tensor in _random_tensors(target, generator, dtype, target.branch_ends):
         hold(target, name, MAKERS[weights if name in packed else "bf16"](tensor))

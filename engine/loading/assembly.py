@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +15,7 @@ from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import HIGHEST_SCALE, Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
-from ..kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight
+from ..kernels.weights.mxfp4 import BIAS, HIGHEST, LAST, Mxfp4Weight, floats_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .grid import rounded
@@ -36,14 +36,18 @@ class PackedRows:
         """As products take it."""
         kind, shape, device = self.stored.kind, self.stored.shape, self.values.device
         whole: Weight
+        pack: Callable[[Tensor, Tensor], Weight]
         if kind.format == "fp8":
-            whole = Fp8Weight.allocate(*shape, device=device)
+            whole, pack = Fp8Weight.allocate(*shape, device=device), Fp8Weight.packed
+        elif kind.format == "mxfp4":
+            whole, pack = Mxfp4Weight.allocate(*shape, device=device), Mxfp4Weight.packed
         else:
             whole = Int4Weight.allocate(*shape, device=device, group=kind.group, scales=self.scales.dtype)
+            pack = Int4Weight.packed
         assert whole.scales is not None
         values, scales = (part.flatten(0, len(shape) - 2) for part in (whole.values, whole.scales))
         for start, numbers, steps in self._in_parts():
-            part = Fp8Weight.packed(numbers, steps) if kind.format == "fp8" else Int4Weight.packed(numbers, steps)
+            part = pack(numbers, steps)
             assert part.scales is not None
             for target, source in ((values, part.values), (scales, part.scales)):
                 first = start * len(target) // len(self.values)
@@ -56,6 +60,8 @@ class PackedRows:
         for start, numbers, steps in self._in_parts():
             if self.stored.kind.format == "fp8":
                 part = numbers.view(torch.float8_e4m3fn).float() * steps[:, None]
+            elif self.stored.kind.format == "mxfp4":
+                part = floats_of(numbers, steps, dtype)
             else:
                 groups = numbers.reshape(*steps.shape, -1).float() - 8
                 part = (groups * steps.float()[..., None]).flatten(-2)
@@ -65,6 +71,11 @@ class PackedRows:
     def check(self, name: str) -> None:
         """Raises ``WeightsFailure`` for scales that are no numbers or that no weight can have, and for zeros that scale
         anything but zeros."""
+        if self.stored.kind.format == "mxfp4":
+            if (highest := int(self.scales.max())) > HIGHEST:
+                what = "not a finite number" if highest > LAST else f"2^{HIGHEST + 1 - BIAS} or more"
+                raise WeightsFailure(f"A scale of {name} is {what}.", DOWNLOAD_AGAIN)
+            return
         if not self.scales.isfinite().all():
             raise WeightsFailure(f"A scale of {name} is not a finite number.", DOWNLOAD_AGAIN)
         if self.stored.kind.format == "int4" and (self.scales.abs() >= HIGHEST_SCALE).any():
@@ -97,7 +108,7 @@ class Assembly:
         self._waiting = {part.tensor for part in stored.parts}
         self._pieces: dict[str, Tensor] = {}
 
-    def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | Mxfp4Weight | None:
+    def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | None:
         """Takes one tensor; the parameter as it is stored, floats or packed, when it was the last."""
         for field, piece in self._split(part, tensor).items():
             self._place(field, part, piece)
@@ -115,7 +126,7 @@ class Assembly:
         if stored.kind.format == "bf16":
             return {"values": tensor}
         if stored.kind.format == "mxfp4":
-            return {"scales" if part.ending == EXPONENTS else "values": tensor}
+            return {"scales": tensor} if part.ending == EXPONENTS else {"values": tensor.flatten(-2)}
         if part.ending != SCALE:
             return {"values": tensor.contiguous().view(torch.uint8)}
         if stored.kind.format == "int4":
@@ -132,27 +143,21 @@ class Assembly:
             self._pieces[field] = piece.new_empty(experts, rows, *piece.shape[1:])
         self._pieces[field][part.expert, slice(*part.rows)] = piece
 
-    def _whole(self) -> Tensor | PackedRows | Mxfp4Weight:
+    def _whole(self) -> Tensor | PackedRows:
         pieces = self._pieces
         if self._stored.interleaved:
             pieces = {field: _halves_apart(piece, self._stored.interleaved) for field, piece in pieces.items()}
         if self._stored.kind.format == "bf16":
             return pieces["values"].mT.contiguous() if self._stored.transposed else pieces["values"]
         values, scales = pieces["values"], pieces["scales"]
-        if self._stored.kind.format == "mxfp4":
-            if (scales > HIGHEST).any():
-                raise WeightsFailure(f"A scale of {self._name} is not a finite number.", DOWNLOAD_AGAIN)
-            return Mxfp4Weight(values, scales)
         outer = len(self._stored.shape) - 1
         packed = PackedRows(self._stored, values.flatten(0, -2), scales.flatten(0, outer - 1))
         packed.check(self._name)
         return packed
 
 
-def held(stored: Tensor | PackedRows | Mxfp4Weight, kind: Kind, dtype: torch.dtype) -> Weight:
+def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
     """A parameter as a model holds it: what came as floats is packed, what is to be floats is restored."""
-    if isinstance(stored, Mxfp4Weight):
-        return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored
     if isinstance(stored, PackedRows):
         return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()
     if kind.format == "int4":
@@ -174,6 +179,8 @@ def _halves_apart(rows: Tensor, head_dim: int) -> Tensor:
 
 
 def _own(tensor: Tensor) -> Tensor:
-    """The tensor in memory of its own size: small ones arrive many together, and would keep all of it."""
-    whole = tensor.untyped_storage().nbytes() > tensor.nbytes and tensor.device.type != "cpu"
+    """The tensor in memory of its own size: small ones arrive many together, and would keep all of it. A CPU's larger
+    ones may be the file itself, mapped."""
+    small = tensor.device.type != "cpu" or tensor.ndim == 1
+    whole = small and tensor.untyped_storage().nbytes() > tensor.nbytes
     return tensor.clone() if whole else tensor

@@ -330,8 +330,7 @@ def _kinds(
     wanted = None if weights == in_files else weights
     own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
     kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
-    in_panels = [name for name in packs if kinds[name].format != "mxfp4"]
-    kinds |= {name: PLAIN for name in in_panels if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
+    kinds |= {name: PLAIN for name in packs if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
     for together in _read_together(model, kinds):
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly
             kinds.update(dict.fromkeys(together, PLAIN))

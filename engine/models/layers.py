@@ -99,12 +99,12 @@ class GatedMLP(Reader):
 class Experts(nn.Module):
     """The experts of a layer, stacked: each is a ``GatedMLP``, or has biases."""
 
-    def __init__(self, hidden: int, moe: MoeConfig, activation: Activation, biases: bool = False):
+    def __init__(self, hidden: int, moe: MoeConfig, activation: Activation):
         super().__init__()
         self.gate_up_proj = nn.Parameter(torch.empty(moe.num_experts, 2 * moe.intermediate_size, hidden))
         self.down_proj = nn.Parameter(torch.empty(moe.num_experts, hidden, moe.intermediate_size))
         self.gate_up_bias, self.down_bias = (
-            nn.Parameter(torch.empty(moe.num_experts, size)) if biases else None
+            nn.Parameter(torch.empty(moe.num_experts, size)) if moe.biases else None
             for size in (2 * moe.intermediate_size, hidden)
         )
         self.activation: Activation = activation

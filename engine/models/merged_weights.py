@@ -24,6 +24,12 @@ def side_by_side(*modules: nn.Module) -> Weight:
     return weight_from({name.removeprefix("weight"): _whole(modules, name) for name in names})
 
 
+def biases_of(*modules: nn.Module) -> Tensor | None:
+    """A copy of these layers' biases, side by side as their weights are; None where they have none."""
+    biases = [module.bias for module in modules]
+    return torch.cat([bias.detach() for bias in biases if isinstance(bias, Tensor)]) if None not in biases else None
+
+
 def _joined(modules: Sequence[nn.Module], weights: Sequence[Weight]) -> Weight:
     """Of a kind whose rows don't all lie along the first dimension."""
     whole = type(weights[0]).below_one_another(weights)

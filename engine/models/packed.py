@@ -52,7 +52,7 @@ def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
     """Names of those that a format packs: MXFP4 experts alone."""
     for name in packable(model) if weights != "bf16" else ():
         *outer, rows, depth = model.get_parameter(name).shape
-        if outer if weights == "mxfp4" else rows % ROWS == 0 and depth % DEPTH == 0:
+        if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or weights != "mxfp4"):
             yield name
 
 

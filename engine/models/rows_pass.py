@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -32,6 +32,20 @@ from .packed import format_of_target
 from .target import TargetModel
 
 
+class AddedTerms(NamedTuple):
+    """What some families' attention adds, as kernels read it."""
+
+    qkv: Tensor | None = None
+    """Biases [columns] of queries, keys and values, side by side as their weights."""
+    output: Tensor | None = None
+    """[hidden]"""
+    sinks: Tensor | None = None
+    """[heads]: scores beside those of the keys."""
+
+
+NOTHING_ADDED = AddedTerms()
+
+
 class AttendingLayer(Protocol):
     """A layer as kernels read it, up to the end of its attention."""
 
@@ -47,6 +61,8 @@ class AttendingLayer(Protocol):
     def head_norms(self) -> HeadNorms: ...
     @property
     def output(self) -> Weight: ...
+    @property
+    def added(self) -> AddedTerms: ...
 
 
 Layer = TypeVar("Layer", bound=AttendingLayer)
@@ -73,7 +89,7 @@ class RowBuffers:
 class RowsPass(ABC, Generic[Layer]):
     """A target's forward pass, bound to one cache and to the tensors that say which rows run."""
 
-    norm_style: ClassVar[NormStyle]
+    norm_style: NormStyle
     buffers_of: ClassVar[type[RowBuffers]] = RowBuffers
 
     def __init__(
@@ -138,13 +154,14 @@ class RowsPass(ABC, Generic[Layer]):
         """From the normed residual to the partial sums of attention's output."""
         config, cache, buffers = layer.config, layer.cache, self._buffers
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
-        project(buffers.normed, layer.qkv, qkv, self._for(layer.qkv).qkv, max_rows)
+        added = layer.added
+        project(buffers.normed, layer.qkv, qkv, self._for(layer.qkv).qkv, max_rows, added.qkv)
         attend_rows(
             qkv, layer.head_norms, layer.frequencies, cache.k, cache.v, self.cursor, self.rows, config, mixed,
             self._scratch,
-            max_rows=max_rows, tree=tree,
+            max_rows=max_rows, tree=tree, sinks=added.sinks,
         )  # fmt: skip
-        project(mixed, layer.output, buffers.output, self._for(layer.output).output, max_rows)
+        project(mixed, layer.output, buffers.output, self._for(layer.output).output, max_rows, added.output)
 
     def _for(self, weight: Weight) -> TargetTiles:
         """The choices for the format that a weight is in: a file may leave some products in bf16."""

@@ -17,6 +17,8 @@ from .play import Anchor, Block
 
 CONFIDENCE_STEPS = 255
 NONE_SAID = 255
+_CHANCES = tuple(byte / CONFIDENCE_STEPS for byte in range(CONFIDENCE_STEPS + 1))
+"""What each byte means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +98,4 @@ def _encoded(chances: Iterable[float]) -> str:
 
 
 def _decoded(chances: str) -> tuple[float, ...]:
-    return tuple(byte / CONFIDENCE_STEPS for byte in b64decode(chances))
+    return tuple(map(_CHANCES.__getitem__, b64decode(chances)))

@@ -2,6 +2,7 @@
 
 Ten tasks for the bundled pair; every answer is asked for in each way, in turns, at every temperature. Per task: answers
 that are right to the character, texts that differ from the target's own, tokens a round yields, and tokens per second.
+At the end a table of each temperature.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import geometric_mean
 from time import perf_counter
-from typing import Any
 
 import torch
 
@@ -28,8 +28,15 @@ TASKS = (
     "rename_function", "set_constant", "add_docstring", "reverse_imports", "replace_line", "fix_typo",
     "quote_paragraph", "continue_list", "translate_header", "extract_lines",
 )  # fmt: skip
-WAYS: dict[str, Settings] = {"none": {"speculation": False}, "dflash": {}}
+WAYS: dict[str, Settings] = {
+    "none": {"speculation": False},
+    "drafter": {"draft_by": "drafter"},
+    "lookup": {"draft_by": "lookup"},
+    "both": {},
+}
 """How to guess, by the settings that say so. The first is what the others are held against."""
+Figures = dict[str, dict[str, dict[str, float]]]
+"""By task and way: what ``Tally.row`` says."""
 SHORTEST = 250
 """Characters of an edited file: of a shorter one there is little to copy."""
 
@@ -112,9 +119,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    figures: dict[str, Any] = {}
+    figures: dict[str, Figures] = {}
     with engine.load() as pair:
         for temperature in arguments.temperatures:
+            by_task = figures[f"{temperature:g}"] = {}
             for task in TASKS:
                 tallies = {way: Tally() for way in arguments.draft}
                 for sample in samples(task, arguments.answers):
@@ -122,11 +130,35 @@ def main() -> None:
                     for way, one in runs.items():
                         right = edit.check(one.text, sample.check)["exact"]
                         tallies[way].add(one, runs[arguments.draft[0]], right)
-                figures[f"T={temperature:g} {task}"] = {way: tally.row() for way, tally in tallies.items()}
+                by_task[task] = {way: tally.row() for way, tally in tallies.items()}
                 if not arguments.json:
                     _show(f"T={temperature:g} {task}", tallies)
     if arguments.json:
         print(json.dumps(figures, indent=1))
+        return
+    for temperature in arguments.temperatures:
+        print(f"\nT={temperature:g}\n\n{table(figures[f'{temperature:g}'])}", flush=True)
+
+
+def table(figures: Figures) -> str:
+    """Markdown: a row for each task. Tokens a round of every way that guesses, and tokens per second of all."""
+    ways = list(next(iter(figures.values())))
+    guessing = [way for way in ways if WAYS[way] != WAYS["none"]]
+    heads = [
+        "task",
+        "right",
+        "differ",
+        *(f"tokens a round, {way}" for way in guessing),
+        *(f"tok/s, {way}" for way in ways),
+    ]
+    lines = [f"| {' | '.join(heads)} |", "|--" * len(heads) + "|"]
+    for task, rows in figures.items():
+        first = rows[ways[0]]
+        cells = [task, f"{first['right']} of {first['answers']}", str(sum(row["differing"] for row in rows.values()))]
+        cells += [f"{rows[way]['tokens_per_round']:.2f}" for way in guessing]
+        cells += [f"{rows[way]['tok_s']:.0f}" for way in ways]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _show(name: str, tallies: dict[str, Tally]) -> None:

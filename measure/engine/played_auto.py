@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from engine.speculation.costs import CostTable
 from engine.speculation.trees import ROWS, accepted_path, best_first
@@ -56,6 +57,7 @@ def spread(confidence: float) -> tuple[float, ...]:
     return tuple(sorted((confidence, *(share * (1 - confidence) for share in SHARES)), reverse=True))
 
 
+@cache
 def scattered(count: int, confidence: float, seed: int) -> list[Block]:
     """Drafts whose confidence scatters around ``confidence``; every choice is right as often as the drafter says."""
     rng = random.Random(seed)

@@ -5,6 +5,7 @@ Of every position the four best choices, and which of them the text says. Five m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -16,9 +17,16 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.tuning.files import Recording, save_recordings
 from engine.tuning.record import record_blocks
 
+DOMAINS = ("code", "html", "maths", "explain", "chat", "unknown")
+"""Free text. What copying is worth ``measure.engine.edits`` tells."""
 PROMPTS = 8
 TEMPERATURES = (0.0, 0.7, 1.0)
 FILE = Path(__file__).with_name("drafts.xz")
+
+
+def asked() -> Iterator[tuple[str, list[int]]]:
+    """The questions, domain after domain."""
+    return ((domain, ids) for domain, ids in questions(PROMPTS) if domain in DOMAINS)
 
 
 def record_all() -> list[Recording]:
@@ -28,7 +36,7 @@ def record_all() -> list[Recording]:
     target = load_target(BUNDLED_PAIR / "target", device, lambda *_: None)
     drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
     recordings = []
-    for domain, ids in questions(PROMPTS):
+    for domain, ids in asked():
         for temperature in TEMPERATURES:
             settings = GenerationSettings(temperature=temperature, seed=3, max_new_tokens=600)
             blocks = record_blocks(target, drafter, ids, settings)

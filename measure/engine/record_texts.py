@@ -13,10 +13,9 @@ import torch
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Prompt, Round
-from engine.demo.confirm import questions
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.loading.checkpoint import load_drafter, load_target
-from measure.engine.record_drafts import PROMPTS, TEMPERATURES
+from measure.engine.record_drafts import TEMPERATURES, asked
 
 FILE = Path(__file__).with_name("texts.xz")
 
@@ -28,7 +27,7 @@ def record_all() -> list[tuple[list[int], list[int]]]:
     drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
     decoder = Decoder(target, drafter, 4096)
     texts = []
-    for _, ids in questions(PROMPTS):
+    for _, ids in asked():
         for temperature in TEMPERATURES:
             settings = GenerationSettings(16, temperature, seed=3, max_new_tokens=600)
             rounds = decoder.decode(Prompt(tuple(ids), len(ids)), lambda settings=settings: settings)  # type: ignore[misc]

@@ -1,8 +1,8 @@
 """Passes of a target on a GPU against its modules: ``python -m measure.gpu.check_passes --shape Qwen3-8B``.
 
-At a published shape with fewer layers and random weights, in bf16: passes of 16 rows and pieces of prompts are no
-farther from the modules in fp32 than the modules in bf16 are, and a row has the same bits alone, among five and among
-sixteen."""
+At a published shape with fewer layers and random weights, in bf16 or packed: passes of 16 rows and pieces of prompts
+are no farther from the modules in fp32 than the modules in bf16 are, and a row has the same bits alone, among five and
+among sixteen."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.bench.shapes import SHAPES, read_shape
 from engine.bench.weights import random_pair
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.kinds import MAKERS
 from engine.kv_cache.cache import Cache
 from engine.models.attention_backends import choose_backends
 from engine.models.target import TargetModel
@@ -111,6 +112,7 @@ def main() -> int:
     parser.add_argument(
         "--shape", choices=SHAPES, nargs="+", default=["Qwen3-8B", "Llama-3.1-8B", "Qwen3-Coder-30B-A3B"]
     )
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
@@ -118,7 +120,8 @@ def main() -> int:
     report = Report()
     for name in options.shape:
         print(name)
-        check(random_pair(read_shape(name, options.layers), torch.device(options.device))[0], report)
+        shape, device = read_shape(name, options.layers), torch.device(options.device)
+        check(random_pair(shape, device, weights=options.weights)[0], report)
         torch.cuda.empty_cache()  # does nothing without one
     report.write(options.out)
     return 0 if report.ok else 1

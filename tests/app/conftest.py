@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.event_queue import EventQueue
@@ -70,6 +72,22 @@ class Driver:
 
 
 Launch = Callable[..., Any]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _style_sheets_are_parsed_once() -> Iterator[None]:
+    """Not by each of hundreds of applications again, which never change what was parsed."""
+    parse, known = Stylesheet._parse_rules, dict[object, list[RuleSet]]()
+
+    def parse_once(sheet: Stylesheet, *source: Any, **options: Any) -> list[RuleSet]:
+        key = (source, frozenset(options.items()), frozenset(sheet._variables.items()))
+        if key not in known:
+            known[key] = parse(sheet, *source, **options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parse_once)
+        yield
 
 
 @asynccontextmanager

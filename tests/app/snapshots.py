@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import count, groupby
 from pathlib import Path
 from string import ascii_letters
@@ -196,6 +196,7 @@ def split(row: Iterable[Segment]) -> Iterator[Cell]:
 # Writing it down
 
 
+@cache
 def described(style: Style) -> str:
     """Attributes and colours, without what only the program knows (links, offsets)."""
     names = ("bold", "dim", "italic", "underline", "strike", "reverse")

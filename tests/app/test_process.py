@@ -33,6 +33,38 @@ def chat(out: Path, source: str = "ScriptedEngine(emit, answer=PAGE * 200)", set
     return Terminal(CHAT.format(source=source, setup=setup, out=str(out)))
 
 
+EARLY = """
+import array, asyncio, fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+def stop(place):  # until the test has typed
+    os.write(1, f"({{place}})".encode())
+    os.read({go}, 1)
+
+def importing(event, details):
+    if event == "import" and details[0] == "dflash_tui.app.main" and stops:
+        stop(stops.pop())
+stops = ["importing"]
+sys.addaudithook(importing)
+stop("starting")
+from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.cli.main import main
+from tests.scripted_engine import ScriptedEngine
+compose = ChatScreen._compose
+async def late(screen):
+    await asyncio.to_thread(stop, "composing")
+    waiting = array.array("i", [1])
+    while waiting[0]:  # until it has been heard
+        await asyncio.sleep(0.01)
+        fcntl.ioctl(0, termios.FIONREAD, waiting)
+    await compose(screen)
+ChatScreen._compose = late
+sys.exit(main(["--out", {out!r}], lambda options: ScriptedEngine))
+"""
+"""The chat, which stops at places of its start where somebody might be typing already."""
+
+
 @pytest.mark.alone
 def test_the_first_frame_comes_before_torch(tmp_path: Path) -> None:
     report = tmp_path / "modules.json"
@@ -61,6 +93,36 @@ def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
     source = "(_ for _ in ()).throw(SystemExit(int('torch' in sys.modules or 'engine.service' in sys.modules)))"
     with chat(tmp_path, source, setup) as terminal:
         assert terminal.wait_for_exit() == 0
+
+
+def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None:
+    """In lines at first, among what the terminal says of itself, then while the screen is being made."""
+    listens, go = os.pipe()
+    code = EARLY.format(go=listens, out=str(tmp_path))
+    with Terminal(code, pass_fds=(listens,)) as terminal:
+        for place, keys in (
+            ("starting", "what x\x7fis "),
+            ("importing", "one \x1b]11;rgb:0000/0000/0000\x1b\\an\x1b[?62;4cd "),
+            ("composing", "twp\x7fo?\r"),
+        ):
+            terminal.wait_for(f"({place})")
+            terminal.send(keys)
+            os.write(go, b".")
+        terminal.wait_for("doctype")
+        terminal.send("\x11")
+        assert terminal.wait_for_exit() == 0
+    (turn,) = load_session(only_session()).turns
+    assert turn.question == "what is one and two?"
+
+
+@pytest.mark.parametrize(("typed", "asks"), [("hello\n", True), ("two\nlines", False)])
+def test_enter_before_the_terminal_is_ours_asks(tmp_path: Path, typed: str, asks: bool) -> None:
+    listens, go = os.pipe()
+    with Terminal(EARLY.format(go=listens, out=str(tmp_path)), pass_fds=(listens,)) as terminal:
+        terminal.wait_for("(starting)")
+        terminal.send(typed)
+        os.write(go, b"...")
+        terminal.wait_for("doctype" if asks else "lines")
 
 
 def test_sigterm_gives_the_terminal_back_and_keeps_the_conversation(tmp_path: Path) -> None:

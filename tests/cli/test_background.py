@@ -17,10 +17,10 @@ PROGRAM = """
 import fcntl, select, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from dflash_tui.cli.background import terminal_background
-with terminal_background() as is_dark:
+with terminal_background() as background:
     select.select([0], [], [], float(sys.argv[1]))  # the imports
     began = time.monotonic()
-    dark = is_dark() if sys.argv[2] == "True" else None
+    dark = background.dark if sys.argv[2] == "True" else None
     waited = time.monotonic() - began
 echo = bool(termios.tcgetattr(0)[3] & termios.ECHO)
 left = len(select.select([0], [], [], 0)[0])
@@ -92,6 +92,6 @@ def test_a_terminal_that_can_not_answer_is_not_asked() -> None:
 
 def test_without_a_terminal_nothing_happens() -> None:
     began = time.monotonic()
-    with terminal_background() as is_dark:
-        assert is_dark() is None
+    with terminal_background() as background:
+        assert background.dark is None
     assert time.monotonic() - began < 1.0

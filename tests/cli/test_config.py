@@ -6,6 +6,7 @@ import json
 import tomllib
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -145,9 +146,11 @@ def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pyt
 def test_a_light_terminal_gets_the_light_theme(
     monkeypatch: pytest.MonkeyPatch, wanted: str | None, dark: bool | None, theme: str | None
 ) -> None:
-    monkeypatch.setattr("dflash_tui.cli.background.terminal_background", lambda: nullcontext(lambda: dark))
+    monkeypatch.setattr(
+        "dflash_tui.cli.background.terminal_background", lambda: nullcontext(SimpleNamespace(dark=dark))
+    )
     with suited_theme(wanted) as suited:
-        assert suited() == theme
+        assert suited.theme == theme
 
 
 def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,8 +73,14 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
         (["lessn"], None, "Did you mean lesson?", "dflash-chat lesson"),
         (["repaly", "demo"], None, "Did you mean replay?", "dflash-chat replay"),
         (["sesions"], None, "Did you mean sessions?", "dflash-chat sessions"),
-        (["--theme", "nord", "replay", "gpu"], None, "replay has to stand", "dflash-chat replay --theme nord gpu. "),
-        (["--offline", "race", "-p", "a b"], None, "race has to stand", "dflash-chat race --offline -p 'a b'. "),
+        (["replay", "gpu", "--top-k", "5"], None, "--top-k is a flag of the chat", "Type: dflash-chat replay gpu. "),
+        (["--top-k=5", "replay", "a b"], None, "--top-k is a flag of the chat", "Type: dflash-chat replay 'a b'. "),
+        (
+            ["sessions", "find", "--plain", "x"],
+            None,
+            "dflash-chat sessions find has none",
+            "dflash-chat sessions find x. ",
+        ),
         *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in THEMED),
         *((flags, None, "needs a prompt", "-p") for flags in HEADLESS),
         ([], None, "stdout is not a terminal", "-p"),
@@ -86,6 +92,13 @@ def test_what_cannot_be_done_as_asked(
     program: Program, arguments: list[str], stdin: bytes | None, message: str, hint: str
 ) -> None:
     refused(program.run(*arguments, stdin=stdin), message, hint)
+
+
+def test_a_command_may_stand_behind_its_flags_and_take_those_of_the_screen(program: Program) -> None:
+    plain = program.run("replay", "maths").out
+    assert plain and program.run("replay", "maths", "--ascii", "--no-mouse").out == plain
+    assert program.run("--reduced-motion", "--theme", "nord", "replay", "maths").out == plain
+    assert b"maths\n" in program.run("--theme", "nord", "replay", "--list").out
 
 
 def test_a_known_theme_and_one_that_a_file_names_are_no_mistake(

@@ -50,6 +50,15 @@ class GoldenPair:
         return {"prompt": prompt, "text": self.tokenizer.decode(answer.ids), "tau": round(tau(answer), 4)}
 
 
+def golden_text(prompt: str) -> str:
+    """What the pair says to one of ``PROMPTS``. Under another torch it is asked."""
+    golden = json.loads(GOLDEN.read_text())
+    if golden["torch"] == torch_minor():
+        return str(next(entry["text"] for entry in golden["answers"] if entry["prompt"] == prompt))
+    pair = GoldenPair()
+    return pair.tokenizer.decode(pair.answer(prompt, speculation=True).ids)
+
+
 def tau(answer: Answer) -> float:
     """Mean acceptance length. The last round is left out, as in the report: the stop token cuts it short."""
     rounds = [done for done in answer.rounds if done.draft_ids][:-1]

@@ -16,11 +16,13 @@ from .terminal import Terminal
 
 PROGRAM = Path(sys.executable).with_name("dflash-chat")
 BUNDLED_PAIR = Path(__file__).parents[2] / "engine" / "demo" / "pair"
-DRONE_PAGE = "Create a single-file HTML animation of a drone swarm"
+DRONE_PAGE = "create a single-file HTML animation of a drone swarm"
 """Its answer is the longest the bundled pair gives: there is time to do things while it streams."""
+UNTIMED = ("--block-size", "16")
+"""For tests that look at something else than the choice of how much to verify: its costs are timed at every start."""
 READY = "● ready"
-_NOTICE = re.compile(r"▌ (\S.*?)(?:  .*)?$", re.MULTILINE)
-"""A row of a notice: between its left edge and the gap before whatever shows beside it."""
+_NOTICE = re.compile(r"▌ (\S.*)$", re.MULTILINE)
+"""A row of a notice, behind its left edge."""
 
 
 class ChatWindow:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -12,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from .chatting import DRONE_PAGE, PROGRAM, ChatWindow, open_chat
+from tests.demo.golden import golden_text
+
+from .chatting import DRONE_PAGE, ChatWindow, open_chat
 
 OpenChat = Callable[..., ChatWindow]
 
@@ -26,11 +25,6 @@ def chat(tmp_path: Path) -> Iterator[OpenChat]:
 
 
 @pytest.fixture(scope="session")
-def greedy_page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The whole answer to ``DRONE_PAGE`` at temperature 0, from the program without a screen."""
-    environment = {**os.environ, "DFLASH_CHAT_STATE": str(tmp_path_factory.mktemp("state"))}
-    result = subprocess.run(
-        [PROGRAM, "-p", DRONE_PAGE, "--json"], env=environment, capture_output=True, check=True, timeout=120
-    )
-    text: str = json.loads(result.stdout)["text"]
-    return text
+def greedy_page() -> str:
+    """The whole answer to ``DRONE_PAGE`` at temperature 0."""
+    return golden_text(DRONE_PAGE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .chatting import BUNDLED_PAIR, turns
+from .chatting import BUNDLED_PAIR, UNTIMED, turns
 from .conftest import OpenChat
 from .terminal import RESTORED
 
@@ -22,7 +22,7 @@ GREETING = "Hello"
 
 
 def test_a_paste_of_five_megabytes(chat: OpenChat) -> None:
-    window = chat()
+    window = chat(*UNTIMED)
     window.terminal.type("before ")
     window.terminal.paste("a line of a very long file\n" * (5_000_000 // 27))
     window.wait_for_notice("Paste too large")
@@ -35,7 +35,7 @@ def test_a_paste_of_five_megabytes(chat: OpenChat) -> None:
 
 
 def test_prompts_that_can_not_be_asked_leave_the_conversation_as_it_was(chat: OpenChat) -> None:
-    window = chat()
+    window = chat(*UNTIMED)
     window.ask("")
     window.ask("   ")
     window.wait_for_notice("Type a question first")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from .chatting import PROGRAM, UNTIMED
+
 QUESTION = "Write a quicksort in Python"
-PROGRAM = Path(sys.executable).with_name("dflash-chat")
 
 
 def run(*arguments: str, stdin: bytes = b"", **kwargs: Any) -> subprocess.CompletedProcess[bytes]:
@@ -36,31 +36,27 @@ def test_stdout_is_the_answer_however_it_is_asked_for() -> None:
     answer = ask_json()["text"]
     printed = answer if answer.endswith("\n") else f"{answer}\n"
     assert "def " in answer
-    assert run(stdin=QUESTION.encode()).stdout.decode() == printed
+    assert run(*UNTIMED, stdin=QUESTION.encode()).stdout.decode() == printed
 
 
 def test_the_extracted_program_runs(tmp_path: Path) -> None:
     path = tmp_path / "sort.py"
-    written = run("-p", QUESTION, "-x", "-o", str(path))
+    written = run("-p", QUESTION, "-x", "-o", str(path), *UNTIMED)
     assert (written.returncode, written.stdout) == (0, b"")
     subprocess.run([sys.executable, path], check=True, capture_output=True, timeout=30)
 
 
-@pytest.mark.parametrize(
-    ("flags", "drafting"),
-    [((), [(), ("--block-size", "8")]), (("--temperature", "0.8", "--seed", "7"), [("--block-size", "16")])],
-    ids=["greedy", "warm"],
-)
-def test_speculation_does_not_change_the_answer(flags: tuple[str, ...], drafting: list[tuple[str, ...]]) -> None:
-    """With flags that other tests use; ``tests.engine.test_bundled_pair`` asks more, at every block size."""
-    plain = ask_json("--no-speculation", *flags)
+def test_speculation_does_not_change_the_answer() -> None:
+    """With flags that other tests use; ``tests.engine.test_bundled_pair`` asks more, at every block size, and
+    ``test_killed.py`` compares greedy answers."""
+    warm = ("--temperature", "0.8", "--seed", "7")
+    plain, drafted = ask_json("--no-speculation", *UNTIMED, *warm), ask_json(*warm)
     assert (plain["num_spec_steps"], plain["num_draft_tokens"]) == (0, 0)
-    for drafted in (ask_json(*each, *flags) for each in drafting):
-        assert drafted["text"] == plain["text"] and drafted["num_spec_steps"] > 0
+    assert drafted["text"] == plain["text"] and drafted["num_spec_steps"] > 0
 
 
 def test_ctrl_c_keeps_what_was_written() -> None:
-    arguments = [PROGRAM, "-p", "Make a web page about a swarm of drones", "--no-speculation"]
+    arguments = [PROGRAM, "-p", "Make a web page about a swarm of drones", "--no-speculation", *UNTIMED]
     process = subprocess.Popen(
         arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     )

@@ -11,7 +11,7 @@ import pytest
 
 from dflash_tui.app.application import LEAVE_SECONDS
 
-from .chatting import DRONE_PAGE, ChatWindow, squeezed, turns
+from .chatting import DRONE_PAGE, UNTIMED, ChatWindow, squeezed, turns
 from .conftest import OpenChat
 from .terminal import RESTORED
 
@@ -23,7 +23,7 @@ LONG_ENOUGH = 700
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
 def test_killed_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str, number: signal.Signals) -> None:
-    window = chat("--no-speculation", size=(80, 24))
+    window = chat("--no-speculation", *UNTIMED, size=(80, 24))
     window.ask(DRONE_PAGE)
     window.wait_for_text(LONG_ENOUGH)
     seen = visible_transcript(window)
@@ -40,7 +40,7 @@ def test_killed_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str, num
 
 
 def test_the_terminal_vanishes_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str) -> None:
-    window = chat("--no-speculation", size=(80, 24))
+    window = chat("--no-speculation", *UNTIMED, size=(80, 24))
     window.ask(DRONE_PAGE)
     window.wait_for_text(LONG_ENOUGH)
     pid = window.terminal.pid

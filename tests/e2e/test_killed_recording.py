@@ -9,9 +9,8 @@ from pathlib import Path
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import FLUSH_SECONDS
 
-from .test_headless import PROGRAM
+from .chatting import DRONE_PAGE, PROGRAM, UNTIMED
 
-QUESTION = "create a single-file HTML animation of a drone swarm"
 SECONDS = 2.0
 """Of the answer, which takes longer without speculation."""
 BUSY = 0.5
@@ -20,7 +19,7 @@ BUSY = 0.5
 
 def test_a_killed_program_loses_half_a_second_of_its_trace(tmp_path: Path) -> None:
     path = tmp_path / "run.dft"
-    command = [PROGRAM, "-p", QUESTION, "--no-speculation", "--stream-json", "--trace", str(path)]
+    command = [PROGRAM, "-p", DRONE_PAGE, "--no-speculation", *UNTIMED, "--stream-json", "--trace", str(path)]
     seen = []
     with subprocess.Popen(command, stdout=subprocess.PIPE) as program:
         assert program.stdout is not None

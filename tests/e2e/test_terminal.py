@@ -11,7 +11,7 @@ import pytest
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 
 from .browser import missing_browser, open_page
-from .chatting import DRONE_PAGE, ChatWindow, turns
+from .chatting import DRONE_PAGE, UNTIMED, ChatWindow, turns
 from .conftest import OpenChat
 from .terminal import RESTORED
 
@@ -53,7 +53,9 @@ def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--no-mouse"]])
 def test_the_mouse_is_the_programs_or_the_terminals(chat: OpenChat, flags: list[str]) -> None:
-    assert chat(*flags).terminal.takes_mouse is not bool(flags)
+    terminal = chat(*flags, ready=False).terminal
+    terminal.wait_for("F1 help")
+    assert terminal.takes_mouse is not bool(flags)
 
 
 def test_the_mouse_moves_the_temperature_of_a_running_answer(chat: OpenChat, greedy_page: str) -> None:
@@ -109,7 +111,7 @@ def test_saving_overwrites_nothing_and_loses_nothing(chat: OpenChat, tmp_path: P
 
 
 def test_resizing_while_it_streams_loses_nothing(chat: OpenChat, greedy_page: str) -> None:
-    window = chat("--no-speculation")
+    window = chat("--no-speculation", *UNTIMED)
     window.ask(DRONE_PAGE)
     window.wait_for_text(100)
     for width, height in ((60, 18), (120, 36), (80, 24)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 UNCHANGING = {
-    *("weight", "norms", "frequencies", "q_weight", "k_weight"),
+    *("weight", "norms", "frequencies", "q_weight", "k_weight", "bias", "sinks"),
     *("post_attention", "pre_feed_forward", "pre_experts", "router_scale"),
     *("post_dense", "post_experts", "post_feed_forward", "layer_scalar", "next_norm", "table"),
 }

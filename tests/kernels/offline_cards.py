@@ -1,8 +1,9 @@
-"""``python -m tests.kernels.offline_cards [80 86 ...] [--sizes 26B-A4B ...] [--weights bf16 ...] [--only NAME ...]``:
+"""``python -m tests.kernels.offline_cards [80 86:tile ...] [--sizes 26B-A4B ...] [--weights bf16 ...] [--only ...]``:
 compiles what rounds and prompts launch for cards of these compute capabilities, and says what is out of bounds.
 
-All of it is six cards, three sizes and every format: 510 s on one core. ``--one-of-each`` compiles less: of launches
-that are alike one. ``--write`` puts tables into the kernels' measurements.
+All of it is six cards, three sizes and every format: 510 s on one core. ``86:tile`` compiles less: of launches that
+are alike one, and one format of sizes behind the first; ``types`` and ``name`` leave out those sizes. ``--write`` puts
+tables into the kernels' measurements.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from tests.kernels.offline_target import launches_of
 FORMATS = [name for name in MAKERS if (name, True) in MEASURED and (name, False) in MEASURED]
 """That Gemma's passes have tiles for."""
 
-SIZES = ("26B-A4B", "31B", "12B")
+SIZES = ("26B-A4B", "31B", "12B", "gpt-oss-20b")
+PUBLISHED: dict[str, list[WeightFormat]] = {"gpt-oss-20b": ["mxfp4"]}
+"""Formats of sizes that nobody packs otherwise."""
 ROUNDS = "rounds"
 MEASUREMENTS = Path(__file__).parents[2] / "engine" / "kernels" / "MEASUREMENTS.md"
 BEGIN, END = "<!-- offline_cards: begin -->", "<!-- offline_cards: end -->"
@@ -44,7 +47,7 @@ ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
 """Kernels that have other tiles for one row than for sixteen, on some cards."""
 
 PROMPTS = (
-    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
+    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),
     *("_gated", "_choose", "_place", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""
@@ -61,7 +64,9 @@ def by_code(launch: Launch) -> str:
 def by_tile(launch: Launch) -> str:
     """Products of other sizes run the same code with other bounds, as long as their last tiles are as full."""
     types, constants, _ = signature_of(launch)
-    alike = [value % TILE if isinstance(value, int) and value > LARGEST_TILE else value for value in constants.values()]
+    named = {launch.kernel.params[index].name: value for (index,), value in constants.items()}
+    named |= {name: bool(named[name]) for name in COUNTS if name in named}
+    alike = [value % TILE if isinstance(value, int) and value > LARGEST_TILE else value for value in named.values()]
     return repr((launch.name, types, alike, launch.options))
 
 
@@ -77,6 +82,8 @@ def by_name(launch: Launch) -> str:
 
 
 ALIKE: dict[str, Callable[[Launch], str]] = {"code": by_code, "tile": by_tile, "types": by_types, "name": by_name}
+COUNTS = ("EXPERTS",)
+"""Constants that masks compare with: what they shape has constants of its own."""
 TILE, LARGEST_TILE = 128, 256
 """Of products: what most tiles have of rows and columns, and the most that one has."""
 
@@ -88,13 +95,13 @@ def pieces(
     only: Sequence[str],
     alike: Callable[[Launch], str] = by_code,
 ) -> Iterator[Piece]:
-    """What each size and format launches, and what rounds do beside; of launches of a size that are ``alike`` one is
-    compiled, and each piece of machine code once."""
+    """What each size and format launches, and what rounds do beside; of launches that are ``alike`` one is compiled
+    (where tiles may differ, one of each size), and each piece of machine code once."""
     found: dict[str, Compiled] = {}
 
     def compiled(what: str, launches: list[Launch], among: str) -> Iterator[Piece]:
         for launch in (each for each in launches if not only or each.name in only):
-            key = f"{among} {alike(launch)}"
+            key = f"{among if alike in (by_types, by_name) else ''} {alike(launch)}"
             if key not in found:
                 found[key] = compile_launch(launch) if launch.key not in found else found[launch.key]
                 found[launch.key] = found[key]
@@ -104,7 +111,9 @@ def pieces(
         if size == ROUNDS:
             yield from compiled(ROUNDS, offline_rounds.launches(card), size)
             continue
-        for weights in formats:
+        few = formats[:1] if alike is by_tile else []
+        most = formats if size == sizes[0] or alike is by_code else few
+        for weights in PUBLISHED.get(size, most):
             yield from compiled(f"{size} {weights}", launches_of(size, card, weights), size)
 
 
@@ -118,6 +127,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"has {one.registers} registers and {one.local} bytes in local memory"
     if one.overwritten:
         return f"writes {one.overwritten} times where tensor cores may have yet to read"
+    if one.turns > 1:
+        return f"reads shared memory in {one.turns} turns"
     if one.name in STREAMS and one.wide_loads == 0:
         return "reads weights in small pieces"
     if one.in_tensor_memory:
@@ -168,17 +179,18 @@ def write(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.offline_cards")
-    parser.add_argument("capabilities", type=int, nargs="*", default=[card.capability for card in REPRESENTATIVES])
+    parser.add_argument("cards", nargs="*", default=[str(card.capability) for card in REPRESENTATIVES])
     parser.add_argument("--sizes", nargs="+", choices=(*SIZES, ROUNDS), default=[*SIZES, ROUNDS])
     parser.add_argument("--weights", nargs="+", choices=FORMATS, default=FORMATS)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels with these names")
-    parser.add_argument("--one-of-each", choices=list(ALIKE), default="code", help="of launches that differ in this")
     parser.add_argument("--write", action="store_true")
     options: Any = parser.parse_args()
     formats = cast(list[WeightFormat], options.weights)
     by_card: dict[Card, list[Piece]] = {}
-    for card in map(representative, options.capabilities):
-        by_card[card] = list(pieces(card, options.sizes, formats, options.only, ALIKE[options.one_of_each]))
+    for asked in options.cards:
+        capability, _, one_of_each = asked.partition(":")
+        card, alike = representative(int(capability)), ALIKE[one_of_each or "code"]
+        by_card[card] = list(pieces(card, options.sizes, formats, options.only, alike))
         for what in dict.fromkeys(what for what, _ in by_card[card]):
             names = sorted({one.name for of, one in by_card[card] if of == what})
             print(f"sm_{card.capability}, {what}: {' '.join(names)}")

@@ -42,6 +42,15 @@ def test_heads_and_groups(heads: int, kv_heads: int, head_dim: int) -> None:
     torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("window", [None, 9])
+def test_sinks_take_their_part(window: int | None) -> None:
+    """Once, also where nothing else is seen in a tile of keys."""
+    q, k, v = inputs(20, 45, 4, 2, 32, torch.float32)
+    how = {"causal": True, "window": window, "scale": 0.3, "sinks": 6 * noise(4, seed=4)}
+    actual = chunk_attention(q, k, v, **how, tiles=TILES)  # type: ignore[arg-type]
+    torch.testing.assert_close(actual, reference_attention(q, k, v, **how), atol=1e-5, rtol=1e-5)  # type: ignore[arg-type]
+
+
 def test_bf16_is_as_good_as_its_rounding() -> None:
     q, k, v = inputs(33, 70, 4, 2, 64, torch.bfloat16)
     expected = reference_attention(q.float(), k.float(), v.float(), causal=True, window=None, scale=0.125)

@@ -10,13 +10,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.kernels.prefill.gate import reference_gated
-from engine.kernels.prefill.products import ManyTiles, multiply_many
+from engine.kernels.prefill.gate import gated_product, reference_gated
+from engine.kernels.prefill.products import ManyTiles, multiply_many, product
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.mxfp4 import Mxfp4Weight
+from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
+from engine.layer_config import CLAMP
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -37,9 +40,9 @@ PACKED = pytest.mark.parametrize(
     "make",
     [
         *(Int8Weight.of, Fp8Weight.of, Int4Weight.of, partial(Int4Weight.of, group=64)),
-        *(with_scales(torch.float16), with_scales(torch.float32, 64)),
+        *(with_scales(torch.float16), with_scales(torch.float32, 64), Mxfp4Weight.of),
     ],
-    ids=["int8", "fp8", "int4", "64", "fp16", "fp32"],
+    ids=["int8", "fp8", "int4", "64", "fp16", "fp32", "mxfp4"],
 )
 FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 
@@ -73,7 +76,11 @@ def test_a_packed_weight_is_its_restored_self(
     close(multiply_many(x, weight, tiles=SMALL), x, weight.restored())
 
 
-@pytest.mark.parametrize("make", [Fp8Weight.of, Int4Weight.of, with_scales(torch.float16)], ids=["fp8", "int4", "fp16"])
+@pytest.mark.parametrize(
+    "make",
+    [Fp8Weight.of, Int4Weight.of, with_scales(torch.float16), Mxfp4Weight.of],
+    ids=["fp8", "int4", "fp16", "mxfp4"],
+)
 @pytest.mark.parametrize("depth", [32, 96])
 def test_a_depth_that_is_no_whole_step(make: Make, depth: int) -> None:
     x, weight = noise(5, depth), make(noise(16, depth, seed=1))
@@ -109,7 +116,26 @@ def test_each_expert_multiplies_its_rows(make: Make, ends: list[int], gate: bool
             close(found[start:end], x[start:end], matrix, gate)
 
 
-@pytest.mark.parametrize("make", [Fp8Weight.of, Int4Weight.of], ids=["fp8", "int4"])
+@FP32_AND_BF16
+def test_gates_in_turns_that_are_clamped_and_have_biases(dtype: torch.dtype) -> None:
+    """As gpt-oss's experts: of a depth and of columns that fill no tile. Then its second product, whose biases are of
+    the expert's outputs; by weights of every kind."""
+    ends = torch.tensor([5, 5, 30, 31], dtype=torch.int32)
+    weight, x = Mxfp4Weight.of(noise(4, 48, 96, seed=1)), noise(31, 96).to(dtype)
+    bias, owner = (2 * noise(4, 48, seed=2)).to(dtype), torch.searchsorted(ends, torch.arange(31), right=True)
+    sums = torch.einsum("nd,nrd->nr", x.float(), weight.restored()[owner]) + bias.float()[owner]
+    assert (sums > CLAMP).any() and (sums < -CLAMP).any()
+    tolerance = 1e-5 if dtype is torch.float32 else 2**-7
+    close_to = partial(torch.testing.assert_close, atol=50 * tolerance, rtol=tolerance)
+    found = multiply_many(x, weight, ends, gate="clamped_silu", bias=bias, tiles=SMALL)
+    close_to(found.float(), reference_gated(sums, "clamped_silu"))
+    close_to(multiply_many(x, weight, ends, bias=bias, tiles=SMALL).float(), sums)
+    plain = PlainWeight(weight.restored().to(dtype))
+    close_to(product(x, plain, ends, bias).float(), sums)
+    close_to(gated_product(x, plain, ends, "clamped_silu", bias).float(), reference_gated(sums, "clamped_silu"))
+
+
+@pytest.mark.parametrize("make", [Fp8Weight.of, Int4Weight.of, Mxfp4Weight.of], ids=["fp8", "int4", "mxfp4"])
 @pytest.mark.usefixtures("ordered_sums")
 def test_a_row_has_the_same_bits_in_any_company(make: Make) -> None:
     """Alone, in a tile of few rows, and in one of many; dense, and as an expert's."""

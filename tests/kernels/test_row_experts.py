@@ -15,8 +15,10 @@ from engine.kernels.decode.tiles import Tiles
 from engine.kernels.reference.moe import experts, route
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
+from engine.layer_config import CLAMP
 from tests.kernels.routed import route_rows
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -219,3 +221,54 @@ def test_a_row_has_the_same_bits_alone_and_among_others(dtype: torch.dtype) -> N
     for row in (0, 6, 15):
         alone = layer.run(x.roll(-row, 0), scores.roll(-row, 0), 1, max_rows=1)
         assert torch.equal(alone[0], whole[row])
+
+
+class ClampedLayer:
+    """The experts of a random layer as gpt-oss has them: gates and ups in turns, clamped, and biases. Its sizes are no
+    multiples of the tiles'."""
+
+    hidden, inter = 96, 64
+    tiles = Tiles(columns=64, depth=64, warps=2, programs=7)
+
+    def __init__(self, dtype: torch.dtype, kind: Callable[[Tensor], Weight]):
+        self.gate_up = kind(noise(NUM_EXPERTS, 2 * self.inter, self.hidden, seed=1).to(dtype))
+        self.down = kind((noise(NUM_EXPERTS, self.hidden, self.inter, seed=2) / 8).to(dtype))
+        self.gate_up_bias = (2 * noise(NUM_EXPERTS, 2 * self.inter, seed=3)).to(dtype)
+        self.down_bias = noise(NUM_EXPERTS, self.hidden, seed=4).to(dtype)
+        self.x, self.scores = noise(16, self.hidden, seed=5).to(dtype), noise(16, NUM_EXPERTS, seed=6)
+
+    def run(self, rows: int, first: int = 0) -> Tensor:
+        """What each pair of some rows adds, fp32 [rows, top_k, hidden]."""
+        x, scores = self.x.roll(-first, 0), self.scores.roll(-first, 0)
+        found = used_before(NUM_EXPERTS, TOP_K)
+        act = torch.full((16 * TOP_K, self.inter), float("nan"), dtype=x.dtype)
+        out = torch.full((16, TOP_K, self.hidden), 7.0)
+        route_rows(scores, count(rows), torch.ones(NUM_EXPERTS), found, rows)
+        expert_gate_up_rows(x, self.gate_up, found, act, self.tiles, None, rows, "clamped_silu", self.gate_up_bias)
+        expert_down_rows(act, self.down, found, out, self.tiles, rows, self.down_bias)
+        assert (out[rows:] == 7).all()
+        return out[:rows]
+
+
+@FP32_AND_BF16
+@pytest.mark.parametrize("kind", [PlainWeight, Mxfp4Weight.of], ids=["plain", "mxfp4"])
+@pytest.mark.parametrize("rows", [1, 5, 16])
+def test_clamped_experts_with_biases(rows: int, kind: Callable[[Tensor], Weight], dtype: torch.dtype) -> None:
+    layer = ClampedLayer(dtype, kind)
+    weights, ids = route(layer.scores[:rows], TOP_K, torch.ones(NUM_EXPERTS))
+    gate_up, down = (PlainWeight(weight.restored()) for weight in (layer.gate_up, layer.down))
+    both = layer.x.float() @ gate_up.values.flatten(0, 1).T
+    assert (both > CLAMP).any() and (both < -CLAMP).any()
+    biases = layer.gate_up_bias.float(), layer.down_bias.float()
+    expected = experts(layer.x[:rows].float(), weights, ids, gate_up, down, "clamped_silu", biases)
+    tolerance = 2e-5 if dtype is torch.float32 else 2**-8
+    torch.testing.assert_close(layer.run(rows).sum(1), expected, atol=30 * tolerance, rtol=tolerance)
+
+
+@FP32_AND_BF16
+@pytest.mark.usefixtures("ordered_sums")
+def test_a_row_has_the_same_bits_among_others_with_mxfp4_experts(dtype: torch.dtype) -> None:
+    layer = ClampedLayer(dtype, Mxfp4Weight.of)
+    whole = layer.run(16)
+    for rows, first in ((1, 0), (1, 6), (1, 15), (5, 9)):
+        assert torch.equal(layer.run(rows, first), whole[first : first + rows])

@@ -15,6 +15,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.layer_config import Activation
@@ -104,8 +105,8 @@ def test_rows_left_over_from_another_pass_do_no_harm() -> None:
 
 PACKED = pytest.mark.parametrize(
     "make",
-    [Int8Weight.of, Fp8Weight.of, Int4Weight.of, partial(Int4Weight.of, group=64)],
-    ids=["int8", "fp8", "int4", "64"],
+    [Int8Weight.of, Fp8Weight.of, Int4Weight.of, partial(Int4Weight.of, group=64), Mxfp4Weight.of],
+    ids=["int8", "fp8", "int4", "64", "mxfp4"],
 )
 PACKED_SHAPES = pytest.mark.parametrize(
     ("columns", "depth", "tiles"),

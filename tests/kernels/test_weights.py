@@ -13,13 +13,15 @@ from engine.kernels.weights.int4 import GROUPS, Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.integers import IntegerWeight
 from engine.kernels.weights.kinds import KINDS, weight_from, weight_of
-from engine.kernels.weights.mxfp4 import Mxfp4Weight
+from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight, floats_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.q4 import Q4Weight
 from engine.kernels.weights.weight import Weight
 from engine.models.merged_weights import side_by_side
 
-MAKERS: tuple[Callable[[Tensor], Weight], ...] = (PlainWeight, Int8Weight.of, Fp8Weight.of, Int4Weight.of)
+MAKERS: tuple[Callable[[Tensor], Weight], ...] = (
+    PlainWeight, Int8Weight.of, Fp8Weight.of, Int4Weight.of, Mxfp4Weight.of
+)  # fmt: skip
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS)
 
 
@@ -38,7 +40,7 @@ class Holder(nn.Module):
 
 
 def test_every_kind_that_kernels_read_has_a_format_of_its_own() -> None:
-    weights = [make(noise(16, 32)) for make in (*MAKERS, Mxfp4Weight.of)]
+    weights = [make(noise(16, 32)) for make in MAKERS]
     assert len({weight.format for weight in weights}) == len(weights)
     assert {type(weight) for weight in weights} == set(KINDS) - {Q4Weight, IntegerWeight}  # which a CPU alone reads
 
@@ -132,3 +134,34 @@ def test_packed_numbers_are_found_again() -> None:
     bits = torch.randint(0, 127, (2, 32, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
     weight = Fp8Weight.packed(bits, torch.ones(2, 32))
     assert torch.equal(weight.restored(), bits.view(torch.float8_e4m3fn).float())
+
+
+def test_every_code_and_scale_of_mxfp4_is_what_the_format_says() -> None:
+    """E2M1: with exponent bits e and mantissa bit m, 2^(e - 1) * (1 + m / 2), below the normal numbers m / 2. All
+    are exact in fp32 and in bf16, and so are those that kernels multiply by, 2^5 times too small."""
+
+    def meaning(code: int) -> float:
+        exponent, half = code >> 1 & 3, code % 2 / 2
+        magnitude = half if exponent == 0 else 2.0 ** (exponent - 1) * (1 + half)
+        return -magnitude if code > 7 else magnitude
+
+    scales = torch.arange(HIGHEST + 1, dtype=torch.uint8)[:, None]
+    codes = torch.arange(16, dtype=torch.uint8).repeat(2).expand(len(scales), 32)
+    numbers = torch.tensor([meaning(code) for code in range(16)] * 2, dtype=torch.float64)
+    numbers = numbers * 2.0 ** (scales.double() - 127)
+    assert torch.equal(floats_of(codes, scales, torch.float32).double(), numbers)
+    assert torch.equal(floats_of(codes, scales, torch.bfloat16).double(), numbers)
+    assert torch.equal((numbers / 32).to(torch.bfloat16).double(), numbers / 32)
+
+
+def test_mxfp4_keeps_a_checkpoint_s_bits() -> None:
+    assert sorted(place for places in PLACES for place in places) == list(range(32))
+    generator = torch.Generator().manual_seed(0)
+    codes = torch.randint(0, 16, (2, 32, 96), generator=generator, dtype=torch.uint8)
+    scales = torch.randint(40, HIGHEST + 1, (2, 32, 3), generator=generator, dtype=torch.uint8)
+    weight = Mxfp4Weight.packed(codes, scales)
+    assert torch.equal(weight.codes(), codes) and weight.shape == codes.shape
+    assert weight.nbytes == codes.numel() // 2 + scales.numel()
+    assert torch.equal(weight.restored(), floats_of(codes, scales, torch.float32))
+    again = Mxfp4Weight.of(weight.restored())
+    assert torch.equal(again.restored(), weight.restored())

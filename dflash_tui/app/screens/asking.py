@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -17,6 +17,8 @@ from textual.widgets.option_list import Option
 from dflash_tui.core.text.harmless import sanitise
 
 from .once import LeavesOnce
+
+KEYS = "↑ ↓ move · Enter takes it · Esc: none of it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,16 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         border: round $primary;
         border-title-color: $primary;
     }
-    AskScreen .detail { color: $verdict-pending; max-height: 8; margin: 0 0 0 2; }
+    AskScreen .detail { color: $verdict-pending; height: auto; max-height: 40vh; margin: 0 0 0 2; }
     AskScreen OptionList { height: auto; max-height: 8; border: none; padding: 0; background: $surface; margin-top: 1; }
     AskScreen OptionList:focus { border: none; }
     AskScreen .keys { color: $verdict-pending; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "No", show=False, priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "No", show=False, priority=True),
+        Binding("pageup", "scroll_detail(-1)", "Up", show=False, priority=True),
+        Binding("pagedown", "scroll_detail(1)", "Down", show=False, priority=True),
+    ]
 
     def __init__(self, title: str, question: str, ways: Sequence[Way], detail: str = "") -> None:
         super().__init__()
@@ -62,9 +68,21 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         with Vertical():
             yield Static(sanitise(self._question), markup=False)
             if self._detail:
-                yield Static(sanitise(self._detail), markup=False, classes="detail")
+                with VerticalScroll(classes="detail", can_focus=False):
+                    yield Static(sanitise(self._detail), markup=False)
             yield OptionList(*(Option(f"{way.key}  {way.words}") for way in self._ways), compact=True, markup=False)
-            yield Static("↑ ↓ move · Enter takes it · Esc: none of it", classes="keys")
+            yield Static(KEYS, classes="keys")
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_keys)
+
+    def _show_keys(self) -> None:
+        hidden = any(detail.max_scroll_y for detail in self.query(VerticalScroll))
+        self.query_one(".keys", Static).update(f"PgDn more · {KEYS}" if hidden else KEYS)
+
+    def action_scroll_detail(self, pages: int) -> None:
+        for detail in self.query(VerticalScroll):
+            detail.scroll_relative(y=pages * max(detail.size.height - 1, 1), animate=False)
 
     def on_mount(self) -> None:
         self.query_one(Vertical).border_title = self._title

@@ -14,6 +14,7 @@ from textual.containers import Container, Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
+from textual.widgets._toast import ToastRack
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
@@ -131,6 +132,14 @@ class ChatScreen(Screen[None]):
             yield Static("❯", id="mark")
             yield Prompt(id="prompt", questions=self.begin.questions)
         yield StatusLine(id="status")
+
+    def _extend_compose(self, widgets: list[Widget]) -> None:
+        """Textual's own parts, and notices directly above the prompt."""
+        super()._extend_compose(widgets)
+        rack = next((widget for widget in widgets if isinstance(widget, ToastRack)), None)
+        if rack is not None:
+            widgets.remove(rack)
+            widgets.insert(next(place for place, widget in enumerate(widgets) if widget.id == "ask"), rack)
 
     def on_mount(self) -> None:
         self.query_one(LoadPanel).show_progress([], self.beginning)

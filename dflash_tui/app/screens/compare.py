@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import ClassVar
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -113,7 +113,7 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         cell = (width - name) // 2
         drawn = []
         for line in lines:
-            cells = set_cell_size(sanitise(line.left), cell - 1) + " " + set_cell_size(sanitise(line.right), cell)
+            cells = f"{_cut(line.left, cell - 1)} {_cut(line.right, cell)}"
             label = set_cell_size(line.name, name - 1) + " "
             drawn.append(Content.assemble((label, MUTED), (cells, "bold $primary" if line.differs else "$foreground")))
         return Content("\n").join(drawn)
@@ -127,3 +127,9 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         return Content.assemble(
             question, *((sanitise("".join(span.text for span in group)), look) for look, group in looks)
         )
+
+
+def _cut(text: str, cells: int) -> str:
+    """Filled up, or cut with a sign that it was."""
+    text = sanitise(text)
+    return set_cell_size(text, cells) if cell_len(text) <= cells else f"{set_cell_size(text, cells - 1)}…"

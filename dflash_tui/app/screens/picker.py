@@ -110,6 +110,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         room = int(SHARE * self.app.size.height) - AROUND
         options = self.query_one(OptionList)
         options.styles.max_height = min(self.ROWS, max(room, 3))
+        for place, entry in enumerate(self._shown):
+            options.replace_option_prompt_at_index(place, self.describe(entry))
         self.call_after_refresh(options.scroll_to_highlight)
 
     def refill(self) -> None:

@@ -83,7 +83,8 @@ class Header(Widget):
         """As much of the system prompt as ``room`` cells take; at least that there is one. A preset by its name."""
         if self._preset:
             text = f"  preset: {self._preset}"
-            return text if cell_len(text) <= max(room, SHORTEST_SYSTEM) else f"  {self._preset}"
+            text = text if cell_len(text) <= room else f"  {self._preset}"
+            return text if cell_len(text) <= max(room, 3) else f"{set_cell_size(text, room - 1)}…"
         if not self._system:
             return ""
         text = f"  system: {self._system}"

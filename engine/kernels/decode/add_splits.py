@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..shared.sinks import sink_score
 from ..toolchain.jit import jit, tl
 
 AHEAD = tl.constexpr(9) if tl else 9
@@ -22,8 +23,18 @@ class Parts(NamedTuple):
 
 
 @jit
+def _begin(sinks: tl.tensor, head: tl.tensor, ROWS: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """The highest score and the sum of weights before the first split: none, or a sink's, as if that were a split."""
+    if sinks is None:
+        return tl.full((ROWS,), float("-inf"), tl.float32), tl.zeros((ROWS,), tl.float32)
+    else:
+        return sink_score(sinks, head), tl.full((ROWS,), 1.0, tl.float32)
+
+
+@jit
 def add_splits(
     parts: Parts,
+    sinks: tl.tensor,
     out: tl.tensor,
     first_part: tl.tensor,
     first_packed: tl.tensor,
@@ -40,8 +51,7 @@ def add_splits(
     for first in range(0, num_packed, ROWS):
         place = first + tl.arange(0, ROWS)
         valid = place < num_packed
-        highest = tl.full((ROWS,), float("-inf"), tl.float32)
-        total = tl.zeros((ROWS,), tl.float32)
+        highest, total = _begin(sinks, tl.program_id(0) * GROUP + (first_packed + place) % GROUP, ROWS)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
         for first_split in range(0, count, AHEAD):
             for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
@@ -67,6 +77,7 @@ def add_splits(
 @jit
 def add_splits_of_one_row(
     parts: Parts,
+    sinks: tl.tensor,
     out: tl.tensor,
     first_part: tl.tensor,
     count: tl.tensor,
@@ -85,8 +96,7 @@ def add_splits_of_one_row(
         highest_at = parts.highest + (first_part + place)
         total_at = parts.total + (first_part + place)
         mixed_at = parts.mixed + ((first_part + place)[:, None] * HEAD_DIM + lane[None, :])
-        highest = tl.full((ROWS,), float("-inf"), tl.float32)
-        total = tl.zeros((ROWS,), tl.float32)
+        highest, total = _begin(sinks, tl.program_id(0) * GROUP + tl.minimum(place, GROUP - 1), ROWS)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
         for split in tl.static_range(MOST):
             there = valid & (split < count)

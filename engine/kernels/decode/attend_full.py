@@ -4,6 +4,7 @@ the rows. A key is read once for the whole tile."""
 
 from __future__ import annotations
 
+from ..shared.sinks import sink_score
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, dot, jit, tl
 from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
@@ -195,12 +196,13 @@ def _attend_full(
 
 @early_kernel
 def _combine_splits(
-    highest_in: tl.tensor, total_in: tl.tensor, mixed_in: tl.tensor, out: tl.tensor, cursor: tl.tensor, rows: tl.tensor,
-    splits: tl.tensor, depths: tl.tensor,
+    highest_in: tl.tensor, total_in: tl.tensor, mixed_in: tl.tensor, sinks: tl.tensor, out: tl.tensor,
+    cursor: tl.tensor, rows: tl.tensor, splits: tl.tensor, depths: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, LANES: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head, part of the head): adds the row's splits, all at once. ``depths`` are a tree's, or None."""
+    """Program (row, head, part of the head): adds the row's splits, all at once. ``depths`` are a tree's, or None;
+    ``sinks`` the heads', if they have any."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)
@@ -219,7 +221,15 @@ def _combine_splits(
         totals = tl.load(total_in + part, mask=covered, other=0.0)
         values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
         let_next_start()
-        factor = tl.exp2(highest - tl.max(highest, 0))
-        mixed = tl.sum(factor[:, None] * values, 0) / tl.sum(factor * totals, 0)
+        peak = tl.max(highest, 0)
+        if sinks is not None:
+            sink = sink_score(sinks, head)
+            peak = tl.maximum(peak, sink)
+        factor = tl.exp2(highest - peak)
+        mixed = tl.sum(factor[:, None] * values, 0)
+        total = tl.sum(factor * totals, 0)
+        if sinks is not None:
+            total += tl.exp2(sink - peak)
+        mixed = mixed / total
         address = (row * tl.num_programs(1) + head) * HEAD_DIM + lane
         tl.store(out + address, mixed.to(out.dtype.element_ty))

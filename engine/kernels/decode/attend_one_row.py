@@ -20,9 +20,10 @@ def _repeated(x: tl.tensor, ROWS: tl.constexpr) -> tl.tensor:
 
 @early_kernel
 def _attend_one_row(
-    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k: tl.tensor, v: tl.tensor,
-    highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor, out: tl.tensor,
-    cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor, scale: tl.tensor,
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, sinks: tl.tensor,
+    k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor,
+    out: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor,
+    scale: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
     NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, HEADS: tl.constexpr,
@@ -50,7 +51,8 @@ def _attend_one_row(
     keys_1 = tl.load(k + address + pair[None, :], mask=is_old, other=0.0)
     keys_2 = tl.load(k + address + half + pair[None, :], mask=is_old, other=0.0)
     values = tl.load(v + address + lane[None, :], mask=is_old, other=0.0)
-    weight_1, weight_2 = load_halves(tl.where(head < GROUP, q_weight, k_weight), HEAD_DIM)
+    if q_weight is not None:
+        weight_1, weight_2 = load_halves(tl.where(head < GROUP, q_weight, k_weight), HEAD_DIM)
     cos, sin = cos_sin(cursor_value.to(tl.float32) * tl.load(frequencies + pair)[None, :])
     source = tl.where(head < GROUP, kv_head * GROUP + head, kv_heads * GROUP + kv_head)
     if not VALUE_IS_KEY:
@@ -65,7 +67,10 @@ def _attend_one_row(
     raw_x = raw_x.to(tl.float32)
     raw_y = raw_y.to(tl.float32)
     inverse = inverse_rms(raw_x, raw_y, eps, HEAD_DIM)
-    x, y = norm_pairs(raw_x, raw_y, inverse, weight_1, weight_2, ROUNDED_FIRST)
+    x = raw_x
+    y = raw_y
+    if q_weight is not None:
+        x, y = norm_pairs(raw_x, raw_y, inverse, weight_1, weight_2, ROUNDED_FIRST)
     x, y = turn_pairs(x, y, cos, sin)
     if NORM_VALUES:
         raw_x *= inverse
@@ -82,7 +87,7 @@ def _attend_one_row(
             tl.load(k + new_row + pair[None, :], mask=is_new, other=keys_1),
             tl.load(k + new_row + half + pair[None, :], mask=is_new, other=keys_2),
             tl.load(v + new_row + lane[None, :], mask=is_new, other=values), key, exists,
-            Parts(highest_out, total_out, mixed_out), arrivals, out, cursor_value, num_rows, first_split, end, splits,
-            scale, tl.program_id(1), 0, None, None, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED,
-            True,
+            Parts(highest_out, total_out, mixed_out), sinks, arrivals, out, cursor_value, num_rows, first_split, end,
+            splits, scale, tl.program_id(1), 0, None, None, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS,
+            ADDED, True,
         )  # fmt: skip

@@ -30,14 +30,6 @@ def store_halves(head: tl.tensor, x: tl.tensor, y: tl.tensor, mask: tl.tensor, H
 
 
 @jit
-def _load_weight(weight: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """Its halves [1, HEAD_DIM / 2]."""
-    half: tl.constexpr = HEAD_DIM // 2
-    pair = tl.arange(0, half)
-    return tl.load(weight + pair)[None, :], tl.load(weight + half + pair)[None, :]
-
-
-@jit
 def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
     """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs. The order of ``tl.sum`` depends on the tile's rows."""
     for level in tl.static_range(1, 16):
@@ -53,6 +45,23 @@ def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constex
 
 
 @jit
+def _normed(
+    x: tl.tensor, y: tl.tensor, weight: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr, ROUNDED_FIRST: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    """Heads [N, HEAD_DIM], given as halves: normed by ``weight`` if there is one, fp32."""
+    half: tl.constexpr = HEAD_DIM // 2
+    pair = tl.arange(0, half)
+    if weight is not None:
+        x_weight = tl.load(weight + pair)[None, :]
+        y_weight = tl.load(weight + half + pair)[None, :]
+    x = x.to(tl.float32)
+    y = y.to(tl.float32)
+    if weight is not None:
+        x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), x_weight, y_weight, ROUNDED_FIRST)
+    return x, y
+
+
+@jit
 def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
     """In a tree, whose ``depths`` are packed, or in a chain."""
     return row if depths is None else unpack(depths, tl.minimum(row, NEW_ROWS - 1))
@@ -61,9 +70,9 @@ def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
 @jit
 def attend_split(
     queries_1: tl.tensor, queries_2: tl.tensor, keys_1: tl.tensor, keys_2: tl.tensor, values: tl.tensor, key: tl.tensor,
-    exists: tl.tensor, parts: Parts, arrivals: tl.tensor, out: tl.tensor, cursor: tl.tensor, num_rows: tl.tensor,
-    first_split: tl.tensor, end: tl.tensor, splits: tl.tensor, scale: tl.tensor, slot: tl.tensor, others: tl.tensor,
-    whose: tl.tensor, depths: tl.tensor,
+    exists: tl.tensor, parts: Parts, sinks: tl.tensor, arrivals: tl.tensor, out: tl.tensor, cursor: tl.tensor,
+    num_rows: tl.tensor, first_split: tl.tensor, end: tl.tensor, splits: tl.tensor, scale: tl.tensor, slot: tl.tensor,
+    others: tl.tensor, whose: tl.tensor, depths: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr,
     TILE: tl.constexpr, GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, ALONE: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -102,19 +111,21 @@ def attend_split(
         tl.store(arrival, 0)  # for the next launch
         if not ALONE:
             num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
-            add_splits(parts, out, first_part, first_packed, num_packed, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED)
+            add_splits(
+                parts, sinks, out, first_part, first_packed, num_packed, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED
+            )
         elif count <= FEW_SPLITS:
-            add_splits_of_one_row(parts, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, FEW_SPLITS)
+            add_splits_of_one_row(parts, sinks, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, FEW_SPLITS)
         else:
-            add_splits_of_one_row(parts, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, ALL_SPLITS)
+            add_splits_of_one_row(parts, sinks, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, ALL_SPLITS)
 
 
 @early_kernel
 def _attend_window(
-    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k: tl.tensor, v: tl.tensor,
-    highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor, out: tl.tensor,
-    cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor, scale: tl.tensor,
-    row_stride: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, sinks: tl.tensor,
+    k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor,
+    out: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor,
+    scale: tl.tensor, row_stride: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
     NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr,
@@ -163,10 +174,7 @@ def _attend_window(
             position = cursor_value + _depth(new_row, depth)
             place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
             live = new_row < num_rows
-            k_weight_1, k_weight_2 = _load_weight(k_weight, HEAD_DIM)
-            x = new_keys_1.to(tl.float32)
-            y = new_keys_2.to(tl.float32)
-            x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), k_weight_1, k_weight_2, ROUNDED_FIRST)
+            x, y = _normed(new_keys_1, new_keys_2, k_weight, eps, HEAD_DIM, ROUNDED_FIRST)
             cos, sin = cos_sin(position.to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
             x, y = turn_pairs(x, y, cos, sin)
             store_halves(k + place, x, y, live, HEAD_DIM)
@@ -191,10 +199,7 @@ def _attend_window(
         values = tl.load(v + address + lane[None, :], mask=exists[:, None], other=0.0)
         # The compiler moves no load past a barrier: all are on their way while the queries are normed.
         tl.debug_barrier()
-        q_weight_1, q_weight_2 = _load_weight(q_weight, HEAD_DIM)
-        x = queries_1.to(tl.float32)
-        y = queries_2.to(tl.float32)
-        x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), q_weight_1, q_weight_2, ROUNDED_FIRST)
+        x, y = _normed(queries_1, queries_2, q_weight, eps, HEAD_DIM, ROUNDED_FIRST)
         cos, sin = cos_sin(
             (cursor_value + _depth(row, depth)).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :]
         )
@@ -202,6 +207,7 @@ def _attend_window(
         attend_split(
             x.to(queries_1.dtype), y.to(queries_2.dtype), tl.where(exists[:, None], keys_1, 0.0),
             tl.where(exists[:, None], keys_2, 0.0), tl.where(exists[:, None], values, 0.0), key, exists,
-            Parts(highest_out, total_out, mixed_out), arrivals, out, cursor_value, num_rows, first_split, end, splits,
-            scale, slot, others, whose, depth, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED, False,
+            Parts(highest_out, total_out, mixed_out), sinks, arrivals, out, cursor_value, num_rows, first_split, end,
+            splits, scale, slot, others, whose, depth, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED,
+            False,
         )  # fmt: skip

@@ -179,6 +179,7 @@ def attend_rows(
     tiles: AttendTiles | None = None,
     max_rows: int = MAX_ROWS,
     tree: TreeRows | None = None,
+    sinks: Tensor | None = None,
 ) -> None:
     """Norms and turns up to 16 rows' heads, stores keys and values, and attends; see ``attend_rows_reference``.
     ``projected`` [16, >= width]: [queries | keys | values] side by side (no values with ``value_is_key``); queries may
@@ -186,26 +187,30 @@ def attend_rows(
     capacity, head_dim], a ring with a window; ``cursor``, ``rows`` int32 [1] on the device. The launch just before may
     not write these, a tree's tensors, or keys and values before the cursor. ``out`` [16, heads * head_dim] keeps rows
     from ``rows`` on; ``max_rows`` bounds them when recorded. With a ``tree`` row r stands at cursor + its depth in slot
-    cursor + r, sees its ancestors behind the cursor, and has the bits of a chain of these. One row is no tree."""
+    cursor + r, sees its ancestors behind the cursor, and has the bits of a chain of these. One row is no tree.
+    ``sinks`` [heads], any float dtype, or None: as in ``reference/attention.py``."""
     assert tree is None or (layer.causal and max_rows > 1)
     tiles = tiles or attend_tiles(layer, k.shape[1], card_of(k.device), max_rows)
     assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
     if isinstance(tiles, WindowTiles):
-        _attend_in_window(projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
+        _attend_in_window(
+            projected, norms, frequencies, sinks, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree
+        )
         return
     norm_rope_store(
         projected, norms, frequencies, k, v, cursor, rows, layer.num_heads,
         value_is_key=layer.value_is_key, max_rows=max_rows, tree=tree,
     )  # fmt: skip
-    _attend_to_all(projected, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
+    _attend_to_all(projected, k, v, sinks, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
 
 
 def _attend_in_window(
     projected: Tensor,
     norms: HeadNorms,
     frequencies: Tensor,
+    sinks: Tensor | None,
     k: Tensor,
     v: Tensor,
     cursor: Tensor,
@@ -224,6 +229,7 @@ def _attend_in_window(
         norms.q,
         norms.k,
         frequencies,
+        sinks,
         k,
         v,
         scratch.highest,
@@ -286,13 +292,14 @@ def attend_one_query(
     [1] on the device; ``out`` [16, heads * head_dim]."""
     tiles = attend_tiles(replace(layer, window=None), k.shape[1], card_of(k.device), max_rows=1)
     assert isinstance(tiles, FullTiles)
-    _attend_to_all(queries, k, v, last, rows, layer, out, scratch, tiles, 1, None)
+    _attend_to_all(queries, k, v, None, last, rows, layer, out, scratch, tiles, 1, None)
 
 
 def _attend_to_all(
     projected: Tensor,
     k: Tensor,
     v: Tensor,
+    sinks: Tensor | None,
     cursor: Tensor,
     rows: Tensor,
     layer: AttentionConfig,
@@ -318,7 +325,7 @@ def _attend_to_all(
         num_stages=tiles.stages, **shared,
     )  # fmt: skip
     _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
-        *parts, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, num_warps=4, **shared
+        *parts, sinks, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, num_warps=4, **shared
     )
 
 
@@ -333,6 +340,7 @@ def attend_rows_reference(
     layer: AttentionConfig,
     out: Tensor,
     tree: TreeRows | None = None,
+    sinks: Tensor | None = None,
 ) -> None:
     """What ``attend_rows`` does, in PyTorch: ``norm_rope_store`` and ``reference_attention`` over the keys in order."""
     heads, capacity, start, count = layer.num_heads, k.shape[1], int(cursor), int(rows)
@@ -346,8 +354,9 @@ def attend_rows_reference(
         stored = torch.tensor([*range(first, start), *(start + row for row in seen)], device=k.device) % capacity
         last = seen if tree is None else seen[-1:]
         out[last] = reference_attention(
-            queries, k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale
-        )
+            queries, k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale,
+            sinks=sinks,
+        )  # fmt: skip
 
 
 def _paths(tree: TreeRows, count: int) -> list[list[int]]:

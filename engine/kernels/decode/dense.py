@@ -35,14 +35,17 @@ def partial_sums(tiles: Tiles, columns: int, device: torch.device) -> Tensor:
     return torch.zeros(tiles.splits, MAX_ROWS, columns, dtype=torch.float32, device=device)
 
 
-def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS) -> None:
+def project(
+    x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS, bias: Tensor | None = None
+) -> None:
     """Products of rows x [16, depth] with a weight [columns, depth]. ``out``: [16, columns] of any float dtype if
-    ``tiles.splits`` is 1, else ``partial_sums``, to be added over the first dimension in order."""
+    ``tiles.splits`` is 1, else ``partial_sums``, to be added over the first dimension in order. ``bias`` [columns], any
+    float dtype: added in fp32, to the first split's sums."""
     columns, depth = weight.shape
     assert x.shape[1] == depth and out.numel() == tiles.splits * MAX_ROWS * columns
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
-        x, weight.values, weight.scales, out, max_rows,
+        x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
@@ -103,6 +106,7 @@ def multiply_rows(
 def project_tile(
     x: tl.tensor,
     weight: Matrix,
+    bias: tl.tensor,
     out: tl.tensor,
     tile: tl.tensor,
     split: tl.tensor,
@@ -117,6 +121,8 @@ def project_tile(
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)[:, None]
+    if bias is not None:  # asked for before the loop
+        added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
         total = multiply_packed(
             x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
@@ -125,13 +131,15 @@ def project_tile(
     else:
         total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
     total = scaled(total, weight, 0, columns)
+    if bias is not None:
+        total += added.to(tl.float32)[None, :]
     at = out + (split * 16 + row) * weight.N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < weight.N))
 
 
 @early_kernel
 def _project(
-    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -141,8 +149,9 @@ def _project(
         ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, AHEAD)
     wait_for_inputs()
     project_tile(
-        x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD
-    )
+        x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS,
+        AHEAD,
+    )  # fmt: skip
 
 
 @early_kernel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ...layer_config import Activation
-from ..shared.activation import activate
+from ..shared.activation import activate, activate_clamped
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
@@ -52,13 +52,16 @@ def expert_gate_up_rows(
     dense: DenseDown | None,
     max_rows: int = MAX_ROWS,
     activation: Activation = "gelu_tanh",
+    bias: Tensor | None = None,
 ) -> None:
     """``out`` [16 * top_k, inter] = act(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``. There
-    may be more rows, if the assignment is one for as many: see ``wide_experts``."""
+    may be more rows, if the assignment is one for as many: see ``wide_experts``. ``gate_up`` has gates first, but for
+    ``clamped_silu``, where gates and ups take turns and have a ``bias`` [experts, 2 * inter] added to them."""
     _, doubled, hidden = gate_up.shape
     inter, top_k, entries = doubled // 2, assignment.weights.shape[1], len(assignment.experts)
     assert x.shape[1] == hidden and out.shape == (assignment.weights.numel(), inter)
     assert gate_up.is_contiguous and (dense is None or dense.fits)
+    assert bias is None or (activation == "clamped_silu" and _is_bias(bias, gate_up))
     beside = None if dense is None else dense.weight
     columns, depth = (0, 0) if beside is None else beside.shape
     beside_tiles = tiles if dense is None else dense.tiles
@@ -66,26 +69,34 @@ def expert_gate_up_rows(
     _expert_gate_up[(programs + _expert_programs(inter, entries, top_k, tiles, max_rows),)](
         x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out,
         None if dense is None else dense.act, None if beside is None else beside.values,
-        None if beside is None else beside.scales, None if dense is None else dense.out, max_rows,
+        None if beside is None else beside.scales, None if dense is None else dense.out, bias, max_rows,
         EXPERTS=entries, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, SILU=activation == "silu",
-        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth,
-        DENSE_FORMAT=gate_up.format if beside is None else beside.format, DENSE_SPLITS=beside_tiles.splits,
-        DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth, DENSE_PARTS=beside_tiles.warps,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        CLAMPED=activation == "clamped_silu", BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns,
+        DENSE_K=depth, DENSE_FORMAT=gate_up.format if beside is None else beside.format,
+        DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
+        DENSE_PARTS=beside_tiles.warps, PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps,
+        num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
 def expert_down_rows(
-    act: Tensor, down: Weight, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
+    act: Tensor,
+    down: Weight,
+    assignment: Assignment,
+    out: Tensor,
+    tiles: Tiles,
+    max_rows: int = MAX_ROWS,
+    bias: Tensor | None = None,
 ) -> None:
-    """``out`` [16, top_k, hidden] = each pair's expert output times its weight, in any float dtype; x's dtype halves
-    the bytes and rounds like the modules. The launch just before must not write the assignment, which is read early."""
+    """``out`` [16, top_k, hidden] = each pair's expert output, plus its expert's ``bias`` [experts, hidden], times its
+    weight, in any float dtype; x's dtype halves the bytes and rounds like the modules. The launch just before must not
+    write the assignment, which is read early."""
     _, hidden, inter = down.shape
     (rows, top_k), entries = assignment.weights.shape, len(assignment.experts)
     assert act.shape == (rows * top_k, inter) and out.shape == (rows, top_k, hidden)
-    assert down.is_contiguous
+    assert down.is_contiguous and _is_bias(bias, down)
     _expert_down[(_expert_programs(hidden, entries, top_k, tiles, max_rows),)](
-        act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
+        act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
@@ -94,6 +105,11 @@ def expert_down_rows(
 def _expert_programs(columns: int, entries: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
     """As many programs as fit on the GPU at once; each takes every so-many-th tile of the experts that run."""
     return min(tiles.programs, min(entries, max_rows * top_k) * cdiv(columns, tiles.columns))
+
+
+def _is_bias(bias: Tensor | None, weight: Weight) -> bool:
+    """Whether it is one, of all experts' outputs, or none."""
+    return bias is None or (bias.is_contiguous() and bias.shape == weight.shape[:2])
 
 
 @jit
@@ -109,11 +125,42 @@ def load_item(
 
 
 @jit
+def _multiply(
+    source: tl.tensor, live: tl.tensor, weight: Matrix, bias: tl.tensor, first: tl.tensor, column: tl.tensor,
+    last: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times an expert's rows from ``column`` on,
+    plus their biases. The expert's weight begins at row ``first``. Lets the next kernel start if it is the ``last``."""
+    columns = column + tl.arange(0, BLOCK_N)
+    if bias is not None:  # asked for before it is needed
+        added = tl.load(bias + first + columns, mask=columns < weight.N, other=0.0).to(tl.float32)
+    if weight.FORMAT >= FP8:
+        depth: tl.constexpr = (weight.K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+        total = multiply_packed(
+            source, live, weight, first, column, 0, last, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD
+        )  # fmt: skip
+    else:
+        even: tl.constexpr = weight.K % BLOCK_K == 0
+        aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
+        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, weight.K, BLOCK_K):
+            if last & (step == last_asked(weight.K, BLOCK_K, AHEAD)):
+                let_next_start()
+            at = step + tl.arange(0, BLOCK_K)
+            tile = load_factor(weight, first, columns, at, source, aligned)
+            rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < weight.K), other=0.0)
+            total = dot(rows, tile.T, total)
+        total = scaled(total, weight, first, columns)
+    return total if bias is None else total + added[None, :]
+
+
+@jit
 def _gate_up_tiles(
     x: tl.tensor, gate_up: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, out: tl.tensor,
+    bias: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
-    SILU: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
-    BEFORE: tl.constexpr,
+    SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
+    AHEAD: tl.constexpr, BEFORE: tl.constexpr,
 ) -> None:  # fmt: skip
     """What one of the experts' programs does, BEFORE which others stand."""
     tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
@@ -129,7 +176,13 @@ def _gate_up_tiles(
         source = x + tl.maximum(place, 0) // TOP_K * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         first = expert.to(tl.int64) * (2 * INTER)
-        if FORMAT >= FP8:
+        if CLAMPED:
+            both = _multiply(
+                source, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), bias, first,
+                item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD,
+            )  # fmt: skip
+            gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
+        elif FORMAT >= FP8:
             depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
             gate, up = multiply_pairs(
                 source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
@@ -149,7 +202,8 @@ def _gate_up_tiles(
                 up = dot(rows, up_tile.T, up)
             gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
             up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
-        act = (activate(gate, SILU) * up).to(out.dtype.element_ty)
+        act = activate_clamped(gate, up) if CLAMPED else activate(gate, SILU) * up
+        act = act.to(out.dtype.element_ty)
         tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
         item, expert, pair = following, next_expert, next_pair
 
@@ -157,11 +211,12 @@ def _gate_up_tiles(
 @early_kernel
 def _expert_gate_up(
     x: tl.tensor, gate_up: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, out: tl.tensor,
-    dense_act: tl.tensor, dense_weight: tl.tensor, dense_scales: tl.tensor, dense_out: tl.tensor, max_rows: tl.tensor,
+    dense_act: tl.tensor, dense_weight: tl.tensor, dense_scales: tl.tensor, dense_out: tl.tensor, bias: tl.tensor,
+    max_rows: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
-    SILU: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
-    DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
-    DENSE_PARTS: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr,
+    DENSE_K: tl.constexpr, DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr,
+    DENSE_BLOCK_K: tl.constexpr, DENSE_PARTS: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
@@ -178,31 +233,29 @@ def _expert_gate_up(
             tile = tl.program_id(0) % dense_tiles
             split = tl.program_id(0) // dense_tiles
             project_tile(
-                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
-                max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
+                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out, tile,
+                split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
             )  # fmt: skip
         else:
             _gate_up_tiles(
-                x, gate_up, scales, experts, pairs, out, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, BLOCK_N, BLOCK_K,
-                PARTS, AHEAD, dense_programs,
+                x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
+                BLOCK_K, PARTS, AHEAD, dense_programs,
             )  # fmt: skip
     else:
         _gate_up_tiles(
-            x, gate_up, scales, experts, pairs, out, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, BLOCK_N, BLOCK_K, PARTS,
-            AHEAD, dense_programs,
+            x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
+            BLOCK_K, PARTS, AHEAD, dense_programs,
         )  # fmt: skip
 
 
 @early_kernel
 def _expert_down(
     act: tl.tensor, down: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, weights: tl.tensor,
-    out: tl.tensor,
+    out: tl.tensor, bias: tl.tensor,
     EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
-    even: tl.constexpr = K % BLOCK_K == 0
-    aligned: tl.constexpr = even and N % BLOCK_N == 0
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
@@ -221,22 +274,10 @@ def _expert_down(
         source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         first = expert.to(tl.int64) * N
-        if FORMAT >= FP8:
-            depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-            total = multiply_packed(
-                source, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, 0, next_expert < 0,
-                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD,
-            )  # fmt: skip
-        else:
-            total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-            for step in tl.range(0, K, BLOCK_K):
-                if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
-                    let_next_start()
-                at = step + tl.arange(0, BLOCK_K)
-                tile = load_factor(Matrix(down, scales, N, K, FORMAT), first, columns, at, act, aligned)
-                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
-                total = dot(rows, tile.T, total)
-        total = scaled(total, Matrix(down, scales, N, K, FORMAT), first, columns)
+        total = _multiply(
+            source, live, Matrix(down, scales, N, K, FORMAT), bias, first, item % tiles * BLOCK_N, next_expert < 0,
+            BLOCK_N, BLOCK_K, PARTS, AHEAD,
+        )  # fmt: skip
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

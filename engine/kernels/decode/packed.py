@@ -1,6 +1,6 @@
-"""Products of at most 16 rows with packed weights (FP8 and INT4). Unpacking takes more instructions than multiplying,
-so nothing is unpacked twice and inputs are read once: warps share the depth of a step, not its columns. The part of
-each warp is one product of a batch, and the parts' sums are added up at the end."""
+"""Products of at most 16 rows with packed weights (FP8, INT4, MXFP4). Unpacking takes more instructions than
+multiplying, so nothing is unpacked twice and inputs are read once: warps share the depth of a step, not its columns.
+The part of each warp is one product of a batch, and the parts' sums are added up at the end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from ..toolchain.early_launch import let_next_start
 from ..toolchain.jit import SIMULATED, constexpr_function, dot, jit, tl
 from ..weights.fp8 import fp8_factor
 from ..weights.int4 import int4_scaled, raised
-from ..weights.matrix import FP8, Matrix
+from ..weights.matrix import FP8, MXFP4, Matrix, group_of
+from ..weights.mxfp4 import lifted, mxfp4_scaled, mxfp4_steps
 
 
 @constexpr_function
@@ -105,7 +106,8 @@ def multiply_packed(
     if weight.FORMAT == FP8:
         scale = tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)
     else:
-        groups: tl.constexpr = weight.K // weight.FORMAT
+        group_size: tl.constexpr = group_of(weight.FORMAT)
+        groups: tl.constexpr = weight.K // group_size
         block = part[:, None, None] // 32 + tl.arange(0, wide // 32)[None, None, :]
         scales = weight.scales + first * groups + (panel * (16 * groups) + place)[None, :, None]
     total = tl.zeros([parts, 16, BLOCK_N], dtype=tl.float32)
@@ -124,20 +126,27 @@ def multiply_packed(
         if weight.FORMAT == FP8:
             total = dot(_in_registers(x), tl.permute(fp8_factor(tile, rows), 0, 2, 1), total)
         else:
-            group = (at // 32 + block) // (weight.FORMAT // 32) * 16
+            group = (at // 32 + block) // (group_size // 32) * 16
             if aligned:
                 steps = tl.load(scales + group)
             else:
                 known = (block < weight.K // 32 - at // 32) & inside[None, :, None]
-                steps = tl.load(scales + group, mask=known, other=0.0)
+                steps = tl.load(scales + group, mask=known, other=0)
             high_x = tl.load(sources + at + 16, mask=there, other=0.0)
+            if weight.FORMAT == MXFP4:
+                steps = mxfp4_steps(steps)
             steps = tl.broadcast_to(steps[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
-            low, high = int4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
+            if weight.FORMAT == MXFP4:
+                low, high = mxfp4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
+            else:
+                low, high = int4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
             total = dot(_in_registers(x), tl.permute(low, 0, 2, 1), total)
             total = dot(_in_registers(high_x), tl.permute(high, 0, 2, 1), total)
     total = _added_up(total, parts, BLOCK_N)
     if weight.FORMAT == FP8:
         return total * scale[None, :]
+    elif weight.FORMAT == MXFP4:
+        return lifted(total)
     else:
         return raised(total)
 

@@ -75,6 +75,8 @@ class RouterRows:
     found: Assignment
     tiles: Tiles
     """Only their columns, depth and splits count: warps and stages are those of the launch."""
+    bias: Tensor | None = None
+    """[experts], added to the scores; not to forced ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def gate_up_and_route(
         out,
         router.x,
         router.weight,
+        router.bias,
         router.forced,
         0 if router.forced is None else router.forced.shape[0],
         router.rows,
@@ -155,8 +158,9 @@ def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_RO
     tiles, found = router.tiles, router.found
     assert router.x.shape[1] == depth and (router.forced is None or router.forced.is_contiguous())
     _route[(cdiv(num_experts, tiles.columns) * tiles.splits,)](
-        router.x, router.weight, router.forced, 0 if router.forced is None else router.forced.shape[0], router.rows,
-        router.per_expert_scale, found.experts, found.pairs, found.weights, scratch.scores, scratch.arrived, max_rows,
+        router.x, router.weight, router.bias, router.forced,
+        0 if router.forced is None else router.forced.shape[0], router.rows, router.per_expert_scale, found.experts,
+        found.pairs, found.weights, scratch.scores, scratch.arrived, max_rows,
         K=depth, EXPERTS=num_experts, TOP_K=found.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS, ALONE=max_rows == 1,
         BLOCK=power_of_two(num_experts), SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
@@ -191,8 +195,8 @@ def _count_bits(bits: tl.tensor) -> tl.tensor:
 
 @jit
 def _choose_experts(
-    scores: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor,
-    experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
+    scores: tl.tensor, bias: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor,
+    per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
     SPLITS: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -206,6 +210,8 @@ def _choose_experts(
         score = fresh(scores + row * EXPERTS + expert, exists)
         for split in tl.static_range(1, SPLITS):
             score += fresh(scores + (split * 16 + row) * EXPERTS + expert, exists)
+        if bias is not None:
+            score += tl.load(bias + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
     else:
         score = tl.load(forced + (row % forced_rows) * EXPERTS + expert, mask=exists, other=0.0)
     score = tl.where(exists, score, float("-inf"))
@@ -254,9 +260,9 @@ def _choose_experts(
 
 @jit
 def _route_tile(
-    program: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor,
-    rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
-    scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
+    program: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor, bias: tl.tensor, forced: tl.tensor,
+    forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor,
+    weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
     K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
     BLOCK: tl.constexpr, ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -277,7 +283,7 @@ def _route_tile(
     tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
     if last_to_arrive(arrived, router_tiles * ROUTER_SPLITS):
         _choose_experts(
-            scores, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
+            scores, bias, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
             TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
         )  # fmt: skip
 
@@ -285,8 +291,9 @@ def _route_tile(
 @early_kernel
 def _gate_up_and_route(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor,
-    forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor,
-    pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
+    bias: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor,
+    experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor,
+    max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
     ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
@@ -305,7 +312,7 @@ def _gate_up_and_route(
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:
         _route_tile(
-            program, router_x, router_weight, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
+            program, router_x, router_weight, bias, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
             weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
             ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD,
         )  # fmt: skip
@@ -334,14 +341,15 @@ def _gate_up_and_route(
 
 @early_kernel
 def _route(
-    router_x: tl.tensor, router_weight: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor,
-    per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
+    router_x: tl.tensor, router_weight: tl.tensor, bias: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor,
+    rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
     scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
     K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
     BLOCK: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     _route_tile(
-        tl.program_id(0), router_x, router_weight, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
-        weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, SPLITS, BLOCK_N, BLOCK_K, AHEAD,
+        tl.program_id(0), router_x, router_weight, bias, forced, forced_rows, rows, per_expert_scale, experts_out,
+        pairs_out, weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, SPLITS, BLOCK_N,
+        BLOCK_K, AHEAD,
     )  # fmt: skip

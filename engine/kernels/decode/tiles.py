@@ -111,6 +111,13 @@ INT4_TARGET = TargetTiles(
     expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396),
     expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056),
 )
+MXFP4_TARGET = TargetTiles(
+    router=Tiles(columns=32, depth=256, splits=12),
+    expert_gate_up=Tiles(columns=64, depth=64, warps=2, stages=5, programs=792),
+    expert_gate_up_alone=Tiles(columns=32, depth=64, warps=2, stages=8, programs=792),
+    expert_down=Tiles(columns=32, depth=64, warps=2, stages=8, programs=1056),
+)
+"""For gpt-oss, whose hidden and intermediate size 2880 is 45 times 64: so no tile crosses an edge. Not measured yet."""
 PACKED_DENSE_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=128),
     output=Tiles(columns=64, depth=128, splits=2),
@@ -124,6 +131,7 @@ MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
     ("fp8", False): PACKED_DENSE_TARGET,
     ("int4", True): INT4_TARGET,
     ("int4", False): PACKED_DENSE_TARGET,
+    ("mxfp4", True): MXFP4_TARGET,
 }
 """By format, and whether there are experts."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..decode.attention import LOG2_E
 from ..reference.attention import sdpa_attention
+from ..shared.sinks import sink_score
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 
@@ -58,6 +59,7 @@ def chunk_attention(
     causal: bool,
     window: int | None,
     scale: float,
+    sinks: Tensor | None = None,
     tiles: ChunkTiles | None = None,
 ) -> Tensor:
     """``attention.reference_attention`` for head sizes that are powers of two, 16 to 512. ``k`` and ``v`` may be views
@@ -67,7 +69,7 @@ def chunk_attention(
     tiles = tiles or chunk_tiles(head_dim, card_of(q.device))
     out = torch.empty(n, heads * head_dim, dtype=q.dtype, device=q.device)
     _attend_chunk[(cdiv(n, tiles.queries), heads)](
-        q, k, v, out, n, num_keys, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
+        q, k, v, sinks, out, n, num_keys, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
         scale * LOG2_E,
         GROUP=heads // kv_heads, HEAD_DIM=head_dim, WINDOW=window or 0, CAUSAL=causal, QUERIES=tiles.queries,
         KEYS=tiles.keys, num_warps=tiles.warps, num_stages=tiles.stages,
@@ -83,9 +85,9 @@ def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: i
 
 @jit
 def _attend_chunk(
-    q: tl.tensor, k: tl.tensor, v: tl.tensor, out: tl.tensor, num_queries: tl.tensor, num_keys: tl.tensor,
-    q_row: tl.tensor, q_head: tl.tensor, k_head: tl.tensor, k_row: tl.tensor, v_head: tl.tensor, v_row: tl.tensor,
-    scale: tl.tensor,
+    q: tl.tensor, k: tl.tensor, v: tl.tensor, sinks: tl.tensor, out: tl.tensor, num_queries: tl.tensor,
+    num_keys: tl.tensor, q_row: tl.tensor, q_head: tl.tensor, k_head: tl.tensor, k_row: tl.tensor, v_head: tl.tensor,
+    v_row: tl.tensor, scale: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -108,6 +110,9 @@ def _attend_chunk(
         end = tl.minimum(num_keys - num_queries + first_row + QUERIES, num_keys)
     highest = tl.full((QUERIES,), float("-inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
+    if sinks is not None:  # as if it were a key that comes first, and has no value
+        highest = tl.zeros((QUERIES,), tl.float32) + sink_score(sinks, head)
+        total += 1.0
     mixed = tl.zeros((QUERIES, HEAD_DIM), tl.float32)
     for start in tl.range(begin, end, KEYS):
         key = start + tl.arange(0, KEYS)

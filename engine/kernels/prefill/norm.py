@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..decode.norm import NormStyle
 from ..reference.joins import AttentionJoin, FeedForwardJoin
 from ..shared.rows import inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.jit import jit, power_of_two, tl
@@ -66,16 +67,18 @@ def join(
     weight: Tensor,
     eps: float,
     normed: Tensor,
+    style: NormStyle,
     features: Tensor | None = None,
 ) -> None:
     """In a layer that norms nothing behind its branches: x [n, hidden] takes what one of the two branches yields,
-    ``normed`` takes x normed by ``weight`` as ``rms_norm_rounded_first`` does; ``features``: a tapped layer's part."""
+    ``normed`` takes x normed by ``weight``; ``features``: a tapped layer's part."""
     n, hidden = x.shape
     _join[(n,)](
         dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
         None if sparse is None else sparse.weights, x, weight, eps, normed, features,
         0 if features is None else features.stride(0),
-        HIDDEN=hidden, TOP_K=0 if sparse is None else sparse.places.shape[1], BLOCK=power_of_two(hidden), num_warps=8,
+        HIDDEN=hidden, TOP_K=0 if sparse is None else sparse.places.shape[1], QWEN=style == "qwen",
+        BLOCK=power_of_two(hidden), num_warps=8,
     )  # fmt: skip
 
 
@@ -136,7 +139,7 @@ def _added_experts(
 def _join(
     dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, residual: tl.tensor, norm: tl.tensor,
     eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
-    HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+    HIDDEN: tl.constexpr, TOP_K: tl.constexpr, QWEN: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (row)."""
     row = tl.program_id(0).to(tl.int64)
@@ -147,7 +150,7 @@ def _join(
     else:
         y = load_row(dense + at, lane, HIDDEN)
     x = rounded(load_row(residual + at, lane, HIDDEN) + y, residual)
-    out = scale_row(x, inverse_rms(x, eps, HIDDEN), load_scales(norm, lane, HIDDEN), True)
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), load_scales(norm, lane, HIDDEN), QWEN)
     store_row(residual + at, lane, x, HIDDEN)
     if features is not None:
         store_row(features + row * feature_stride, lane, x, HIDDEN)

@@ -9,15 +9,18 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ...layer_config import Activation
-from ..shared.activation import activate
+from ..shared.activation import activate, activate_clamped
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_pairs
 from ..weights.int4 import int4_pairs, int4_steps, int4_wide_pairs, raised
 from ..weights.int8 import int8_pairs
-from ..weights.matrix import FP8, INT8
+from ..weights.matrix import FP8, INT8, MXFP4, group_of
+from ..weights.mxfp4 import lifted, mxfp4_pairs, mxfp4_steps
+from ..weights.plain import PlainWeight
 from ..weights.weight import Weight
 
 
@@ -60,27 +63,48 @@ def multiply_many(
     ends: Tensor | None = None,
     *,
     gate: Activation | None = None,
+    bias: Tensor | None = None,
     tiles: ManyTiles | None = None,
 ) -> Tensor:
     """Products [n, rows] of x [n, depth] with a weight [rows, depth], in x's dtype; or, for ``ends`` int32 [experts],
-    with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there. ``gate``: the
-    weight's first half are gates, and act(gate) * up, [n, rows / 2], is rounded once."""
+    with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there. ``bias``,
+    [rows] or [experts, rows], is added. ``gate``: act(gate) * up, [n, rows / 2], is rounded once; the weight's first
+    half are gates, or, ``clamped_silu``, gates and ups take turns."""
     n, depth = x.shape
     columns = weight.shape[-2] if gate is None else weight.shape[-2] // 2
     experts = 0 if ends is None else len(ends)
     tiles = tiles or many_tiles(n // max(1, experts), card_of(x.device))
     assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
+    assert bias is None or (bias.is_contiguous() and bias.shape == weight.shape[:-1])
     out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
     row_tiles = cdiv(n, tiles.rows)
     if experts:  # at most: each expert's last tile may hold a single row
         row_tiles = n // tiles.rows + min(n, experts)
     _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
-        x, weight.values, weight.scales, ends, out, n,
-        N=columns, K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu", EXPERTS=experts,
-        BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth,
-        num_warps=tiles.warps, num_stages=tiles.stages,
+        x, weight.values, weight.scales, bias, ends, out, n,
+        N=columns, K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu",
+        CLAMPED=gate == "clamped_silu", EXPERTS=experts, BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns,
+        BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth, num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return out
+
+
+def product(x: Tensor, weight: Weight, ends: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+    """``multiply_many`` with a weight of any kind, wherever x is: plain ones by PyTorch."""
+    if weight.unpacks_inside(x):
+        return multiply_many(x, weight, ends, bias=bias)
+    if ends is None and isinstance(weight, PlainWeight):
+        return F.linear(x, weight.values, bias)  # rounds once
+    out = weight.linear(x) if ends is None else weight.grouped(x, ends)
+    if bias is None:
+        return out
+    return out + (bias if ends is None else bias[_experts_of(len(x), ends)])
+
+
+def _experts_of(rows: int, ends: Tensor) -> Tensor:
+    """int64 [rows]: which expert's each of the rows is."""
+    row = torch.arange(rows, dtype=ends.dtype, device=ends.device)
+    return torch.searchsorted(ends, row, right=True)
 
 
 @jit
@@ -101,7 +125,7 @@ def _load_tile(
     elif FORMAT == FP8:
         first, second = _load_fp8(weight, column, at, x, K, BLOCK_N, BLOCK_K)
     else:
-        first, second = _load_int4(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+        first, second = _load_4_bits(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
     return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
 
 
@@ -116,6 +140,32 @@ def _load_pairs(
 
 
 @jit
+def _load_words(
+    weight: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    K: tl.constexpr,
+    WIDTH: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """uint32 [BLOCK_N, WIDTH * BLOCK_K / 32] of a weight in panels, whose rows have WIDTH words in a block. In shared
+    memory four words of a row stand beside four of the next: eight rows are read at once, and all their words beside
+    each other would fall on the same banks, four rows on each in FP8, two in INT4. From memory neighbouring threads
+    copy all words that a row has in a block, since half of 32 bytes is read like the whole."""
+    fours: tl.constexpr = WIDTH // 4
+    panels: tl.constexpr = BLOCK_N // 16
+    blocks: tl.constexpr = BLOCK_K // 32
+    row = tl.broadcast_to(column.reshape(panels, 1, 16), [panels, blocks, 16]).reshape(panels * blocks * 16)
+    block = at // 32 + tl.arange(0, panels * blocks * 16) // 16 % blocks
+    place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
+    near = tl.arange(0, fours)[:, None, None] * 4 + tl.arange(0, 4)[None, None, :]
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[None, :, None] + near
+    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(block < K // 32)[None, :, None], other=0)
+    return words.reshape(fours, panels, blocks, 16, 4).permute(1, 3, 2, 0, 4).reshape(BLOCK_N, blocks * WIDTH)
+
+
+@jit
 def _load_fp8(
     weight: tl.tensor,
     column: tl.tensor,
@@ -126,16 +176,13 @@ def _load_fp8(
     BLOCK_K: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
-    lane = at // 4 + tl.arange(0, BLOCK_K // 4)
-    panel = (column // 16 * (4 * K) + column % 16 * 8)[:, None]
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 8 * 128 + lane % 8)[None, :]
-    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(lane < K // 4)[None, :], other=0)
+    words = _load_words(weight, column, at, K, 8, BLOCK_N, BLOCK_K)
     both = tl.broadcast_to(words[:, :, None], [BLOCK_N, BLOCK_K // 4, 2]).reshape(BLOCK_N, BLOCK_K // 2)
     return fp8_pairs(both, (tl.arange(0, BLOCK_K // 2) % 2)[None, :], x)  # type: ignore[no-any-return]
 
 
 @jit
-def _load_int4(
+def _load_4_bits(
     weight: tl.tensor,
     scales: tl.tensor,
     column: tl.tensor,
@@ -149,20 +196,21 @@ def _load_int4(
     """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
     even: tl.constexpr = K % BLOCK_K == 0
     blocks: tl.constexpr = BLOCK_K // 32
-    lane = at // 8 + tl.arange(0, BLOCK_K // 8)
-    panel = (column // 16 * (2 * K) + column % 16 * 4)[:, None]
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 4 * 64 + lane % 4)[None, :]
-    words = tl.load(pointers) if even else tl.load(pointers, mask=(lane < K // 8)[None, :], other=0)
+    group_size: tl.constexpr = group_of(FORMAT)
+    words = _load_words(weight, column, at, K, 4, BLOCK_N, BLOCK_K)
     # Of a word's eight numbers two neighbours stand 4 bits higher than the two before; 8 bits, those 16 further on.
     spread = tl.broadcast_to(words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None], [BLOCK_N, blocks, 2, 4, 2])
     pairs = spread.reshape(BLOCK_N, BLOCK_K // 2)
     pair = tl.arange(0, BLOCK_K // 2)[None, :]
     turn = pair // 8 % 2 * 8 + pair % 2 * 4 + 28
     block = at // 32 + tl.arange(0, blocks)
-    group = (block // (FORMAT // 32))[None, :]
-    place = (column // 16 * (16 * (K // FORMAT)) + column % 16)[:, None] + group * 16
+    group = (block // (group_size // 32))[None, :]
+    place = (column // 16 * (16 * (K // group_size)) + column % 16)[:, None] + group * 16
     scale = _load_scales(scales, place, block < K // 32, even)
-    if scale.dtype == tl.bfloat16:
+    if FORMAT == MXFP4:
+        kind = pair // 8 % 2 * 2 + pair % 2
+        return mxfp4_pairs(pairs, kind, _for_each_pair(mxfp4_steps(scale)), x)  # type: ignore[no-any-return]
+    elif scale.dtype == tl.bfloat16:
         steps, offset = int4_steps(scale)
         return int4_pairs(pairs, turn, _for_each_pair(steps), _for_each_pair(offset), x)  # type: ignore[no-any-return]
     else:
@@ -174,14 +222,17 @@ def _load_int4(
 
 @jit
 def _load_scales(scales: tl.tensor, at: tl.tensor, exists: tl.tensor, EVEN: tl.constexpr) -> tl.tensor:
-    """Scales [rows, blocks] at ``at``. Those of 16 bits are read in pairs: what is smaller than four bytes can't be
-    copied into shared memory while others are multiplied."""
+    """Scales [rows, blocks] at ``at``. Those of 16 bits are read in pairs, and bytes by four: what is smaller than four
+    bytes can't be copied into shared memory while others are multiplied."""
     dtype: tl.constexpr = scales.dtype.element_ty
     wide: tl.constexpr = dtype == tl.float32
-    words = scales + at if wide else scales.to(tl.pointer_type(tl.uint32)) + at // 2
+    per_word: tl.constexpr = 4 if dtype == tl.uint8 else 2
+    words = scales + at if wide else scales.to(tl.pointer_type(tl.uint32)) + at // per_word
     word = tl.load(words) if EVEN else tl.load(words, mask=exists[None, :], other=0)
     if wide:
         return word
+    elif dtype == tl.uint8:
+        return (word >> (at % 4 * 8).to(tl.uint32)) & 0xFF
     else:
         return (word >> (at % 2 * 16).to(tl.uint32)).to(tl.uint16).to(dtype, bitcast=True)
 
@@ -198,6 +249,7 @@ def _multiply_tile(
     x: tl.tensor,
     weight: tl.tensor,
     scales: tl.tensor,
+    bias: tl.tensor,
     out: tl.tensor,
     first: tl.tensor,
     end: tl.tensor,
@@ -207,6 +259,7 @@ def _multiply_tile(
     FORMAT: tl.constexpr,
     GATE: tl.constexpr,
     SILU: tl.constexpr,
+    CLAMPED: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -216,7 +269,8 @@ def _multiply_tile(
     if GATE:
         # Eight gates and what they gate take turns: sums that are eight rows apart lie in one thread.
         column = tile * (BLOCK_N // 2) + lane // 16 * 8 + lane % 8
-        column = tl.minimum(column, N - 1) + lane // 8 % 2 * N
+        column = tl.minimum(column, N - 1)
+        column = column * 2 + lane // 8 % 2 if CLAMPED else column + lane // 8 % 2 * N
     else:
         column = tl.minimum(tile * BLOCK_N + lane, N - 1)
     row = tl.arange(0, BLOCK_M)
@@ -230,14 +284,19 @@ def _multiply_tile(
         total = dot(factor, rows.T, total)
     if FORMAT <= FP8:
         total *= tl.load(scales + column)[:, None]
+    elif FORMAT == MXFP4:
+        total = lifted(total)
     else:
         total = raised(total)
+    if bias is not None:
+        total += tl.load(bias + column).to(tl.float32)[:, None]
     out += first.to(tl.int64) * N
     live = row[None, :] < end - first
     if GATE:
         both = total.reshape(BLOCK_N // 16, 2, 8, BLOCK_M).permute(0, 2, 3, 1)
         gate, up = tl.split(both)
-        act = (activate(gate, SILU) * up).reshape(BLOCK_N // 2, BLOCK_M)
+        act = activate_clamped(gate, up) if CLAMPED else activate(gate, SILU) * up
+        act = act.reshape(BLOCK_N // 2, BLOCK_M)
         place = tile * (BLOCK_N // 2) + tl.arange(0, BLOCK_N // 2)[:, None]
         tl.store(out + row[None, :] * N + place, act.to(out.dtype.element_ty), mask=live & (place < N))
     else:
@@ -247,10 +306,11 @@ def _multiply_tile(
 
 @jit
 def _multiply_many(
-    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, ends: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, ends: tl.tensor, out: tl.tensor,
+    max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
-    EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr,
-    BLOCK_K: tl.constexpr,
+    CLAMPED: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
+    FEW: tl.constexpr, BLOCK_K: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
     rows: tl.constexpr = 2 * N if GATE else N
@@ -269,7 +329,9 @@ def _multiply_many(
         end = tl.sum(tl.where(mine, tl.minimum(until, since + (number - behind + count + 1) * BLOCK_M), 0))
         chosen = tl.sum(tl.where(mine, expert, 0)).to(tl.int64)
         weight += chosen * rows * (K if FORMAT <= FP8 else K // 2)
-        scales += chosen * rows * (1 if FORMAT <= FP8 else K // FORMAT)
+        scales += chosen * rows * (1 if FORMAT <= FP8 else K // group_of(FORMAT))
+        if bias is not None:
+            bias += chosen * rows
     else:
         # Neighbours share a tile of the weight; the rows stay near.
         row_tiles = (max_rows + BLOCK_M - 1) // BLOCK_M
@@ -277,6 +339,10 @@ def _multiply_many(
         first = tl.program_id(0) % row_tiles * BLOCK_M
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
-        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, SILU, BLOCK_N, BLOCK_M, BLOCK_K)
+        _multiply_tile(
+            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M, BLOCK_K
+        )
     elif end > first:
-        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, SILU, BLOCK_N, FEW, BLOCK_K)
+        _multiply_tile(
+            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW, BLOCK_K
+        )

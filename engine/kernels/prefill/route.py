@@ -44,12 +44,13 @@ def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor | Non
     return Routing(ids.int(), weights, places.view(n, top_k).int(), ends.int())
 
 
-def router_scores(x: Tensor, weight: Tensor) -> Tensor:
-    """fp32 scores [n, experts] of rows [n, hidden] and weight [experts, hidden]; bf16 products are exact."""
+def router_scores(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """fp32 scores [n, experts] of rows [n, hidden], weight [experts, hidden] and bias [experts]; bf16 products are
+    exact."""
     if x.is_cuda and x.dtype != torch.float32:
         scores: Tensor = torch.mm(x, weight.mT, out_dtype=torch.float32)
-        return scores
-    return F.linear(x.float(), weight.float())
+        return scores if bias is None else scores.add_(bias)
+    return F.linear(x.float(), weight.float(), None if bias is None else bias.float())
 
 
 def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor | None) -> Routing:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from ...layer_config import CLAMP, SHARPNESS
 from ..toolchain.jit import jit, tl
+
+LIMIT = tl.constexpr(CLAMP) if tl else CLAMP
+STEEP = tl.constexpr(SHARPNESS) if tl else SHARPNESS
 
 
 @jit
@@ -11,3 +15,11 @@ def activate(gate: tl.tensor, SILU: tl.constexpr) -> tl.tensor:
     if SILU:
         return gate * tl.sigmoid(gate)
     return gate * tl.sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate))
+
+
+@jit
+def activate_clamped(gate: tl.tensor, up: tl.tensor) -> tl.tensor:
+    """``clamped_silu`` of gates and ups, in fp32."""
+    gate = tl.minimum(gate, LIMIT)
+    up = tl.minimum(tl.maximum(up, -LIMIT), LIMIT)
+    return (up + 1) * (gate * tl.sigmoid(gate * STEEP))

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..toolchain.jit import HAS_TRITON, jit, tl
-from . import fp8, int8
+from ..toolchain.jit import HAS_TRITON, constexpr_function, jit, tl
+from . import fp8, int8, mxfp4
 
 INT8 = tl.constexpr(int8.INT8) if HAS_TRITON else None
 FP8 = tl.constexpr(fp8.FP8) if HAS_TRITON else None
-"""Formats from here on are packed: FP8, or INT4 with so large groups. See ``decode/packed.py``."""
+MXFP4 = tl.constexpr(mxfp4.MXFP4) if HAS_TRITON else None
+"""Formats from ``FP8`` on are packed: that, MXFP4, or INT4 with so large groups. See ``decode/packed.py``."""
 
 
 class Matrix(NamedTuple):
@@ -23,6 +24,12 @@ class Matrix(NamedTuple):
     N: tl.constexpr
     K: tl.constexpr
     FORMAT: tl.constexpr
+
+
+@constexpr_function
+def group_of(weight_format: int) -> int:
+    """How many neighbours share a scale in a format of 4 bits."""
+    return mxfp4.GROUP if weight_format == mxfp4.MXFP4 else weight_format
 
 
 @jit

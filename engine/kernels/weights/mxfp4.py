@@ -1,35 +1,51 @@
-"""Weights in MXFP4, as gpt-oss publishes its experts: E2M1 floats of 4 bits, 32 neighbours of a row with one scale that
-is a power of two (E8M0). Checkpoints are read as they are."""
+"""Weights in MXFP4, as gpt-oss publishes its experts: E2M1 floats of 4 bits (a sign, two bits of exponent, one of
+mantissa), 32 neighbours of a row with one scale that is a power of two (E8M0)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from ..toolchain.jit import SIMULATED, jit, tl
+from .int8 import ROWS_AT_ONCE
+from .panels import DEPTH, ROWS, from_panels, to_panels, words_of
 from .weight import Weight
 
 MXFP4 = 3
 GROUP = 32
 """How many neighbours share a scale."""
 NUMBERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
-"""What the 16 codes stand for: a sign, two bits of exponent, one of mantissa."""
+"""What the 16 codes stand for."""
 BIAS = 127
 """A scale of s stands for 2^(s - 127)."""
-HIGHEST = 252
-"""The largest scale with which every number is finite in fp32; 255 stands for no number at all."""
+LAST = 254
+"""The largest of the format; 255 stands for no number at all."""
+HIGHEST = 133
+"""The largest scale, 2^6, that kernels multiply by: up to there every product of a number and its scale, 2^5 times too
+small, is exact in bf16, from a scale of 0 on (``mxfp4_scaled``). Numbers up to 384 are far more than weights have."""
+PLACES = (
+    *((13, 6, 5, 4), (29, 22, 21, 20), (9, 2, 1, 0), (25, 18, 17, 16)),
+    *((19, 12, 11, 10), (3, 28, 27, 26), (15, 8, 7, 14), (31, 24, 23, 30)),
+)
+"""Where in a word of four bytes the bits of eight numbers lie, sign first: of four neighbours, then of those 16 further
+on. Once the word is turned right by 30, 26, 4 or 0 bits, two neighbours' bits stand where a register of bf16 has sign,
+lowest exponent and highest mantissa; but the last two's mantissas lie 8 bits higher, since no four such places make up
+a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mxfp4Weight(Weight):
-    """Codes, two of a byte, the first in the lower bits: uint8 [..., rows, depth / 32, 16]. Scales are exponents, uint8
-    [..., rows, depth / 32]. Both lie as in a checkpoint."""
+    """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], their bits ordered by ``PLACES``, and scales, the
+    exponents that checkpoints have, uint8 [..., rows / 16, depth / 32, 16]."""
 
     endings: ClassVar[tuple[str, ...]] = ("_blocks", "_scales")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
+    rows_together: ClassVar[int] = ROWS
 
     @property
     def format(self) -> int:
@@ -37,49 +53,62 @@ class Mxfp4Weight(Weight):
 
     @property
     def shape(self) -> torch.Size:
-        *outer, blocks, width = self.values.shape
-        return torch.Size((*outer, blocks * 2 * width))
+        *outer, panels, blocks, rows, width = self.values.shape
+        return torch.Size((*outer, panels * rows, 2 * blocks * width))
 
     @classmethod
     def allocate(cls, *shape: int, device: torch.device) -> Mxfp4Weight:
-        *outer, depth = shape
-        assert depth % GROUP == 0, f"{depth} numbers are no groups of {GROUP}"
-        values = torch.empty(*outer, depth // GROUP, GROUP // 2, dtype=torch.uint8, device=device)
-        return cls(values, torch.empty(*outer, depth // GROUP, dtype=torch.uint8, device=device))
+        *outer, rows, depth = shape
+        assert depth % GROUP == 0 and rows % ROWS == 0, f"{rows} x {depth} numbers are no panels of whole groups"
+        values = torch.empty(*outer, rows // ROWS, depth // DEPTH, ROWS, DEPTH // 2, dtype=torch.uint8, device=device)
+        scales = torch.empty(*outer, rows // ROWS, depth // GROUP, ROWS, dtype=torch.uint8, device=device)
+        return cls(values, scales)
+
+    @classmethod
+    def packed(cls, codes: Tensor, scales: Tensor) -> Mxfp4Weight:
+        """From codes 0 to 15, uint8 [..., rows, depth], and scales, uint8 [..., rows, depth / 32]."""
+        return cls(_laid_out(to_panels(codes, DEPTH)), to_panels(scales, 1).squeeze(-1))
 
     @classmethod
     def of(cls, weight: Tensor) -> Mxfp4Weight:
         """Rounds a weight [..., rows, depth], for measuring: the largest of each group becomes 4 or 6."""
         copy = cls.allocate(*weight.shape, device=weight.device)
-        if weight.is_meta:
-            return copy
         assert copy.scales is not None
-        groups = weight.float().reshape(*weight.shape[:-1], -1, GROUP)
-        exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
-        numbers = groups / exponents.exp2()[..., None]
+        rows = weight.flatten(0, -2)
+        values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.view(-1, *copy.scales.shape[-2:])
         between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=weight.device)
-        codes = (torch.bucketize(numbers.abs(), between) + 8 * (numbers < 0)).to(torch.uint8)
-        copy.values.copy_(codes[..., ::2] | codes[..., 1::2] << 4)
-        copy.scales.copy_(exponents + BIAS)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            groups = rows[start : start + ROWS_AT_ONCE].float().reshape(-1, weight.shape[-1] // GROUP, GROUP)
+            exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
+            numbers = groups / exponents.exp2()[..., None]
+            codes = torch.bucketize(numbers.abs(), between) + 8 * (numbers < 0)
+            done = cls.packed(codes.to(torch.uint8).flatten(-2), (exponents + BIAS).to(torch.uint8))
+            assert done.scales is not None
+            panels = slice(start // ROWS, start // ROWS + len(done.values))
+            values[panels], scales[panels] = done.values, done.scales
         return copy
 
-    def restored(self) -> Tensor:
-        return self.floats(torch.float32)
+    def codes(self) -> Tensor:
+        """The codes 0 to 15 again, uint8 [..., rows, depth]."""
+        return from_panels(_codes_of(self.values))
 
-    def floats(self, dtype: torch.dtype) -> Tensor:
-        """``restored`` in a dtype: exact in fp32 and bf16, whose exponents are those of the scales."""
+    def restored(self) -> Tensor:
         assert self.scales is not None
-        numbers = torch.tensor(NUMBERS, dtype=dtype, device=self.values.device)
-        codes = torch.stack((self.values & 15, self.values >> 4), dim=-1).flatten(-2)
-        scales = torch.exp2(self.scales.float() - BIAS).to(dtype)
-        return (numbers[codes.int()] * scales[..., None]).flatten(-2)
+        return floats_of(self.codes(), from_panels(self.scales[..., None]), torch.float32)
 
     def linear(self, x: Tensor) -> Tensor:
-        return torch.nn.functional.linear(x, self.floats(x.dtype))
+        if self.unpacks_inside(x):
+            return Weight.linear(self, x)
+        return torch.nn.functional.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
-        """Unpacks the experts that have rows, one after the other: all of them would be many gigabytes."""
+        """Where no kernel unpacks it, experts that have rows are unpacked one after the other: all of them would be
+        many gigabytes."""
+        if self.unpacks_inside(x):
+            return Weight.grouped(self, x, ends)
         out = x.new_empty(len(x), self.shape[1])
+        if x.is_meta:
+            return out
         for expert, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
             if start < end:
                 out[start:end] = self._of(expert).linear(x[start:end])
@@ -88,3 +117,142 @@ class Mxfp4Weight(Weight):
     def _of(self, expert: int) -> Mxfp4Weight:
         assert self.scales is not None
         return Mxfp4Weight(self.values[expert], self.scales[expert])
+
+
+def floats_of(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
+    """What codes [..., depth] stand for with scales [..., depth / 32], both uint8. Exact in fp32 and bf16 up to
+    ``HIGHEST``: products are made of halves of the numbers and twice the scales, which none of the two lacks."""
+    halves = torch.tensor(NUMBERS, device=codes.device) / 2
+    doubled = (scales.int() + 1 << 23).view(torch.float32)
+    groups = halves[codes.int()].view(*scales.shape, GROUP)
+    return (groups * doubled[..., None]).to(dtype).flatten(-2)
+
+
+def _laid_out(codes: Tensor) -> Tensor:
+    """uint8 [..., 16] of codes [..., 32]."""
+    numbers = codes.reshape(*codes.shape[:-1], 2, 4, 4).transpose(-3, -2).flatten(-2).int()
+    words = torch.zeros(numbers.shape[:-1], dtype=torch.int32, device=codes.device)
+    for number, mask, shift in _moves():
+        words |= (numbers[..., number] & mask) << shift
+    return words.view(torch.uint8)
+
+
+def _codes_of(laid: Tensor) -> Tensor:
+    """The codes [..., 32] again."""
+    words = laid.contiguous().view(torch.int32)
+    numbers = torch.zeros(*words.shape, len(PLACES), dtype=torch.int32, device=laid.device)
+    for number, mask, shift in _moves():
+        numbers[..., number] |= words >> shift & mask
+    return numbers.to(torch.uint8).view(*words.shape, 2, 4).transpose(-3, -2).flatten(-3)
+
+
+@cache
+def _moves() -> list[tuple[int, int, int]]:
+    """Number, bits of its code that stay side by side, and how far they go."""
+    masks: dict[tuple[int, int], int] = {}
+    for number, places in enumerate(PLACES):
+        for bit, place in zip((3, 2, 1, 0), places, strict=True):
+            masks[number, place - bit] = masks.get((number, place - bit), 0) | 1 << bit
+    return [(number, mask, shift) for (number, shift), mask in masks.items()]
+
+
+@jit
+def mxfp4_steps(scale: tl.tensor) -> tl.tensor:
+    """What kernels multiply bits by for scales of bytes: 2^121 times the scale as bf16, twice in each int32."""
+    return scale.to(tl.int32) * 0x00800080 + 0x3C803C80
+
+
+@jit
+def mxfp4_scaled(tile: tl.tensor, steps: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, times the scales that ``steps``
+    (``mxfp4_steps``, of the tile's shape) were made of, in the dtype of rows x. Exact, but 2^5 times too small: sums
+    must be ``lifted``. Exponent and mantissa stand where bf16 has them, which is 2^126 too small, also for a half."""
+    if SIMULATED:
+        lane = tl.arange(0, tile.shape[-1]) % 4
+        word = words_of(tile)
+        first = _simulated(word, lane // 2, lane % 2, steps).to(x.dtype.element_ty)
+        return first, _simulated(word, lane // 2 + 2, lane % 2, steps).to(x.dtype.element_ty)
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        """{
+        .reg .b32 a, b, c, d, e, f, g, h, z;
+        mov.b32 z, 0x80008000;
+        shl.b32 a, $8, 2;
+        shl.b32 b, $8, 6;
+        shf.r.wrap.b32 c, $8, $8, 4;
+        shr.u32 d, $8, 8;
+        shl.b32 e, $9, 2;
+        shl.b32 f, $9, 6;
+        shf.r.wrap.b32 g, $9, $9, 4;
+        shr.u32 h, $9, 8;
+        and.b32 a, a, 0x81c081c0;
+        and.b32 b, b, 0x81c081c0;
+        and.b32 c, c, 0x81c081c0;
+        and.b32 d, d, 0x00400040;
+        lop3.b32 d, $8, 0x81808180, d, 0xea;
+        and.b32 e, e, 0x81c081c0;
+        and.b32 f, f, 0x81c081c0;
+        and.b32 g, g, 0x81c081c0;
+        and.b32 h, h, 0x00400040;
+        lop3.b32 h, $9, 0x81808180, h, 0xea;
+        fma.rn.bf16x2 $0, a, $10, z;
+        fma.rn.bf16x2 $1, b, $10, z;
+        fma.rn.bf16x2 $4, c, $10, z;
+        fma.rn.bf16x2 $5, d, $10, z;
+        fma.rn.bf16x2 $2, e, $14, z;
+        fma.rn.bf16x2 $3, f, $14, z;
+        fma.rn.bf16x2 $6, g, $14, z;
+        fma.rn.bf16x2 $7, h, $14, z;
+        }""",
+        "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r",
+        [tile, steps],
+        dtype=(tl.bfloat16, tl.bfloat16),
+        is_pure=True,
+        pack=8,
+    )
+
+
+@jit
+def mxfp4_pairs(words: tl.tensor, pair: tl.tensor, steps: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The two neighbours that are a ``pair`` (0 to 3) of each of the words, as ``mxfp4_scaled`` gives them. A thread
+    has pairs of two kinds, so what differs between threads are shifts and masks."""
+    if SIMULATED:
+        first = _simulated(words, pair, 0, steps).to(x.dtype.element_ty)
+        return first, _simulated(words, pair, 1, steps).to(x.dtype.element_ty)
+    turn = 30 + pair // 2 * 6 - pair % 2 * 4
+    aside = tl.where(pair == 3, 0x00400040, 0)
+    inside = aside ^ ~0x7E3F7E3F
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        """{
+        .reg .b32 a, b, z;
+        mov.b32 z, 0x80008000;
+        shf.r.wrap.b32 a, $2, $2, $3;
+        shr.u32 b, $2, 8;
+        and.b32 b, b, $5;
+        lop3.b32 a, a, $4, b, 0xea;
+        fma.rn.bf16x2 a, a, $6, z;
+        mov.b32 {$0, $1}, a;
+        }""",
+        "=h,=h,r,r,r,r,r",
+        [words, turn, inside, aside, steps],
+        dtype=(tl.bfloat16, tl.bfloat16),
+        is_pure=True,
+        pack=1,
+    )
+
+
+@jit
+def lifted(total: tl.tensor) -> tl.tensor:
+    """Sums of products with what ``mxfp4_scaled`` or ``mxfp4_pairs`` gave."""
+    return total * 32.0
+
+
+@jit
+def _simulated(words: tl.tensor, pair: tl.tensor, half: tl.tensor, steps: tl.tensor) -> tl.tensor:
+    """In the interpreter: the numbers in one half of a pair of words, times what ``steps`` are; fp32."""
+    turn = (30 + pair // 2 * 6 - pair % 2 * 4).to(tl.uint32) % 32
+    turned = (words >> turn) | (words << ((32 - turn) % 32))
+    turned = tl.where(pair == 3, turned & 0x81808180 | words >> 8 & 0x00400040, turned & 0x81C081C0)
+    bits = (turned >> (16 * half) & 0xFFFF).to(tl.uint32)
+    number = (bits << 16).to(tl.float32, bitcast=True)
+    # In two steps: 2^126 is undone before the scale, lest interpreters drop the smallest of fp32's numbers.
+    return number * 2.0**126 * (((steps & 0x7F80) << 16).to(tl.float32, bitcast=True) * 2.0**-126)

@@ -100,7 +100,8 @@ class DraftPass:
         eps, norm = drafter.config.rms_norm_eps, drafter.hidden_norm.weight
         project(features, self._weights.context, buffers.context_sums, tiles.context)
         add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, "qwen")
-        project(buffers.context, self._weights.context_kv, buffers.context_kv, tiles.context_kv)
+        weights = self._weights
+        project(buffers.context, weights.context_kv, buffers.context_kv, tiles.context_kv, bias=weights.context_kv_bias)
         store_context(buffers.context_kv, self._stores, self._drafter.frequencies, start, count)
 
     def draft(self, count: int) -> None:
@@ -124,12 +125,13 @@ class DraftPass:
     def _attend(self, layer: _Layer) -> None:
         buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
-        project(buffers.normed, layer.weights.qkv, qkv, tiles.qkv)
+        weights = layer.weights
+        project(buffers.normed, weights.qkv, qkv, tiles.qkv, bias=weights.qkv_bias)
         attend_rows(
             qkv, layer.head_norms, self._drafter.frequencies, cache.k, cache.v, rows.cursor, rows.draft_width, config,
             mixed, self._scratch,
         )  # fmt: skip
-        project(mixed, layer.weights.output, buffers.output, tiles.output)
+        project(mixed, weights.output, buffers.output, tiles.output, bias=weights.output_bias)
 
 
 class _Buffers:

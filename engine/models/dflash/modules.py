@@ -23,7 +23,7 @@ from ...layer_config import AttentionConfig
 from ..attention_backends import TRITON
 from ..drafter import Draft, Drafter, RoundRows
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
-from ..merged_weights import side_by_side
+from ..merged_weights import biases_of, side_by_side
 from ..target import TargetModel
 from .config import DFlashConfig
 from .picker import ArgmaxPicker, Picker
@@ -57,9 +57,9 @@ class DraftAttention(AttentionModule):
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        projected = weight.linear(x)
-        if self.config.biases:
-            projected = projected + torch.cat((self.k_proj.bias, self.v_proj.bias))
+        projected, bias = weight.linear(x), biases_of(self.k_proj, self.v_proj)
+        if bias is not None:
+            projected = projected + bias
         norm_rope_split(projected, norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
 from ..drafter import Drafter
-from ..merged_weights import side_by_side
+from ..merged_weights import biases_of, side_by_side
 from ..packed import hold
 from .modules import DFlashDrafter, DraftLayer
 
@@ -31,6 +33,8 @@ class LayerWeights:
     output: Weight
     gate_up: Weight
     down: Weight
+    qkv_bias: Tensor | None
+    output_bias: Tensor | None
 
     @property
     def nbytes(self) -> int:
@@ -46,6 +50,8 @@ class DraftWeights:
     context_kv: Weight
     """[layers * columns, hidden]: keys and values of all layers, one below the other, as context rows need them."""
     layers: tuple[LayerWeights, ...]
+    context_kv_bias: Tensor | None
+    """[layers * columns]"""
 
     @classmethod
     def of(cls, drafter: DFlashDrafter, in_8_bits: bool) -> DraftWeights:
@@ -54,17 +60,26 @@ class DraftWeights:
         def read(weight: Weight) -> Weight:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
 
-        layers, context_kv = [], []
+        layers, context_kv, projections = [], [], []
         for module in drafter.layers:
             assert isinstance(module, DraftLayer)
             attention, mlp = module.self_attn, module.mlp
             qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
             context_kv.append(qkv.rows(attention.q_proj.out_features, qkv.shape[0]))
             gate_up = side_by_side(mlp.gate_proj, mlp.up_proj)
-            products = (qkv, weight_of(attention.o_proj), gate_up, weight_of(mlp.down_proj))
-            layers.append(LayerWeights(*map(read, products)))
+            projections += [attention.k_proj, attention.v_proj]
+            layers.append(
+                LayerWeights(
+                    qkv=read(qkv),
+                    output=read(weight_of(attention.o_proj)),
+                    gate_up=read(gate_up),
+                    down=read(weight_of(mlp.down_proj)),
+                    qkv_bias=biases_of(attention.q_proj, attention.k_proj, attention.v_proj),
+                    output_bias=biases_of(attention.o_proj),
+                )
+            )
         context = type(context_kv[0]).below_one_another(context_kv)
-        return cls(read(weight_of(drafter.fc)), read(context), tuple(layers))
+        return cls(read(weight_of(drafter.fc)), read(context), tuple(layers), biases_of(*projections))
 
     @property
     def nbytes(self) -> int:

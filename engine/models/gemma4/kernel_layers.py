@@ -15,6 +15,7 @@ from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..layers import Experts
 from ..merged_weights import side_by_side
+from ..rows_pass import NOTHING_ADDED, AddedTerms
 from .modules import DecoderLayer, Gemma4, Router
 
 
@@ -42,6 +43,7 @@ class KernelLayer:
     down: Weight
     routed: RoutedExperts | None
     feed_forward_join: FeedForwardJoin
+    added: AddedTerms = NOTHING_ADDED
 
 
 def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:

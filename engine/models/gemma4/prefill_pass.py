@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...kernels.prefill.attention import chunk_attention
 from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_forward, spread
-from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
 from ..family import AFTER_NORM
+from ..prompt_heads import attended
 from ..target import TargetOutput
 from .kernel_layers import KernelLayer, kernel_layers
 from .modules import DecoderLayer, Gemma4
@@ -40,47 +39,22 @@ class PrefillPass:
         normed = first.input_layernorm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
         for index, layer in enumerate(self._layers):
-            q, k, v = self._heads(layer, normed, start)
-            skipped = 0
-            if index == len(self._layers) - 1 and index not in slots:
-                skipped = len(x) - 1
-                q, x = q[skipped:], x[skipped:]
-            config = layer.config
-            mixed = chunk_attention(q, k, v, causal=True, window=config.window, scale=config.scale)
+            skipped = len(x) - 1 if index == len(self._layers) - 1 and index not in slots else 0
+            out = attended(layer, normed, start, skipped)
+            x = x[skipped:]
             tapped = None
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
-            normed = self._finish(layer, mixed, x, tapped, skipped)
+            normed = self._finish(layer, out, x, tapped, skipped)
         if features is not None and AFTER_NORM in slots:
             features[-1, slots[AFTER_NORM] * hidden :][:hidden] = normed[-1]
         return TargetOutput(normed[-1:], features)
 
-    def _heads(self, layer: KernelLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [n, heads, head_dim] of rows that begin at ``start``, and the keys and values that they see."""
-        n, config, cache = len(normed), layer.config, layer.cache
-        q = normed.new_empty(n, config.num_heads, config.head_dim)
-        end, seen = start + n, None
-        k, v = cache.k[:, :end], cache.v[:, :end]
-        if config.window is not None:
-            # A ring may have no room for all that these rows see, and what they see may lie around its end.
-            first = cache.first_visible(start)
-            shape = (config.num_kv_heads, end - first, config.head_dim)
-            k, v = normed.new_empty(shape), normed.new_empty(shape)
-            if first < start:
-                for part, before in zip((k, v), cache.read(first, start), strict=True):
-                    part[:, : start - first].copy_(before)
-            seen = k[:, start - first :], v[:, start - first :]
-        norm_rope_split(
-            layer.qkv.linear(normed), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen, end, q,
-            value_is_key=config.value_is_key,
-        )  # fmt: skip
-        return q, k, v
-
-    def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
-        """From attention's heads to the layer's output, in x [n, hidden], ``skipped`` rows in; returns it normed."""
+    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+        """From attention's output to the layer's, in x [n, hidden], ``skipped`` rows in; returns it normed."""
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
-        join_attention(layer.output.linear(mixed), x, layer.attention_join, eps, normed, routed)
+        join_attention(out, x, layer.attention_join, eps, normed, routed)
         dense = layer.down.linear(gated_product(normed, layer.gate_up))
         sparse = None if routed is None else self._run_experts(layer, x, routed, skipped)
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ...errors import WeightsFailure
 from ...files.json_fields import Fields
@@ -24,31 +23,17 @@ from ...layer_config import (
     read_num_heads,
     read_rope,
 )
-from ..family import Json, TargetConfig, read_stops
-
-if TYPE_CHECKING:
-    from .modules import GptOss
+from ..family import Json, read_stops
+from ..pre_norm.config import PreNormConfig
 
 PUBLISHED_VOCABULARY = 201_088
 RETURN, CALL = 200_002, 200_012
 """``<|return|>`` ends an answer, ``<|call|>`` a call of a tool: the latter stands in generation_config.json alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GptOssConfig(TargetConfig):
-    """A decoder of layers with and without a window in turns, all of whose MLPs are experts."""
-
-    tied: bool
-    """Whether the embedding is the output head, too."""
-
-    def build(self) -> GptOss:
-        from .modules import GptOss
-
-        return GptOss(self)
-
-
-def read_gpt_oss(config: Json, generation: Json | None) -> GptOssConfig:
-    """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported."""
+def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
+    """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported. Layers
+    with and without a window take turns, and all have experts."""
     fields = Fields(config, "config.json")
     fields.text("hidden_act", ("silu",), "silu")
     if not fields.flag("attention_bias", True):
@@ -64,7 +49,7 @@ def read_gpt_oss(config: Json, generation: Json | None) -> GptOssConfig:
     stops = read_stops(fields, generation, vocab_size)
     if vocab_size == PUBLISHED_VOCABULARY:
         stops = tuple(dict.fromkeys((*stops, RETURN, CALL)))
-    return GptOssConfig(
+    return PreNormConfig(
         hidden_size=fields.integer("hidden_size", 1, MAX_SIZE),
         intermediate_size=0,
         activation="clamped_silu",
@@ -75,7 +60,9 @@ def read_gpt_oss(config: Json, generation: Json | None) -> GptOssConfig:
         layers=tuple(_attention(fields, cast(LayerKind, kind)) for kind in kinds[:num_layers]),
         moe=_moe(fields),
         stop_token_ids=stops,
+        head_norms=False,
         tied=fields.flag("tie_word_embeddings", False),
+        norm_style="gemma",
     )
 
 
@@ -95,7 +82,10 @@ def _moe(fields: Fields) -> MoeConfig:
     num_experts = fields.integer(count, 1, MAX_EXPERTS)
     chosen = "num_experts_per_tok" if "num_experts_per_tok" in fields else "experts_per_token"
     return MoeConfig(
-        num_experts, fields.integer(chosen, 1, num_experts), fields.integer("intermediate_size", 1, MAX_SIZE)
+        num_experts,
+        fields.integer(chosen, 1, num_experts),
+        fields.integer("intermediate_size", 1, MAX_SIZE),
+        biases=True,
     )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-BIASES = {"experts.gate_up_bias": "experts.gate_up_proj_bias", "experts.down_bias": "experts.down_proj_bias"}
-"""Those that would else begin like the weight that they are added to."""
+from ..pre_norm import names
+
+THEIRS = {
+    "experts.gate_up_bias": "experts.gate_up_proj_bias",  # as they are, they would begin like the weight they belong to
+    "experts.down_bias": "experts.down_proj_bias",
+    "mlp.gate.": "mlp.router.",
+}
 
 
 def tensor_name(parameter: str) -> str:
     """Of a parameter such as ``layers.3.self_attn.sinks``."""
-    for ours, theirs in BIASES.items():
+    for ours, theirs in THEIRS.items():
         parameter = parameter.replace(ours, theirs)
-    return parameter if parameter.startswith("lm_head.") else f"model.{parameter}"
+    return names.tensor_name(parameter)

@@ -1,2 +1,2 @@
-"""What Llama, Qwen3 and Qwen3-MoE are: plain decoders whose branches read the normed residual. Their folders say how
+"""What Llama, Qwen3, Qwen3-MoE and gpt-oss are: decoders whose branches read the normed residual. Their folders say how
 they differ."""

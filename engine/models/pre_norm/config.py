@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...errors import WeightsFailure
 from ...files.json_fields import Fields
@@ -35,12 +35,15 @@ OTHERWISE_COMPUTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreNormConfig(TargetConfig):
-    """A decoder of such layers; with ``moe`` each has experts in place of its MLP."""
+    """A decoder of such layers; with ``moe`` each has experts in place of its MLP. Its layers' own configs say which
+    have windows, biases and attention sinks."""
 
     head_norms: bool
     """Whether queries and keys are normed, head by head."""
     tied: bool
     """Whether the embedding is the output head, too."""
+    norm_style: Literal["gemma", "qwen"] = "qwen"
+    """In which order norms round, see ``kernels/reference/norm.py``."""
 
     def build(self) -> PreNormTarget:
         from .modules import PreNormTarget

@@ -18,8 +18,8 @@ from ...kernels.round.tree_rows import TreeRows
 from ...kv_cache.cache import Cache
 from ..family import TargetConfig
 from ..rows_pass import RowBuffers, RowsPass
-from .kernel_layers import KernelLayer, kernel_layers, layers_of
-from .modules import PreNormTarget, Router
+from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers, layers_of
+from .modules import PreNormTarget
 from .tile_trials import target_trials
 
 
@@ -44,9 +44,9 @@ class _Buffers(RowBuffers):
 class DecodePass(RowsPass[KernelLayer]):
     """The forward pass, bound to one cache and to the tensors that say which rows run."""
 
-    norm_style = "qwen"
     buffers_of = _Buffers
     _buffers: _Buffers
+    _target: PreNormTarget
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class DecodePass(RowsPass[KernelLayer]):
     ):
         """As ``RowsPass`` says. Merges the target's weights in place."""
         first_norm = layers_of(target)[0].input_layernorm.weight
+        self.norm_style = target.config.norm_style
         super().__init__(target, first_norm, kernel_layers(target, cache), cache, cursor, rows, taps, tiles)
 
     def trials(self) -> Trials[TargetTiles]:
@@ -68,31 +69,36 @@ class DecodePass(RowsPass[KernelLayer]):
         super()._attend(layer, max_rows, tree)
         buffers = self._buffers
         add_and_norm(
-            buffers.output, buffers.x, layer.middle_norm, layer.head_norms.eps, buffers.normed, "qwen",
+            buffers.output, buffers.x, layer.middle_norm, layer.head_norms.eps, buffers.normed, self.norm_style,
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
     def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
         buffers = self._buffers
-        if layer.router is None:
+        if layer.routed is None:
             up_tiles, down_tiles = self._for(layer.gate_up).gate_up, self._for(layer.down).down
             activation = self._target.config.activation
             gate_up(buffers.normed, layer.gate_up, buffers.act, activation, up_tiles, max_rows)
             project(buffers.act, layer.down, buffers.down, down_tiles, max_rows)
         else:
-            self._run_experts(layer, layer.router, max_rows)
+            self._run_experts(layer, layer.routed, max_rows)
         add_and_norm(
-            buffers.down, buffers.x, layer.next_norm, layer.head_norms.eps, buffers.normed, "qwen", features,
+            buffers.down, buffers.x, layer.next_norm, layer.head_norms.eps, buffers.normed, self.norm_style, features,
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _run_experts(self, layer: KernelLayer, router: Router, max_rows: int) -> None:
-        buffers, found = self._buffers, self._buffers.assignment
-        rows = RouterRows(buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router)
+    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
+        buffers, found, router = self._buffers, self._buffers.assignment, routed.router
+        rows = RouterRows(
+            buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router, router.bias
+        )
         route_rows(rows, buffers.splits, max_rows)
         tiles = self._for(layer.gate_up)
         up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
         activation = self._target.config.activation
-        expert_gate_up_rows(buffers.normed, layer.gate_up, found, buffers.act, up_tiles, None, max_rows, activation)
+        expert_gate_up_rows(
+            buffers.normed, layer.gate_up, found, buffers.act, up_tiles, None, max_rows, activation,
+            routed.gate_up_bias,
+        )  # fmt: skip
         down_tiles = self._for(layer.down).expert_down
-        expert_down_rows(buffers.act, layer.down, found, buffers.pairs, down_tiles, max_rows)
+        expert_down_rows(buffers.act, layer.down, found, buffers.pairs, down_tiles, max_rows, routed.down_bias)

@@ -13,8 +13,20 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..layers import GatedMLP
-from ..merged_weights import side_by_side
+from ..merged_weights import biases_of, side_by_side
+from ..rows_pass import AddedTerms
 from .modules import Attention, DecoderLayer, PreNormTarget, Router, SparseMLP
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedExperts:
+    """Of a layer that has experts in place of its MLP. Biases are those of all experts, or None."""
+
+    router: Router
+    gate_up_bias: Tensor | None
+    """[experts, 2 * inter]"""
+    down_bias: Tensor | None
+    """[experts, hidden]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +39,12 @@ class KernelLayer:
     qkv: Weight
     head_norms: HeadNorms
     output: Weight
+    added: AddedTerms
     middle_norm: Tensor
     """Before the MLP, or the experts."""
-    router: Router | None
+    routed: RoutedExperts | None
     gate_up: Weight
-    """Of the MLP [2 * inter, hidden], or, with a router, of all experts [experts, 2 * inter, hidden]."""
+    """Of the MLP [2 * inter, hidden], or of all experts [experts, 2 * inter, hidden]."""
     down: Weight
     next_norm: Tensor
     """The next layer's first, or the model's final norm."""
@@ -53,20 +66,23 @@ def kernel_layers(target: PreNormTarget, cache: Cache) -> list[KernelLayer]:
 
 def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
     attention, mlp = module.self_attn, module.mlp
+    projections = attention.q_proj, attention.k_proj, attention.v_proj
     if isinstance(mlp, SparseMLP):
-        router, gate_up, down = mlp.gate, weight_of(mlp.experts, "gate_up_proj"), weight_of(mlp.experts, "down_proj")
+        routed = RoutedExperts(mlp.gate, mlp.experts.gate_up_bias, mlp.experts.down_bias)
+        gate_up, down = weight_of(mlp.experts, "gate_up_proj"), weight_of(mlp.experts, "down_proj")
     else:
         assert isinstance(mlp, GatedMLP)
-        router, gate_up, down = None, side_by_side(mlp.gate_proj, mlp.up_proj), weight_of(mlp.down_proj)
+        routed, gate_up, down = None, side_by_side(mlp.gate_proj, mlp.up_proj), weight_of(mlp.down_proj)
     return KernelLayer(
         config=attention.config,
         cache=cache,
         frequencies=frequencies,
-        qkv=side_by_side(attention.q_proj, attention.k_proj, attention.v_proj),
+        qkv=side_by_side(*projections),
         head_norms=_head_norms(attention, module.input_layernorm.eps),
         output=weight_of(attention.o_proj),
+        added=AddedTerms(biases_of(*projections), biases_of(attention.o_proj), attention.sinks),
         middle_norm=module.post_attention_layernorm.weight,
-        router=router,
+        routed=routed,
         gate_up=gate_up,
         down=down,
         next_norm=next_norm,

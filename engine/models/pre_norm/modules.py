@@ -1,5 +1,6 @@
-"""A plain pre-norm decoder, one sequence, no batch dimension. Modules and parameters are named as in the published
-checkpoints of Llama, Qwen3 and Qwen3-MoE, so this file lists what such a checkpoint must hold."""
+"""A pre-norm decoder, one sequence, no batch dimension. Modules and parameters are named as in the published
+checkpoints of Llama, Qwen3 and Qwen3-MoE, so this file lists what such a checkpoint must hold; gpt-oss has other names
+for some."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from ...kernels.decode.head import capped_logits
 from ...kernels.decode.tiles import TargetTiles
+from ...kernels.reference.attention import sink_attention
 from ...kernels.reference.moe import route
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kv_cache.cache import Cache
@@ -25,12 +27,15 @@ class Attention(AttentionModule):
     def __init__(self, layer: AttentionConfig, config: PreNormConfig):
         super().__init__(layer)
         hidden, kv_size = config.hidden_size, layer.num_kv_heads * layer.head_dim
-        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
-        self.k_proj = linear(hidden, kv_size)
-        self.v_proj = linear(hidden, kv_size)
-        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden)
+        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
+        self.k_proj = linear(hidden, kv_size, layer.biases)
+        self.v_proj = linear(hidden, kv_size, layer.biases)
+        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden, layer.biases)
+        self.sinks = nn.Parameter(torch.empty(layer.num_heads)) if layer.sinks else None
+        """A score of each head beside those of its keys."""
         self.q_norm, self.k_norm = (
-            RMSNorm(layer.head_dim, config.rms_norm_eps, "qwen") if config.head_norms else None for _ in range(2)
+            RMSNorm(layer.head_dim, config.rms_norm_eps, config.norm_style) if config.head_norms else None
+            for _ in range(2)
         )
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
@@ -40,11 +45,17 @@ class Attention(AttentionModule):
         else:
             q, k, v = self.read_merged(self.together, x, rope)
         k, v = cache.extend(start, k, v)
-        mixed = self.attend(q, k, v, causal=True, window=None, scale=self.config.scale)
+        window, scale = self.config.window, self.config.scale
+        if self.sinks is None:
+            mixed = self.attend(q, k, v, causal=True, window=window, scale=scale)
+        else:
+            mixed = sink_attention(q, k, v, self.sinks, window=window, scale=scale)
         out: Tensor = self.o_proj(mixed)
         return out
 
     def merge(self, *names: str) -> None:
+        if self.config.biases:
+            return  # each product adds its own
         super().merge(*names)
         if self.q_norm is not None and self.k_norm is not None:
             self.merge_norms(self.q_norm, self.k_norm)
@@ -61,13 +72,15 @@ class Router(nn.Module):
     def __init__(self, hidden: int, moe: MoeConfig):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(moe.num_experts, hidden))
+        self.bias = nn.Parameter(torch.empty(moe.num_experts)) if moe.biases else None
         self.top_k = moe.top_k
         self.forced: Tensor | None = None
         """For measuring: fp32 scores [rows, experts] that replace the router's own, row by row and over again."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Weights and ids, [n, top_k], of each row's experts. Scores are fp32: rounding them flips near-ties."""
-        scores = torch.nn.functional.linear(x.float(), self.weight.float())
+        bias = None if self.bias is None else self.bias.float()
+        scores = torch.nn.functional.linear(x.float(), self.weight.float(), bias)
         if self.forced is not None:
             scores = self.forced[torch.arange(x.shape[0], device=x.device) % self.forced.shape[0]]
         return route(scores, self.top_k)
@@ -96,8 +109,8 @@ class DecoderLayer(nn.Module):
             if config.moe is None
             else SparseMLP(hidden, config.moe, config.activation)
         )
-        self.input_layernorm = RMSNorm(hidden, eps, "qwen")
-        self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")
+        self.input_layernorm = RMSNorm(hidden, eps, config.norm_style)
+        self.post_attention_layernorm = RMSNorm(hidden, eps, config.norm_style)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), start, cache, rope)
@@ -119,7 +132,7 @@ class PreNormTarget(TargetModel):
         self.config = config
         self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
-        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
         self.lm_head = None if config.tied else linear(config.hidden_size, config.vocab_size)
 
     @property

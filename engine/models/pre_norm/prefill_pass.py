@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...kernels.prefill.attention import chunk_attention
 from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join, spread
-from ...kernels.prefill.rope import norm_rope_split
+from ...kernels.prefill.products import product
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
+from ..prompt_heads import attended
 from ..target import TargetOutput
-from .kernel_layers import KernelLayer, kernel_layers, layers_of
-from .modules import PreNormTarget, Router
+from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers, layers_of
+from .modules import PreNormTarget
 
 
 class PrefillPass:
@@ -37,43 +37,34 @@ class PrefillPass:
         normed = layers_of(target)[0].input_layernorm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
         for index, layer in enumerate(self._layers):
-            q, k, v = self._heads(layer, normed, start)
-            skipped = 0
-            if index == len(self._layers) - 1 and index not in slots:
-                skipped = len(x) - 1
-                q, x = q[skipped:], x[skipped:]
-            mixed = chunk_attention(q, k, v, causal=True, window=None, scale=layer.config.scale)
+            skipped = len(x) - 1 if index == len(self._layers) - 1 and index not in slots else 0
+            out = attended(layer, normed, start, skipped)
+            x = x[skipped:]
             tapped = None
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
-            normed = self._finish(layer, mixed, x, tapped, skipped)
+            normed = self._finish(layer, out, x, tapped, skipped)
         return TargetOutput(normed[-1:], features)
 
-    def _heads(self, layer: KernelLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [n, heads, head_dim] of rows that begin at ``start``, and the keys and values that they see."""
-        end, config, cache = start + len(normed), layer.config, layer.cache
-        q = normed.new_empty(len(normed), config.num_heads, config.head_dim)
-        projected = layer.qkv.linear(normed)
-        norm_rope_split(projected, layer.head_norms, layer.frequencies, (cache.k, cache.v), None, end, q)
-        return q, cache.k[:, :end], cache.v[:, :end]
-
-    def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
-        """From attention's heads to the layer's output, in x [n, hidden], ``skipped`` rows in; returns it normed."""
-        normed, eps = torch.empty_like(x), layer.head_norms.eps
-        join(layer.output.linear(mixed), None, x, layer.middle_norm, eps, normed)
+    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+        """From attention's output to the layer's, in x [n, hidden], ``skipped`` rows in; returns it normed."""
+        normed, eps, style = torch.empty_like(x), layer.head_norms.eps, self._target.config.norm_style
+        join(out, None, x, layer.middle_norm, eps, normed, style)
         dense = sparse = None
-        if layer.router is None:
+        if layer.routed is None:
             dense = layer.down.linear(gated_product(normed, layer.gate_up, activation=self._target.config.activation))
         else:
-            sparse = self._run_experts(layer, layer.router, normed, skipped)
-        join(dense, sparse, x, layer.next_norm, eps, normed, features)
+            sparse = self._run_experts(layer, layer.routed, normed, skipped)
+        join(dense, sparse, x, layer.next_norm, eps, normed, style, features)
         return normed
 
-    def _run_experts(self, layer: KernelLayer, router: Router, normed: Tensor, skipped: int) -> ExpertOutputs:
-        scores = router_scores(normed, router.weight)
+    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, normed: Tensor, skipped: int) -> ExpertOutputs:
+        router = routed.router
+        scores = router_scores(normed, router.weight, router.bias)
         if router.forced is not None:
             scores = router.forced[skipped % len(router.forced) :]
         found = route_many(scores, len(normed), router.top_k, None)
         rows = spread(normed, None, 0.0, found.places)
-        act = gated_product(rows, layer.gate_up, found.ends, self._target.config.activation)
-        return ExpertOutputs(layer.down.grouped(act, found.ends), found.places, found.weights)
+        act = gated_product(rows, layer.gate_up, found.ends, self._target.config.activation, routed.gate_up_bias)
+        out = product(act, layer.down, found.ends, routed.down_bias)
+        return ExpertOutputs(out, found.places, found.weights)

@@ -81,7 +81,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A sliding and a full layer each, both tapped."""
     folder: Path = tmp_path_factory.mktemp("pair")
     random_target([SLIDING, FULL], request.param, seed=2).save_pretrained(folder / "target")
-    write_drafter(folder / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
+    write_drafter(folder / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2, attention_bias=True), seed=2)
     target = load_target(folder / "target", CPU, no_progress)
     target.config = replace(target.config, stop_token_ids=())
     return Pair(target, load_drafter(folder / "drafter", target, no_progress))

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 from engine.errors import WeightsFailure
 from engine.hub.packaged import folder_of
 from engine.kernels.weights.int4 import Int4Weight
-from engine.kernels.weights.kinds import weight_of
+from engine.kernels.weights.kinds import bytes_of, weight_of
 from engine.loading.checkpoint import load_target, read_target_config
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.pre_norm.names import gguf_name
@@ -97,9 +97,12 @@ def test_a_file_beside_its_config_is_read_back(family: str, kind: Type, tmp_path
     write(tmp_path / "model.gguf", model, kind, general__architecture=family)
     packed = kind == Type.Q4_0
     blocks = "Q4_1" if kind == Type.Q4_1 else "Q8_0"  # the embedding, at least
-    said = StoredFormat("int4", 32, "F16") if packed else StoredFormat("bf16", blocks=blocks)
+    plain = StoredFormat("bf16", blocks=blocks, in_levels=kind == Type.Q4_1)
+    said = StoredFormat("int4", 32, "F16") if packed else plain
     assert stored_format(tmp_path) == said
     target = load_target(tmp_path, CPU, no_progress)
+    storages = {part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for part in target.parameters()}
+    assert sum(storages.values()) == bytes_of(target), "norms keep nothing that was read with them"
     held = weight_of(target.get_submodule("layers.1.self_attn.q_proj"))
     assert isinstance(held, Int4Weight) == packed
     assert torch.equal(held.restored(), model.state_dict()["model.layers.1.self_attn.q_proj.weight"])

@@ -26,6 +26,7 @@ EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in ra
 TABLES = {"dense": DENSE, "experts": EXPERTS, **recorded_tables()}
 
 
+@cache
 def drafts(count: int, chance: float, seed: int) -> list[Anchor]:
     """Drafts whose confidence scatters around ``chance`` and says exactly how likely they are."""
     rng = random.Random(seed)

@@ -19,10 +19,10 @@ from engine.tuning.files import Recording, load_recordings, save_recordings
 from engine.tuning.play import Anchor, Block
 from engine.tuning.sweep import rate, rate_of, sweep
 from measure.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
-from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables
+from tests.engine.recorded import recorded_drafts
 
-RECORDINGS = load_recordings(DRAFTS)
+RECORDINGS = recorded_drafts()
 CELLS = {
     f"{domain} T={temperature}": list(answers)
     for (domain, temperature), answers in groupby(
@@ -47,7 +47,8 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
     assert auto.tok_s >= 0.98 * max(fixed.values())
     assert auto.low <= auto.tok_s <= auto.high
     if cell.split()[0] in ("chat", "explain"):
-        assert auto.tok_s >= 1.1 * fixed[16]
+        # Rows that are verified in vain cost a mixture more: it reads more experts for them.
+        assert auto.tok_s >= (1.05 if name in TREES else 1.15) * fixed[16]
 
 
 @pytest.mark.parametrize("name", TREES)
