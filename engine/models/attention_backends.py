@@ -68,7 +68,7 @@ NO_SINKS = "it knows no attention sinks"
 SINKS_HAVE_RUN = False
 """Whether a GPU has run the kernels with attention sinks and biases: so far they are interpreted and compiled alone, so
 that models with them, gpt-oss, are run by their modules. True once `measure.gpu.check_passes`,
-`measure.gpu.check_rounds` and the bench hold on one, at the shape of gpt-oss-20b: these ask for the kernels all the same.
+`measure.gpu.check_rounds` and the bench hold on one, at the shape of gpt-oss-20b: these ask for the kernels as it is.
 Then `python -m engine.tools.sizes` is due, too."""
 UNTRIED = "no GPU has run kernels with attention sinks and biases yet, and this model has them"
 
