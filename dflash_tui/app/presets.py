@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.settings.presets import Preset
+from dflash_tui.core.settings.presets import Preset, preset_in_force
 
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
@@ -19,9 +19,13 @@ class Presets:
         self._chosen = screen.begin.preset
 
     def begin(self) -> None:
-        """The settings of the start have the chosen one's already; its system prompt is the chat's."""
-        if self._chosen is not None and self._chosen.system is not None:
-            self._screen.chat.system = self._chosen.system
+        """The settings of the start have the chosen one's already; its system prompt is the chat's. A conversation that
+        goes on may be under one still."""
+        chat, begin = self._screen.chat, self._screen.begin
+        if self._chosen is None and begin.conversation is not None:
+            self._chosen = preset_in_force(begin.config, chat.system, chat.settings)
+        elif self._chosen is not None and self._chosen.system is not None:
+            chat.system = self._chosen.system
 
     def take(self, preset: Preset | None) -> None:
         """Its system prompt and settings from the next question on; None: those of the start, before any preset. Raises

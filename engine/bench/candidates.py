@@ -26,15 +26,19 @@ LEAST_IN_FLIGHT = 16_000
 def tile_choices(
     default: Tiles, per_step: int, bits: int, *, split: bool = False, columns: Sequence[int] = (16, 32, 64)
 ) -> tuple[Tiles, ...]:
-    """``per_step``: weight tiles that a program reads in each step; ``bits``: of a number in them."""
-    # Every choice has to be compiled, so splits are tried with the stages in use.
-    stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
-    depths = (128, 256, 512) if bits < 8 else (128, 256)
+    """``per_step``: weight tiles that a program reads in each step; ``bits``: of a number in them. Columns and depth in
+    use are tried with other stages and splits too, even where they stand beside the usual ones."""
+    # Every choice has to be compiled, so splits are tried with the stages in use; INT4, whose tiles have few bytes, is
+    # also tried with more. Three splits of 64 columns make of 2816 a program for each of Hopper's 132 multiprocessors.
+    more = (default.stages, 6) if bits < 8 else (default.stages,)
+    stages, splits = (more, (1, 2, 3, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
+    depths = sorted({default.depth, *((128, 256, 512) if bits < 8 else (128, 256))})
+    columns = sorted({default.columns, *columns})
     found = [
         replace(default, columns=each, depth=depth, stages=ahead, splits=parts)
         for each, depth, ahead, parts in product(columns, depths, stages, splits)
     ]
-    return tuple(tiles for tiles in found if _is_worth_trying(tiles, per_step, bits))
+    return tuple(tiles for tiles in dict.fromkeys(found) if _is_worth_trying(tiles, per_step, bits))
 
 
 def _is_worth_trying(tiles: Tiles, per_step: int, bits: int) -> bool:
@@ -71,6 +75,7 @@ def gate_up_and_route_choices(bits: int) -> tuple[Tiles, ...]:
         *(Tiles(each, 256, warps=w, stages=s) for each in columns for w in (2, 4, 8) for s in (3, 4, 5, 6)),
         *(Tiles(each, 128, warps=w, stages=s) for each in columns for w in (2, 4, 8) for s in (6, 8, 10)),
         *(Tiles(each, 512, warps=w, stages=s) for each in columns for w in (4, 8) for s in (2, 3, 4) if bits < 16),
+        *(Tiles(16, 512, warps=w, stages=s) for w in (4, 8) for s in (5, 6) if bits < 8),
     )
 
 

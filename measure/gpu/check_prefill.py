@@ -26,12 +26,15 @@ from engine.kernels.prefill.products import LONG, SHORT, ManyTiles, multiply_man
 from engine.kernels.toolchain.card import representative
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
+from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.models.gemma4.config import Gemma4Config
 from measure.gpu.report import Report
 
-FORMATS: dict[str, type[Fp8Weight | Int4Weight]] = {"fp8": Fp8Weight, "int4": Int4Weight}
+FORMATS: dict[str, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
+    "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
+}  # fmt: skip
 COPIES = 4
 """Weights that take turns, so that none is still in the cache."""
 TURNS = 5

@@ -91,7 +91,7 @@ async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
-async def test_one_notice_at_a_time_and_never_on_the_figures(launch: Launch, size: tuple[int, int]) -> None:
+async def test_one_notice_at_a_time_and_it_lies_over_nothing(launch: Launch, size: tuple[int, int]) -> None:
     async with launch(size=size, answer="ok", notices=True) as chat:
         await chat.ask_and_wait("one")
         for number in range(3):
@@ -99,8 +99,8 @@ async def test_one_notice_at_a_time_and_never_on_the_figures(launch: Launch, siz
         await chat.until(lambda: [toast.region.area > 0 for toast in chat.screen.query(Toast)] == [True])
         (toast,) = chat.screen.query(Toast)
         assert "notice 2" in chat.notices() and "notice 1" not in chat.notices()
-        assert toast.region.y == 1, "nothing is left of those before"
-        for widget in (*chat.screen.query(Gauge), chat.screen.query_one(RoundStrip), chat.prompt):
+        assert toast.region.bottom == chat.screen.query_one("#ask").region.y, "nothing is left of those before"
+        for widget in (*chat.screen.query(Gauge), chat.screen.query_one(RoundStrip), chat.log, chat.prompt):
             assert not widget.region.overlaps(toast.region), widget
 
 

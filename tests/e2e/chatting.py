@@ -21,8 +21,8 @@ DRONE_PAGE = "create a single-file HTML animation of a drone swarm"
 UNTIMED = ("--block-size", "16")
 """For tests that look at something else than the choice of how much to verify: its costs are timed at every start."""
 READY = "● ready"
-_NOTICE = re.compile(r"▌ (\S.*?)(?:  .*)?$", re.MULTILINE)
-"""A row of a notice: between its left edge and the gap before whatever shows beside it."""
+_NOTICE = re.compile(r"▌ (\S.*)$", re.MULTILINE)
+"""A row of a notice, behind its left edge."""
 
 
 class ChatWindow:

@@ -36,6 +36,9 @@ def carried_out(text: str, inputs: Sequence[Words], outputs: int) -> list[Words]
         if halves := re.fullmatch(r"\{(\S+), (\S+)\}, (\S+)", rest):
             registers[halves[1]], registers[halves[2]] = value(halves[3]) & np.uint32(0xFFFF), value(halves[3]) >> 16
             continue
+        if whole := re.fullmatch(r"(\S+), \{(\S+), (\S+)\}", rest):
+            registers[whole[1]] = value(whole[2]) & np.uint32(0xFFFF) | value(whole[3]) << 16
+            continue
         target, *operands = rest.split(", ")
         registers[target] = _result(name, [value(operand) for operand in operands])
     return [registers[f"${number}"] for number in range(outputs)]

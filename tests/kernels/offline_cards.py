@@ -127,6 +127,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"has {one.registers} registers and {one.local} bytes in local memory"
     if one.overwritten:
         return f"writes {one.overwritten} times where tensor cores may have yet to read"
+    if one.turns > 1:
+        return f"reads shared memory in {one.turns} turns"
     if one.name in STREAMS and one.wide_loads == 0:
         return "reads weights in small pieces"
     if one.in_tensor_memory:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from engine.kernels.toolchain.jit import HAS_TRITON
+from engine.kernels.weights.int4 import Int4Weight, _scaled_words
 from engine.kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight, mxfp4_pairs, mxfp4_scaled
 from tests.kernels.inline_ptx import Words, carried_out, instructions_of
 
@@ -51,3 +52,23 @@ def test_mxfp4_for_many_rows() -> None:
             inputs = [those.words[:, word], *(np.full(144, each) for each in constants), those.steps]
             low, high = carried_out(instructions_of(mxfp4_pairs), inputs, 2)
             those.assert_neighbours(low, high, pair // 2 * 16 + 4 * word + pair % 2 * 2)
+
+
+@pytest.mark.parametrize("scales", ["other", "alike"])
+def test_int4_for_few_rows(scales: str) -> None:
+    """Two words at a time, as MXFP4's. 2^31 is what numbers have whose scales aren't bf16."""
+    generator = torch.Generator().manual_seed(0)
+    numbers = torch.randint(0, 16, (144, 32), generator=generator, dtype=torch.uint8)
+    scale = (
+        torch.randn(144, 1, generator=generator) if scales == "other" else torch.full((144, 1), 2.0**31)
+    ).bfloat16()
+    words = Int4Weight.packed(numbers, scale).values.view(torch.int32).transpose(1, 2).reshape(144, 4)
+    expected = ((numbers.float() - 8) * scale.float() * 2.0**-33).bfloat16()
+    doubled = scale.view(torch.int16).flatten().numpy().view(np.uint16) * np.uint32(0x00010001)
+    for word in (0, 2):
+        inputs = [each.numpy().view(np.uint32) for each in (words[:, word], words[:, word + 1])]
+        for number, pair in enumerate(carried_out(instructions_of(_scaled_words), [*inputs, *[doubled] * 4], 8)):
+            first = number // 4 * 16 + 4 * word + number % 4 * 2
+            for half, shift in enumerate((0, 16)):
+                found = torch.from_numpy((pair >> shift & 0xFFFF).astype(np.uint16).view(np.int16)).view(torch.bfloat16)
+                assert torch.equal(found, expected[:, first + half])

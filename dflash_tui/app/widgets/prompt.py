@@ -111,10 +111,10 @@ class Prompt(TextArea):
         return text
 
     def give_back(self, text: str) -> None:
-        """Put a refused text before what was typed since; a command stands there selected."""
+        """Put a refused text before what was typed since; a command, and the name of one, stands there selected."""
         since = self.unfolded
         self.fill(text + since)
-        if text.startswith("/") and not since:
+        if (text.startswith("/") or text.isalpha()) and not since:
             self.select_all()
 
     def fill(self, text: str) -> None:

@@ -153,6 +153,8 @@ class ReplayBar(Widget, can_focus=True):
             return Content()
         left = f" replay of {source.name} · {self._position(source)}"
         keys = (AT_END if source.ended else KEYS) if self.has_focus else "Tab: replay keys"
+        while keys and len(keys) > self.size.width - len(left) - 2:
+            keys = keys.rpartition(" · ")[0]  # whole words: as many as fit
         room = self.size.width - len(left) - len(keys) - 3
         origin = source.origin
         middle = f" · {origin}" if origin and len(origin) + 3 <= room else ""

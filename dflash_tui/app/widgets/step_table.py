@@ -154,7 +154,7 @@ def _width(inspection: Inspection, width: int) -> Content:
     said = f"{inspection.width}  last rounds "
     room = width - cell_len(said)
     if room < LEAST_ROUNDS:
-        return Content.styled(inspection.width, NUMBERS)
+        return Content.styled("".join(_cut(inspection.width, width, 1)), NUMBERS)
     return Content.assemble(
         (said, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -65,6 +66,16 @@ def find_preset(name: str, config: Config) -> Preset:
     if SYSTEM in values:
         values[SYSTEM] = _system(name, table[SYSTEM])
     return Preset(name, values)
+
+
+def preset_in_force(config: Config, system: str | None, settings: GenerationSettings) -> Preset | None:
+    """The first with a system prompt of its own that says what is in force anyway."""
+    for name in config.presets:
+        with suppress(PresetError):
+            preset = find_preset(name, config)
+            if preset.system is not None and preset.holds(system, settings):
+                return preset
+    return None
 
 
 def read_system(text: str, folder: Path | None = None) -> str:

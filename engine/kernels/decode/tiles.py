@@ -112,6 +112,7 @@ INT4_TARGET = TargetTiles(
     expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056),
 )
 MXFP4_TARGET = TargetTiles(
+    router=Tiles(columns=32, depth=256, splits=12),
     expert_gate_up=Tiles(columns=64, depth=64, warps=2, stages=5, programs=792),
     expert_gate_up_alone=Tiles(columns=32, depth=64, warps=2, stages=8, programs=792),
     expert_down=Tiles(columns=32, depth=64, warps=2, stages=8, programs=1056),

@@ -140,6 +140,32 @@ def _load_pairs(
 
 
 @jit
+def _load_words(
+    weight: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    K: tl.constexpr,
+    WIDTH: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """uint32 [BLOCK_N, WIDTH * BLOCK_K / 32] of a weight in panels, whose rows have WIDTH words in a block. In shared
+    memory four words of a row stand beside four of the next: eight rows are read at once, and all their words beside
+    each other would fall on the same banks, four rows on each in FP8, two in INT4. From memory neighbouring threads
+    copy all words that a row has in a block, since half of 32 bytes is read like the whole."""
+    fours: tl.constexpr = WIDTH // 4
+    panels: tl.constexpr = BLOCK_N // 16
+    blocks: tl.constexpr = BLOCK_K // 32
+    row = tl.broadcast_to(column.reshape(panels, 1, 16), [panels, blocks, 16]).reshape(panels * blocks * 16)
+    block = at // 32 + tl.arange(0, panels * blocks * 16) // 16 % blocks
+    place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
+    near = tl.arange(0, fours)[:, None, None] * 4 + tl.arange(0, 4)[None, None, :]
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[None, :, None] + near
+    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(block < K // 32)[None, :, None], other=0)
+    return words.reshape(fours, panels, blocks, 16, 4).permute(1, 3, 2, 0, 4).reshape(BLOCK_N, blocks * WIDTH)
+
+
+@jit
 def _load_fp8(
     weight: tl.tensor,
     column: tl.tensor,
@@ -150,10 +176,7 @@ def _load_fp8(
     BLOCK_K: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
-    lane = at // 4 + tl.arange(0, BLOCK_K // 4)
-    panel = (column // 16 * (4 * K) + column % 16 * 8)[:, None]
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 8 * 128 + lane % 8)[None, :]
-    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(lane < K // 4)[None, :], other=0)
+    words = _load_words(weight, column, at, K, 8, BLOCK_N, BLOCK_K)
     both = tl.broadcast_to(words[:, :, None], [BLOCK_N, BLOCK_K // 4, 2]).reshape(BLOCK_N, BLOCK_K // 2)
     return fp8_pairs(both, (tl.arange(0, BLOCK_K // 2) % 2)[None, :], x)  # type: ignore[no-any-return]
 
@@ -174,10 +197,7 @@ def _load_4_bits(
     even: tl.constexpr = K % BLOCK_K == 0
     blocks: tl.constexpr = BLOCK_K // 32
     group_size: tl.constexpr = group_of(FORMAT)
-    lane = at // 8 + tl.arange(0, BLOCK_K // 8)
-    panel = (column // 16 * (2 * K) + column % 16 * 4)[:, None]
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 4 * 64 + lane % 4)[None, :]
-    words = tl.load(pointers) if even else tl.load(pointers, mask=(lane < K // 8)[None, :], other=0)
+    words = _load_words(weight, column, at, K, 4, BLOCK_N, BLOCK_K)
     # Of a word's eight numbers two neighbours stand 4 bits higher than the two before; 8 bits, those 16 further on.
     spread = tl.broadcast_to(words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None], [BLOCK_N, blocks, 2, 4, 2])
     pairs = spread.reshape(BLOCK_N, BLOCK_K // 2)

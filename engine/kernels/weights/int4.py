@@ -130,95 +130,73 @@ def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.ten
         first = _simulated(word, 4 * (lane // 2) + 28, lane % 2) * (scale.to(tl.float32) * 2.0**-33)
         second = _simulated(word, 4 * (lane // 2) + 4, lane % 2) * (scale.to(tl.float32) * 2.0**-33)
         return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
-    elif scale.dtype != tl.bfloat16:
-        first, second = _quarters(tile)
+    elif scale.dtype == tl.bfloat16:
+        return _scaled_words(tile, scale)  # type: ignore[no-any-return]
+    else:  # quarters, which are exact, and then the scale that bf16 doesn't hold
+        first, second = _scaled_words(tile, tl.full(tile.shape, 2.0**31, tl.bfloat16))
         steps = scale.to(tl.float32) * 2.0**-31
         return (
             (first.to(tl.float32) * steps).to(x.dtype.element_ty),
             (second.to(tl.float32) * steps).to(x.dtype.element_ty),
         )
-    else:
-        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-            """{
-            .reg .b32 a, b, c, d, e, f, g, h, s, o, s0, s1, o0, o1, z;
-            .reg .b16 lo, hi, skip;
-            mov.b32 {lo, skip}, $10;
-            mov.b32 {hi, skip}, $12;
-            mov.b32 s, {lo, hi};
-            mov.b32 z, 0x80008000;
-            mov.b32 a, 0x6f806f80;
-            mov.b32 b, 0xae80ae80;
-            fma.rn.bf16x2 o, s, b, z;
-            fma.rn.bf16x2 s, s, a, z;
-            mov.b32 {lo, hi}, s;
-            mov.b32 s0, {lo, lo};
-            mov.b32 s1, {hi, hi};
-            mov.b32 {lo, hi}, o;
-            mov.b32 o0, {lo, lo};
-            mov.b32 o1, {hi, hi};
-            shl.b32 a, $8, 4;
-            shf.r.wrap.b32 c, $8, $8, 4;
-            shf.r.wrap.b32 d, $8, $8, 8;
-            shl.b32 e, $9, 4;
-            shf.r.wrap.b32 g, $9, $9, 4;
-            shf.r.wrap.b32 h, $9, $9, 8;
-            lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 b, $8, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 e, e, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 f, $9, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 g, g, 0x80708070, 0x00080008, 0xea;
-            lop3.b32 h, h, 0x80708070, 0x00080008, 0xea;
-            fma.rn.bf16x2 $0, a, s0, o0;
-            fma.rn.bf16x2 $1, b, s0, o0;
-            fma.rn.bf16x2 $4, c, s0, o0;
-            fma.rn.bf16x2 $5, d, s0, o0;
-            fma.rn.bf16x2 $2, e, s1, o1;
-            fma.rn.bf16x2 $3, f, s1, o1;
-            fma.rn.bf16x2 $6, g, s1, o1;
-            fma.rn.bf16x2 $7, h, s1, o1;
-            }""",
-            "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r,r",
-            [tile, scale],
-            dtype=(tl.bfloat16, tl.bfloat16),
-            is_pure=True,
-            pack=8,
-        )
+
+
+@jit
+def _scaled_words(tile: tl.tensor, scale: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """``int4_scaled`` on a GPU, for scales in bf16."""
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        """{
+        .reg .b32 a, b, c, d, e, f, g, h, s, o, s0, s1, o0, o1, z;
+        .reg .b16 lo, hi, skip;
+        mov.b32 {lo, skip}, $10;
+        mov.b32 {hi, skip}, $12;
+        mov.b32 s, {lo, hi};
+        mov.b32 z, 0x80008000;
+        mov.b32 a, 0x6f806f80;
+        mov.b32 b, 0xae80ae80;
+        fma.rn.bf16x2 o, s, b, z;
+        fma.rn.bf16x2 s, s, a, z;
+        mov.b32 {lo, hi}, s;
+        mov.b32 s0, {lo, lo};
+        mov.b32 s1, {hi, hi};
+        mov.b32 {lo, hi}, o;
+        mov.b32 o0, {lo, lo};
+        mov.b32 o1, {hi, hi};
+        shl.b32 a, $8, 4;
+        shf.r.wrap.b32 c, $8, $8, 4;
+        shf.r.wrap.b32 d, $8, $8, 8;
+        shl.b32 e, $9, 4;
+        shf.r.wrap.b32 g, $9, $9, 4;
+        shf.r.wrap.b32 h, $9, $9, 8;
+        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 b, $8, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 e, e, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 f, $9, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 g, g, 0x80708070, 0x00080008, 0xea;
+        lop3.b32 h, h, 0x80708070, 0x00080008, 0xea;
+        fma.rn.bf16x2 $0, a, s0, o0;
+        fma.rn.bf16x2 $1, b, s0, o0;
+        fma.rn.bf16x2 $4, c, s0, o0;
+        fma.rn.bf16x2 $5, d, s0, o0;
+        fma.rn.bf16x2 $2, e, s1, o1;
+        fma.rn.bf16x2 $3, f, s1, o1;
+        fma.rn.bf16x2 $6, g, s1, o1;
+        fma.rn.bf16x2 $7, h, s1, o1;
+        }""",
+        "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r,r",
+        [tile, scale],
+        dtype=(tl.bfloat16, tl.bfloat16),
+        is_pure=True,
+        pack=8,
+    )
 
 
 @jit
 def raised(total: tl.tensor) -> tl.tensor:
     """Sums of products with what ``int4_scaled`` or ``int4_pairs`` gave."""
     return total * 2.0**33
-
-
-@jit
-def _quarters(tile: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The numbers of ``int4_scaled`` without scales, a quarter of each in bf16, which is exact."""
-    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-        """{
-        .reg .b32 a, b, c, d, s, o;
-        mov.b32 s, 0x7f007f00;
-        mov.b32 o, 0xbe00be00;
-        shl.b32 a, $4, 4;
-        shf.r.wrap.b32 c, $4, $4, 4;
-        shf.r.wrap.b32 d, $4, $4, 8;
-        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 b, $4, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
-        fma.rn.bf16x2 $0, a, s, o;
-        fma.rn.bf16x2 $1, b, s, o;
-        fma.rn.bf16x2 $2, c, s, o;
-        fma.rn.bf16x2 $3, d, s, o;
-        }""",
-        "=r,=r,=r,=r,r",
-        [tile],
-        dtype=(tl.bfloat16, tl.bfloat16),
-        is_pure=True,
-        pack=4,
-    )
 
 
 @jit

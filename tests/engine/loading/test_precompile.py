@@ -40,11 +40,13 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
+from engine.models import attention_backends
 from engine.models.attention_backends import TRITON
 from engine.service import EngineService
 from engine.tuning.costs import RoundTimer
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 from tests.kernels.test_ahead import python, write_libcuda
 from tests.pace import only_in_ci
@@ -92,18 +94,30 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("experts", "weights"),
-    [only_in_ci(False, "bf16"), (True, "bf16"), only_in_ci(True, "fp8"), only_in_ci(True, "int4")],
+    ("what", "weights"),
+    [
+        only_in_ci("dense", "bf16"),
+        ("experts", "bf16"),
+        only_in_ci("experts", "fp8"),
+        only_in_ci("experts", "int4"),
+        only_in_ci("gpt-oss", "mxfp4"),
+    ],
 )
 def test_what_is_compiled_is_what_turns_launch(
-    experts: bool,
+    what: str,
     weights: WeightFormat,
     tmp_path: Path,
     launched: Callable[[Callable[[], object]], set[str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    random_target([SLIDING, FULL], experts, seed=2).save_pretrained(tmp_path / "target")
-    write_drafter(tmp_path / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
+    config = drafter_config([SLIDING, FULL], [0, 1], 2)
+    if what == "gpt-oss":
+        gpt_oss.write_target(tmp_path / "target", seed=2, num_hidden_layers=2)
+        config |= {"attention_bias": True, "final_logit_softcapping": None}
+        monkeypatch.setattr(attention_backends, "SINKS_HAVE_RUN", True)
+    else:
+        random_target([SLIDING, FULL], what == "experts", seed=2).save_pretrained(tmp_path / "target")
+    write_drafter(tmp_path / "drafter", config, seed=2)
     order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", HOPPER, weights)
 
     monkeypatch.setattr(checkpoint, "compute_dtype", lambda device: torch.bfloat16)  # as on the GPU
@@ -280,6 +294,7 @@ def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) ->
     write_libcuda(tmp_path)
     target, drafter = configs_of("12B")
     shorten(target, drafter, period_of(target))
+    target["text_config"] |= {"head_dim": 128, "global_head_dim": 128}  # small heads compile sooner
     (tmp_path / "config.json").write_text(json.dumps(target))
     said = json.loads(
         python(
