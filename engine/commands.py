@@ -28,6 +28,8 @@ MADE_FORMATS: Final[tuple[WeightFormat, ...]] = ("bf16", "fp8", "int4")
 WeightChoice = WeightFormat | Literal["auto"]
 """``auto``: a packed checkpoint as it is, and of others the best that fits the card with the context."""
 
+NO_DRAFTER = "none"
+"""Asked for as a drafter's name, to go without one."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 

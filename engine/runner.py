@@ -33,6 +33,7 @@ from .models.dflash.weights import hold_in_8_bits
 from .models.packed import hold_in_fewer_bits
 from .models.target import TargetModel
 from .speculation.costs import CostTable
+from .speculation.lately import Lately
 from .speculation.verify_width import Auto
 from .tokenizer import ChatTokenizer, tokenizer_beside
 from .tuning.costs import time_rounds
@@ -276,7 +277,8 @@ class Runner:
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
-            decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses) if self.costs is not None else None)
+            if self.costs is not None:
+                decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses, lately=Lately()))
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids

@@ -1,4 +1,4 @@
-"""What the screens say in a corner when something was kept, or could not be."""
+"""What the screens say for a moment, when something was kept, say, or could not be."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ def link(path: Path) -> Content:
     """The path, to be clicked where the terminal knows links."""
     whole = path.resolve()
     return Content.styled(str(whole), f"link='{whole.as_uri()}'")
+
+
+def stand_above(screen: Screen[Any], below: str) -> None:
+    """Notices get rows of their own, above a part of the screen: where Textual puts them they lie over its text."""
+    for rack in screen.query("ToastRack"):  # none where an app shows no notices
+        screen.move_child(rack, before=screen.query_one(below))
 
 
 def clear_notices(screen: Screen[Any]) -> None:

@@ -12,9 +12,18 @@ from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
-from engine.commands import AUTO, AttentionBackend, BlockSize, DraftBy, EngineOptions, GenerationSettings, WeightChoice
+from engine.commands import (
+    AUTO,
+    NO_DRAFTER,
+    AttentionBackend,
+    BlockSize,
+    DraftBy,
+    EngineOptions,
+    GenerationSettings,
+    WeightChoice,
+)
 from engine.hub.gguf import is_gguf
-from engine.hub.pairs import NO_DRAFTER, check_path
+from engine.hub.pairs import check_path
 
 from .headless import OutputFormat, WhenFull
 from .problems import Problem, value_problem

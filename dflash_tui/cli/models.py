@@ -13,10 +13,10 @@ from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import address_named
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Target
-from engine.commands import EngineOptions
+from engine.commands import NO_DRAFTER, EngineOptions
 from engine.errors import EngineFailure
 from engine.hub.gguf import is_gguf
-from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, MTP, NO_DRAFTER, check_name
+from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, MTP, check_name
 
 from .config import Invocation
 from .first_contact import BUNDLED

@@ -11,11 +11,11 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.progress import describe_bytes
-from engine.commands import AUTO, WeightChoice, WeightFormat
+from engine.commands import AUTO, NO_DRAFTER, WeightChoice, WeightFormat
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
 from engine.hub.gguf import find_gguf, is_gguf
-from engine.hub.pairs import KNOWN_PAIRS, NO_DRAFTER, copy_in, find_pair
+from engine.hub.pairs import KNOWN_PAIRS, copy_in, find_pair
 from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
 from engine.tools.suggestion import CONTEXT

@@ -17,14 +17,24 @@ from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race import LOOKUP, NO_DRAFTER, Joules, Race, kind_of, lanes_against, lanes_for, lanes_of
+from dflash_tui.core.race.race import LOOKUP, Joules, Race, kind_of, lanes_against, lanes_for, lanes_of
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Emit, Source, SourceFactory, Wanted, events_only
 from dflash_tui.sources import Target
-from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop, WeightChoice
+from engine.commands import (
+    NO_DRAFTER,
+    BlockSize,
+    Close,
+    Command,
+    EngineOptions,
+    GenerationSettings,
+    Message,
+    Stop,
+    WeightChoice,
+)
 from engine.events import EngineError, EngineReady, Event
 from engine.hub.gguf import is_gguf
 

@@ -14,9 +14,8 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
-from engine.commands import AUTO, BlockSize, EngineOptions, GenerationSettings, WeightChoice
+from engine.commands import AUTO, NO_DRAFTER, BlockSize, EngineOptions, GenerationSettings, WeightChoice
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
-from engine.hub.pairs import NO_DRAFTER
 
 from .background import check_theme, has_screen, suited_theme
 from .block_size import METAVAR, BlockSizeType

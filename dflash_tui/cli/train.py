@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from engine.commands import NO_DRAFTER
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import NO_DRAFTER, find_pair
+from engine.hub.pairs import find_pair
 
 from .status import StatusLine
 

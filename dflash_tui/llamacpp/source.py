@@ -15,12 +15,11 @@ from dflash_tui.attach.source import ServerSource
 from dflash_tui.core.advice import as_command
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Capabilities, Emit, Happening
-from engine.commands import Ask, Close, Command, EngineOptions, Stop
+from engine.commands import NO_DRAFTER, Ask, Close, Command, EngineOptions, Stop
 from engine.errors import EngineFailure, failure_of
 from engine.events import EngineError, EngineReady, LoadProgress, Notice, TurnFinished
 from engine.hub.fetching import FetchCancelled, Fetching
 from engine.hub.gguf import find_gguf
-from engine.hub.pairs import NO_DRAFTER
 
 from .machine import Machine
 from .plan import Plan, is_companion, make_plan, memory_needed

@@ -120,14 +120,17 @@ def measure_policies(
     routing: Routing,
     count: int,
 ) -> list[PolicyFigures]:
-    """Every policy at every acceptance length, with costs timed as at start-up. ``ValueError`` without a drafter."""
+    """Every policy at every acceptance length, with costs timed as at start-up. ``ValueError`` without a drafter, and
+    without room for a block."""
     decoder = bench.decoder
+    if decoder.drafter is None:
+        raise ValueError("--policy needs a drafter")
     bench.force(routing, 1)
     text, started = bench.random_ids(MAX_BLOCK_SIZE), perf_counter()
     costs = time_rounds(decoder, text)
     costs_seconds = perf_counter() - started
     if costs is None:
-        raise ValueError("--policy needs a drafter")
+        raise ValueError("--policy needs room for a block: a longer context")
     found = []
     for acceptance in acceptances:
         drafts = scripted_drafts(acceptance, min(count, MAX_SCRIPT))

@@ -200,13 +200,17 @@ class DeviceRounds:
         if record is None:
             return None
         turn.settings = oldest.settings
+        watch = oldest.readback.stopwatch
+        draft_ms, verify_ms = watch.milliseconds(BEGUN, oldest.drafted), watch.milliseconds(oldest.drafted, VERIFIED)
         if oldest.policy is not None:
+            drafted = record.drafted_rows - 1
+            oldest.policy.took(oldest.context, drafted, len(record.tree) + 1, draft_ms, verify_ms)
             chances = record.chances if oldest.plan.draft else ()
             taken = record.match is not None and not oldest.is_tree
             judged = turn.judged(record.emitted, taken, record.beside)
             oldest.policy.observe(chances, record.tree, record.path, oldest.context, judged)
         self._commit(turn, record, oldest)
-        finish, watch = turn.book(record.emitted), oldest.readback.stopwatch
+        finish = turn.book(record.emitted)
         return Round(
             emitted=record.emitted,
             probabilities=record.probabilities,
@@ -219,8 +223,8 @@ class DeviceRounds:
             draft_probabilities=tuple(position[0] for position in record.chances),
             target_probabilities=record.target_probabilities,
             num_accepted=len(record.path),
-            draft_ms=watch.milliseconds(BEGUN, oldest.drafted),
-            verify_ms=watch.milliseconds(oldest.drafted, VERIFIED),
+            draft_ms=draft_ms,
+            verify_ms=verify_ms,
             choice=_choice(oldest, record),
             tree=record.told,
             match=record.match,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
-from ..sampling.sampling import Samples, num_accepted
+from ..sampling.sampling import Samples
 from ..speculation.choice import Choice, Plan
-from ..speculation.lookup import Looked
+from ..speculation.lookup import Looked, num_agreed
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
 from ..speculation.verify_width import Policy
 from .rounds import Poll, Round, verified
@@ -76,12 +76,14 @@ class HostRounds:
         tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
+        draft_ms, verify_ms = (drafted - started) * 1e3, (judged - drafted) * 1e3
         path = best.rows[1 : best.accepted + 1]
         said = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
         emitted = _cut_at_stop(said, turn.target.config.stop_token_ids)
         match = turn.match if looked_up or any(node.choice == LOOKED_UP for node in tree) else None
         if policy is not None:
             entered = looked.choices if looked is not None else ()
+            policy.took(context, len(draft.ids), len(tree) + 1, draft_ms, verify_ms)
             policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up), entered))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
@@ -99,8 +101,8 @@ class HostRounds:
             draft_probabilities=looked_up or tuple(position[0] for position in draft.chances),
             target_probabilities=tuple(best.samples.draft_probabilities[: accepted + 1]),
             num_accepted=accepted,
-            draft_ms=(drafted - started) * 1e3,
-            verify_ms=(judged - drafted) * 1e3,
+            draft_ms=draft_ms,
+            verify_ms=verify_ms,
             choice=choice,
             tree=() if looked_up else verified(tree, extended(draft.chances, beside), tokens),
             match=match,
@@ -141,7 +143,7 @@ class HostRounds:
             ids = [tokens[row] for row in rows]
             output = turn.run(turn.target, ids)
             samples = self.say(turn, ids, output, first_ids[: len(rows) - 1 + further])
-            accepted = num_accepted(ids[1:], samples.ids)
+            accepted = num_agreed(ids[1:], samples.ids)
             if best is None or accepted > best.accepted:
                 best = Judged(rows, ids, output, samples, accepted)
         assert best is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..commands import WeightFormat
+from ..commands import NO_DRAFTER, WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from .download import Repository
 
 BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
-
-NO_DRAFTER = "none"
-"""Asked for as a drafter's name, to go without one."""
 
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"

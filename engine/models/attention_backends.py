@@ -67,9 +67,8 @@ NO_SINKS = "it knows no attention sinks"
 
 SINKS_HAVE_RUN = False
 """Whether a GPU has run the kernels with attention sinks and biases: so far they are interpreted and compiled alone, so
-that models with them, gpt-oss, are run by their modules. True once `measure.gpu.check_passes --shape gpt-oss-20b`,
-`measure.gpu.check_rounds --shape gpt-oss-20b` and the bench hold on one: these ask for the kernels all the same. Then
-`python -m engine.tools.sizes` is due, too."""
+that models with them, gpt-oss, are run by their modules. True once ``measure.gpu.check_passes`` and ``check_rounds`` of
+gpt-oss-20b and its bench hold on one: these ask for the kernels all the same. Then ``engine.tools.sizes`` is due."""
 UNTRIED = "no GPU has run kernels with attention sinks and biases yet, and this model has them"
 
 BACKENDS = {backend.name: backend for backend in (SDPA, FLASH, TRITON)}

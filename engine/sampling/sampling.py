@@ -84,11 +84,3 @@ def _look_up(weights: Tensor, first_position: int, seed: int) -> list[int]:
     wanted = torch.tensor(targets, device=cumulative.device)[:, None]
     ids: list[int] = torch.searchsorted(cumulative, wanted, right=True).squeeze(-1).tolist()
     return ids
-
-
-def num_accepted(draft: Sequence[int], sampled: Sequence[int]) -> int:
-    """How many drafted tokens equal the target's samples before the first that differs."""
-    for count, (drafted, wanted) in enumerate(zip(draft, sampled, strict=False)):
-        if drafted != wanted:
-            return count
-    return min(len(draft), len(sampled))

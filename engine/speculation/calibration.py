@@ -67,6 +67,8 @@ class PooledCalibration(Calibration):
 
 LENGTHS = (SHORTEST, 4, 5, 6, 8, 10, 13, 17, 24, LONGEST)
 """Where the bins of match lengths begin."""
+BIN_OF = tuple(bisect_right(LENGTHS, length) for length in range(LONGEST + 1))
+"""By length: its bin, counted from 1; 0 for one that is too short."""
 OFTEN = (0.35, 0.45, 0.52, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.93)
 """How often what came next comes next again, by bin: on Python sources, less a tenth where prose is below them."""
 MOST_CHANCE = 0.98
@@ -89,7 +91,7 @@ class MatchCalibration:
 
     def chance(self, length: int) -> float:
         """Of the token behind a match; 0 for one that is too short."""
-        index = bisect_right(LENGTHS, length) - 1
+        index = BIN_OF[length] - 1
         if index < 0:
             return 0.0
         factor = (self.shared_right + SHARED_WEIGHT) / (self.shared_expected + SHARED_WEIGHT)
@@ -98,10 +100,11 @@ class MatchCalibration:
 
     def chances(self) -> tuple[float, ...]:
         """By length, from 0 to ``LONGEST``."""
-        return tuple(map(self.chance, range(LONGEST + 1)))
+        by_bin = [0.0, *map(self.chance, LENGTHS)]
+        return tuple(by_bin[index] for index in BIN_OF)
 
     def observe(self, length: int, right: bool) -> None:
-        index = bisect_right(LENGTHS, length) - 1
+        index = BIN_OF[min(length, LONGEST)] - 1
         self.right[index] = MATCH_MEMORY * self.right[index] + right
         self.seen[index] = MATCH_MEMORY * self.seen[index] + 1
         self.shared_right = SHARED_MEMORY * self.shared_right + right

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from .calibration import Calibration
 from .trees import ROWS
+
+Looks = Literal[0, 1, 2]
+NOT_AT_ALL: Final = 0
+BESIDE: Final = 1
+ALONE: Final = 2
+"""How to look drafts up: not, beside a drafter's, or in their place."""
 
 
 class Choice(NamedTuple):

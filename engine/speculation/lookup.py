@@ -55,7 +55,7 @@ def continuation(text: Sequence[int], distance: int, count: int, stops: Collecti
     return found
 
 
-def num_agreed(looked_up: Sequence[int], drafted: Sequence[int]) -> int:
-    """How many first tokens both have."""
-    pairs = zip(looked_up, drafted, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(looked_up), len(drafted)))
+def num_agreed(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many first tokens both have: of a draft and what the target says, so many are accepted."""
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
-from typing import Final, Literal
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
-from .choice import Choice, ChoiceNumbers, Judged, Plan
+from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Judged, Looks, Plan
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
+from .lately import Lately
 from .lookup import LONGEST, Looked
 from .trees import LOOKED_UP, NOTHING, ROWS, WIDE_ROWS, Beside, Chances, Node, accepted_path, best_first, chain, in_rows
 
@@ -63,6 +63,10 @@ class Policy:
         """What came of a round: no ``chances`` when nothing was drafted; ``path``: the rows that were accepted;
         ``judged``: where something could be looked up."""
 
+    def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
+        """What a round took that was begun at this context length: its draft, 0 tokens without one, and a pass over so
+        many rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Policy):
@@ -102,13 +106,6 @@ MOST_PATIENCE = 16
 """Rounds of a copy that are waited for, at most, where wide ones do not pay."""
 
 
-Looks = Literal[0, 1, 2]
-NOT_AT_ALL: Final = 0
-BESIDE: Final = 1
-ALONE: Final = 2
-"""How to look drafts up: not, beside a drafter's, or in their place."""
-
-
 @dataclass(slots=True)
 class Auto(Policy):
     """The tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at least as
@@ -125,6 +122,14 @@ class Auto(Policy):
     """What looked up tokens are worth in this answer."""
     fuses: bool = True
     """Whether a round can draft and look up."""
+    lately: Lately | None = None
+    """Corrects the table by what rounds really take, where they are real."""
+    _checks: list[int] = field(default_factory=list)
+    """Rows of passes that rounds of this answer are to have, whatever they seem to cost."""
+    _known: tuple[int, RoundCosts] | None = None
+    """The costs asked for last, and where: a round asks several times."""
+    _whole: bool = False
+    """The round just planned has such a pass, of all that is drafted."""
     _drafts: bool = True
     """Whether a drafter has a part in this answer."""
     _most_rows: int = ROWS
@@ -160,7 +165,8 @@ class Auto(Policy):
         self._saturated, self._patience = 0, 1
         self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
         self._depth = DraftDepth()
-        costs = self.table.costs[0]
+        self._checks = self.lately.begin(self.table.costs[0]) if self.lately is not None and drafts else []
+        costs = self._costs(self.table.contexts[0])
         if not drafts:
             self._tokens, self._milliseconds = 1.0, costs.plain
             return
@@ -177,7 +183,18 @@ class Auto(Policy):
 
     def price(self, context: int) -> float:
         """Tokens that a millisecond is worth at this context length."""
-        return max(1 / self.table.at(context).rest, self._tokens / self._milliseconds)
+        return max(1 / self._costs(context).rest, self._tokens / self._milliseconds)
+
+    def _costs(self, context: int) -> RoundCosts:
+        if self._known is None or self._known[0] != context:
+            timed = self.table.at(context)
+            self._known = context, timed if self.lately is None else self.lately.corrected(timed)
+        return self._known[1]
+
+    def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
+        if self.lately is not None:
+            self.lately.observe(self.table.at(context), num_drafted, rows, draft_ms, verify_ms)
+            self._known = None
 
     def wants_draft(self, context: int) -> bool:
         if self._pause or self._trying or not self._drafts:
@@ -186,12 +203,16 @@ class Auto(Policy):
         return True
 
     def depth(self, context: int, counts: Sequence[int]) -> int:
-        costs = self.table.at(context)
+        costs = self._costs(context)
         if not costs.step:
             return counts[-1]
         return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts)
 
     def plan(self, context: int, length: int) -> Plan:
+        self._whole = False
+        if self._checks and not self._trying:
+            self._whole = self._checks.pop() > 1
+            return Plan(self._whole)
         looks = self._looks(context, length)
         if looks == ALONE:
             return Plan(False, True, self._rows(context, length))
@@ -204,7 +225,7 @@ class Auto(Policy):
         first = self.matches.chance(length)
         if not first:
             return NOT_AT_ALL
-        costs, price = self.table.at(context), self.price(context)
+        costs, price = self._costs(context), self.price(context)
         kept = list(accumulate(self._looked_up(Looked(length, ROWS - 1)), mul))
         worth = max(self._chain_worth(kept, costs, price)[1:]) - price * costs.lookup
         alone = 1 - price * costs.verify[0]
@@ -218,7 +239,7 @@ class Auto(Policy):
     def _rows(self, context: int, length: int) -> int:
         """Of a pass over what is looked up: as many as yield most in a millisecond. (By a price, that of plain decoding
         or of drafts, a copy would pay for rows that cost more than its other ones.)"""
-        costs = self.table.at(context)
+        costs = self._costs(context)
         most = min(self._most_rows, len(costs.verify))
         chances = self._looked_up(Looked(length, most - 1))
         tokens = list(accumulate(accumulate(chances, mul), initial=1.0))
@@ -252,13 +273,15 @@ class Auto(Policy):
     def pause(self, context: int) -> Choice | None:
         if not self._drafts:
             return None
-        costs = self.table.at(context)
+        costs = self._costs(context)
         return Choice(0, 0.0, max(costs.round(TRY) - costs.rest, 0.0), self.price(context))
 
     def choose(
         self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
     ) -> tuple[list[Node], Choice]:
-        costs, price = self.table.at(context), self.price(context)
+        if self._whole and chances:
+            return chain(len(chances)), Choice(len(chances))
+        costs, price = self._costs(context), self.price(context)
         worths = [self._worth(position) for position in chances]
         beside = NOTHING
         looked_up: tuple[float, ...] = ()
@@ -285,8 +308,10 @@ class Auto(Policy):
         cost_ms = costs.verify[edge + 1] - costs.verify[edge]
         return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price, looked_up, tuple(beside.chances))
 
-    def numbers(self, context: int) -> ChoiceNumbers:
-        verify = self.table.at(context).verify
+    def numbers(self, context: int) -> ChoiceNumbers | None:
+        if self._whole:
+            return None
+        verify = self._costs(context).verify
         return ChoiceNumbers(
             self._trying, self.price(context), self.calibration, self.others, verify, self.matches.chances()
         )
@@ -303,7 +328,7 @@ class Auto(Policy):
             return
         if judged is not None and judged.taken:
             return  # it says nothing of the drafter
-        costs = self.table.at(context)
+        costs = self._costs(context)
         round_ms = costs.round(len(tree), len(chances))
         if costs.step:
             self._depth.observe(len(path), len(tree))

@@ -123,6 +123,8 @@ def play(
         right = min(here.num_right, tokens, known_of)
         failed = right < min(known_of, tokens)
         judged = Judged(here.length, right, failed, taken, choices) if here.length else None
+        draft_ms = costs.draft + costs.step * len(chances) if chances else 0.0
+        policy.took(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
         policy.observe(chances, tree, path, context, judged)
         position += tokens
         rounds += 1

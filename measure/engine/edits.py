@@ -17,12 +17,14 @@ from time import perf_counter
 
 import torch
 
-import engine
-from engine.commands import Message
+from engine.commands import EngineOptions, Message
 from engine.demo.corpus import edit
 from engine.demo.corpus.sample import Sample
-from engine.events import Step
+from engine.events import EngineReady, Event, Step
 from engine.library import Pair, Settings
+from engine.service import load_runner
+from engine.speculation.verify_width import Auto
+from measure.engine.recorded_costs import recorded_tables
 
 TASKS = (
     "rename_function", "set_constant", "add_docstring", "reverse_imports", "replace_line", "fix_typo",
@@ -110,17 +112,30 @@ def run(pair: Pair, prompt: str, temperature: float, settings: Settings) -> Run:
     return Run(tuple(ids), "".join(text), max(rounds, 1), perf_counter() - started)
 
 
+def _load(costs: str | None) -> Pair:
+    """The bundled pair. With recorded costs its rounds are the same wherever they run, and as busy as it may be."""
+    told: list[Event] = []
+    runner = load_runner(EngineOptions(time_rounds=True), told.append)
+    assert runner is not None, "nothing cancels this"
+    if costs is not None:
+        runner.decoder.use_policy(Auto(recorded_tables()[costs], fuses=runner.decoder.rounds.fuses))
+    return Pair(runner, next(event for event in told if isinstance(event, EngineReady)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", type=int, default=10, help="of each task")
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
     parser.add_argument("--draft", nargs="+", choices=tuple(WAYS), default=list(WAYS))
+    parser.add_argument(
+        "--costs", choices=sorted(recorded_tables()), help="guess by what rounds take there, not on this machine"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     figures: dict[str, Figures] = {}
-    with engine.load() as pair:
+    with _load(arguments.costs) as pair:
         for temperature in arguments.temperatures:
             by_task = figures[f"{temperature:g}"] = {}
             for task in TASKS:

@@ -12,6 +12,7 @@ import argparse
 import random
 import sys
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 
 import torch
@@ -77,6 +78,7 @@ def main() -> int:
     parser.add_argument("--context", type=int, default=25_000)
     parser.add_argument("--tokens", type=int, default=2000)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape)
@@ -92,6 +94,7 @@ def main() -> int:
         if moe is not None:
             force_routing(target, forced_scores(routing, len(shape.target.layers), moe.num_experts, device))
         copied(decoder, routing, options, report)
+    report.write(options.out)
     return 0 if report.ok else 1
 
 

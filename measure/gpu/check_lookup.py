@@ -11,6 +11,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
@@ -121,6 +122,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--sweep", action="store_true", help="time other splits of the search, too")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report = Report()
     torch.manual_seed(0)
@@ -134,6 +136,7 @@ def main() -> int:
     if options.sweep:
         for length in (32_768, 131_072):
             checks.sweep(length)
+    report.write(options.out)
     return 0 if report.ok else 1
 
 

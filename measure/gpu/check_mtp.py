@@ -163,7 +163,7 @@ def main() -> int:
         "--contexts", type=int, nargs="+", default=[128, 2048, 32_768], help="at which drafts are timed"
     )
     parser.add_argument("--tokens", type=int, default=80)
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report = Report()
     for name in options.shape:
@@ -171,7 +171,7 @@ def main() -> int:
         gc.collect()
         if options.device == "cuda":
             torch.cuda.empty_cache()
-    report.write(options.json)
+    report.write(options.out)
     return 0 if report.ok else 1
 
 

@@ -1,8 +1,10 @@
 """Everything there is to check and to measure on a GPU, in one call: ``python -m measure.gpu.check_speed``.
 
 Each part is a process of its own with a limit of its own, so that what hangs or crashes takes nothing else along. Parts
-run in the order of the list until the time is up; ``--parts`` picks some. What each part prints goes to a log beside
-its JSON in ``--out``; the last lines of all of them, and a table, are printed at the end. Needs no pytest.
+that time nothing come first and run side by side: what they wait for is the compiler. The others then run one after
+another, in the order of the list, until the time is up (``--seconds``); ``--parts`` picks some. What each part prints
+goes to a log beside its JSON in ``--out``; the last lines of all of them, and a table, are printed at the end. Needs no
+pytest.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -24,6 +28,12 @@ from engine.kernels.weights.kinds import MAKERS
 
 MARGIN = 10.0
 """Seconds to leave for the table."""
+SIDE_BY_SIDE = 8
+"""Parts that time nothing."""
+FAMILIES = ("Llama-3.1-8B", "Qwen3-8B", "Qwen3-Coder-30B-A3B")
+"""Shapes of the families beside Gemma's that have passes of their own."""
+LAUNCHED = ("bf16", "fp8", "int4")
+"""Formats that Gemma's passes take."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class Part:
     shown: int
     """Last lines of its output that are printed at the end."""
     environment: tuple[tuple[str, str], ...] = ()
+    times: bool = True
+    """One that doesn't runs beside others."""
 
 
 OUT = "{out}"
@@ -58,8 +70,15 @@ IN_ANY_FORMAT = (
 """Parts whose target may be packed."""
 
 PARTS = (
+    Part("trees", "measure.gpu.check_trees", "--layers 6", 300, 30, times=False),
+    *(Part(f"passes-{each}", "measure.gpu.check_passes", f"--shape {each}", 200, 12, times=False) for each in FAMILIES),
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
     Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
+    Part("tree-kernels", "measure.gpu.check_tree_kernels", "", 120, 16),
+    Part("lookup", "measure.gpu.check_lookup", "", 120, 40),
+    Part("wide", "measure.gpu.check_wide", "", 200, 40),
+    Part("copying", "measure.gpu.check_copying", "", 300, 20),
+    Part("mtp", "measure.gpu.check_mtp", "", 300, 40),
     Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
     Part("figures", "engine.bench", "--profile", 200, 150),
     Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
@@ -69,6 +88,11 @@ PARTS = (
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
     Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
+    *(
+        Part(f"launch-{each}", "measure.gpu.check_exact", f"--only-launch --weights {each}", 150, 8)
+        for each in LAUNCHED
+    ),
+    *([Part("start", "measure.gpu.check_start", "", 200, 12)] if find_spec("textual") else []),
     Part("plan", "measure.gpu.check_plan", "", 120, 12),
     Part("screen", "measure.gpu.check_screen", "", 120, 6),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
@@ -112,21 +136,26 @@ def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
 
 
 def run_parts(parts: Sequence[Part], options: argparse.Namespace) -> list[Outcome]:
-    started = time.perf_counter()
-    outcomes = []
+    """Those first that time nothing; outcomes are in the order of ``parts``."""
+    started, outcomes = time.perf_counter(), dict[Part, Outcome]()
     folder: Path = options.out
-    for part in parts:
+
+    def run(part: Part) -> None:
         left = options.seconds - MARGIN - (time.perf_counter() - started)
-        if left < MARGIN:
-            outcomes.append(Outcome(part.name, "no time left", 0.0, ""))
-            continue
         words = QUICK[part.name] if options.quick else part.words
         if part.name in IN_ANY_FORMAT:
             words += f" --weights {options.weights}"
-        outcomes.append(run_part(part, words, min(part.seconds, left), folder))
-        print(f"{part.name}: {outcomes[-1].status}, {outcomes[-1].seconds:.0f} s", flush=True)
-        (folder / "outcomes.json").write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
-    return outcomes
+        done = Outcome(part.name, "no time left", 0.0, "")
+        outcomes[part] = run_part(part, words, min(part.seconds, left), folder) if left >= MARGIN else done
+        print(f"{part.name}: {outcomes[part].status}, {outcomes[part].seconds:.0f} s", flush=True)
+        (folder / "outcomes.json").write_text(json.dumps([asdict(each) for each in list(outcomes.values())], indent=1))
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as beside:
+        list(beside.map(run, (part for part in parts if not part.times)))
+    for part in parts:
+        if part.times:
+            run(part)
+    return [outcomes[part] for part in parts]
 
 
 def last_lines(log: str, count: int) -> list[str]:
@@ -150,7 +179,7 @@ def main() -> int:
     for part, outcome in zip(wanted, outcomes, strict=True):
         print(f"\n=== {part.name}: {outcome.status}")
         print("\n".join(last_lines(outcome.log, part.shown)))
-    print("\n" + "\n".join(f"{each.name:<10} {each.status:<22} {each.seconds:6.0f} s" for each in outcomes))
+    print("\n" + "\n".join(f"{each.name:<26} {each.status:<22} {each.seconds:6.0f} s" for each in outcomes))
     return 0 if all(outcome.status == "ok" for outcome in outcomes) else 1
 
 

@@ -9,6 +9,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
@@ -203,6 +204,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", choices=SHAPES, default="31B")
     parser.add_argument("--count", type=int, default=400, help="trees of each kind")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report = Report()
     torch.manual_seed(0)
@@ -212,6 +214,7 @@ def main() -> int:
             part()
         except Exception as error:
             report.line(part.__name__, f"{type(error).__name__}: {str(error)[:300]}", False)
+    report.write(options.out)
     return 0 if report.ok else 1
 
 

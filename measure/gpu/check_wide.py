@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -95,6 +96,7 @@ def main() -> int:
     parser.add_argument("--layers", type=int, help="of the target; default: all")
     parser.add_argument("--tiles", type=int, nargs="+", default=[2, 4], help="of 16 rows")
     parser.add_argument("--rows", type=int, nargs="+", default=COUNTS, help="whose bits are compared")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
     weights: WeightFormat = options.weights
@@ -118,6 +120,7 @@ def main() -> int:
             must = num_tiles < 4 or speeds[1] >= BETTER * speeds[0]
             report.line(f"{num_tiles} tiles, {routing}, a copy", f"{said} (aim {WANTED_TOK_S})", must)
         del rows
+    report.write(options.out)
     return 0 if report.ok else 1
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import Emit, Source, SourceFactory
-from engine.commands import EngineOptions, GenerationSettings, Message
+from engine.commands import NO_DRAFTER, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, ErrorKind, Step, TurnFinished, event_from_dict
-from engine.hub.pairs import NO_DRAFTER
 
 from .conftest import Program
 from .scripted import ANSWER, Script

@@ -14,11 +14,13 @@ from transformers import Gemma4ForConditionalGeneration
 
 from engine.decoding import decoder
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer
 from tests.engine.small_decoders import set_stops
+from tests.kernels.live_rows import leave_out_dead_rows
 
 CPU = torch.device("cpu")
 
@@ -56,6 +58,12 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _only_live_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    if INTERPRETED:
+        leave_out_dead_rows(monkeypatch)
 
 
 @pytest.fixture(scope="session")

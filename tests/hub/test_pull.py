@@ -14,6 +14,7 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from engine.hub.pairs import BUNDLED_PAIR
+from tests.e2e.chatting import UNTIMED
 from tests.hub.conftest import DRAFTER, NOT_WANTED, SHARDS, TARGET, Computer, repo_of, target_repo
 from tests.hub.server import FakeHub, Repo, Trouble
 
@@ -306,7 +307,7 @@ def test_a_cache_that_cannot_be_written(computer: Computer, tmp_path: Path) -> N
 
 def test_asking_a_model_that_is_not_here_fetches_it(computer: Computer, hub: FakeHub) -> None:
     hub.repos |= {f"demo/{model}": repo_of(BUNDLED_PAIR / model) for model in ("target", "drafter")}
-    question = ("-p", "Hello", "--max-new-tokens", "8", "demo/target", "--draft", "demo/drafter")
+    question = ("-p", "Hello", "--max-new-tokens", "8", "demo/target", "--draft", "demo/drafter", *UNTIMED)
     hub.troubles["model.safetensors"] = Trouble(cut_after=[1_000_000])
     first = computer.run(*question, "--stream-json")
     events = [json.loads(line) for line in first.stdout.splitlines()]

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-import openai
 import pytest
 
 from dflash_tui.core.source import Emit, Happening
 from dflash_tui.serve.server import ServeOptions, Serving
 from engine.events import Event, TurnFinished, event_to_dict
 from tests.scripted_engine import ScriptedEngine
+
+if TYPE_CHECKING:
+    import openai
 
 Json = dict[str, Any]
 Make = Callable[..., ScriptedEngine]
@@ -40,6 +42,8 @@ class Served:
         return httpx2.Client(base_url=self.url, timeout=20, **options)
 
     def client(self, **options: Any) -> openai.OpenAI:
+        import openai  # here: a second, for the workers that need it
+
         made = {"base_url": f"{self.url}/v1", "api_key": "any", "max_retries": 0, "timeout": 20, **options}
         return openai.OpenAI(**made)
 

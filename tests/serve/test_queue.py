@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
-import openai
 import pytest
 
 from dflash_tui.serve import web
@@ -95,19 +94,21 @@ def test_an_answer_ends_when_its_client_goes(serve: Serve) -> None:
 
 
 def test_who_goes_while_waiting_or_before_a_whole_answer_is_not_answered(serve: Serve) -> None:
+    from openai import APITimeoutError
+
     gate = threading.Event()
     with serve(work=gate.wait) as served:
         impatient = served.client(timeout=0.3)
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(ask, served, "whole", "a")
             served.until(lambda: busy(served))
-            with pytest.raises(openai.APITimeoutError):
+            with pytest.raises(APITimeoutError):
                 impatient.chat.completions.create(model="default", messages=QUESTION)  # type: ignore[arg-type]
             served.until(lambda: waiting(served, 0))
             gate.set()
             assert first.result().status_code == 200
         gate.clear()
-        with pytest.raises(openai.APITimeoutError):
+        with pytest.raises(APITimeoutError):
             impatient.chat.completions.create(model="default", messages=QUESTION)  # type: ignore[arg-type]
         served.until(lambda: any(isinstance(command, Stop) for command in served.engine.commands))
         gate.set()

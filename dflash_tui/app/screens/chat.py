@@ -14,7 +14,6 @@ from textual.containers import Container, Horizontal
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
-from textual.widgets._toast import ToastRack
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
@@ -33,7 +32,7 @@ from ..completion import Candidate, complete
 from ..drawing import Drawing
 from ..event_queue import EventQueue
 from ..keymap import Said
-from ..notices import clear_notices
+from ..notices import clear_notices, stand_above
 from ..presets import Presets
 from ..pump import FramePump
 from ..room import Room
@@ -133,15 +132,8 @@ class ChatScreen(Screen[None]):
             yield Prompt(id="prompt", questions=self.begin.questions)
         yield StatusLine(id="status")
 
-    def _extend_compose(self, widgets: list[Widget]) -> None:
-        """Textual's own parts, and notices directly above the prompt."""
-        super()._extend_compose(widgets)
-        rack = next((widget for widget in widgets if isinstance(widget, ToastRack)), None)
-        if rack is not None:
-            widgets.remove(rack)
-            widgets.insert(next(place for place, widget in enumerate(widgets) if widget.id == "ask"), rack)
-
     def on_mount(self) -> None:
+        stand_above(self, "#ask")
         self.query_one(LoadPanel).show_progress([], self.beginning)
         self.show_legend()
         prompt = self.query_one(Prompt)
@@ -218,8 +210,6 @@ class ChatScreen(Screen[None]):
                 screen._screen_resized(event.size)
         await asyncio.sleep(0)  # the parts hear of their sizes
 
-    # Other screens
-
     def on_screen_suspend(self) -> None:
         """A notice goes on in front, on the screen that covers this one; here it would stand beside itself."""
         self.query("ToastHolder").remove()
@@ -276,7 +266,7 @@ class ChatScreen(Screen[None]):
         if not text.strip():
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return
-        clear_notices(self)  # they have been read, and lie over the transcript
+        clear_notices(self)  # they have been read
         try:
             parsed = parse_slash(text, SLASH, WAYS_OUT)
             if isinstance(parsed, str):

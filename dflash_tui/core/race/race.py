@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
 
-from engine.commands import AUTO, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
+from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 
 from ..export.document import Answer, AnswerCollector
 
 WARM_UP_QUESTION, WARM_UP_TOKENS = "Hi", 16
 ALONE = "one token at a time"
-NO_DRAFTER, LOOKUP = "none", "lookup"
+LOOKUP = "lookup"
 Joules = Callable[[], float | None]
 """Energy that the machine has used so far; None where it doesn't tell."""
 

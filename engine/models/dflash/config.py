@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from ...commands import NO_DRAFTER
 from ...errors import Option, WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
@@ -76,7 +77,7 @@ class DFlashConfig(DrafterConfig):
             raise WeightsFailure(
                 f"This drafter was made for a target of {trained_on or '?'} layers of width {self.hidden_size};"
                 f" this one has {depth} of width {target.hidden_size}.",
-                (*OWN_DRAFTER, ", or go without one: ", Option("drafter", "none"), "."),
+                (*OWN_DRAFTER, ", or go without one: ", Option("drafter", NO_DRAFTER), "."),
             )
         if any(index >= depth for index in self.target_layer_ids):
             raise WeightsFailure(

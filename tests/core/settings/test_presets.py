@@ -8,7 +8,14 @@ import pytest
 
 from dflash_tui.core.attachments.reading import AttachmentError
 from dflash_tui.core.settings.config import PROJECT_FILE, Config, ConfigError, read_config
-from dflash_tui.core.settings.presets import PresetError, file_problems, find_preset, preset_problems, read_system
+from dflash_tui.core.settings.presets import (
+    PresetError,
+    file_problems,
+    find_preset,
+    preset_in_force,
+    preset_problems,
+    read_system,
+)
 from engine.commands import GenerationSettings
 
 
@@ -101,3 +108,12 @@ def test_a_project_s_file_names_only_its_own(tmp_path: Path) -> None:
     for name in "ac":
         with pytest.raises(PresetError, match="of its own folder"):
             find_preset(name, read)
+
+
+def test_what_goes_on_under_a_preset_is_known_by_what_it_says(tmp_path: Path) -> None:
+    read = config(
+        tmp_path, '[presets.cold]\nseed = 0\n[presets.gone]\nsystem = "@gone.md"\n[presets.a]\nsystem = "Ask."'
+    )
+    found = preset_in_force(read, "Ask.", GenerationSettings())
+    assert found is not None and found.name == "a"
+    assert preset_in_force(read, None, GenerationSettings()) is None, "one without a prompt says nothing of its own"

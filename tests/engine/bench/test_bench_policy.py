@@ -11,18 +11,17 @@ from engine.bench import policy
 from engine.bench.command import main
 from engine.bench.policy import scripted_drafts
 from engine.speculation.verify_width import Auto, Fixed
-from engine.tuning.files import load_recordings
 from engine.tuning.play import play
 from measure.engine.calibration import by_fate, parts_by_fate
-from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables
+from tests.engine.recorded import recorded_drafts
 from tests.pace import sampled
 
 LENGTHS = {"Math500": 8.61, "GSM8K": 7.71, "HumanEval": 7.80, "MBPP": 6.09, "MT-Bench": 4.33}
 """Tokens per block of 16 on the 26B-A4B drafter's model card."""
 WANTED = {"Math500": 830, "GSM8K": 750, "HumanEval": 760, "MBPP": 620, "MT-Bench": 510}
 """Tokens per second to reach with uniform routing."""
-RECORDED = load_recordings(DRAFTS)
+RECORDED = recorded_drafts()
 
 
 def informed(kept: list[float], fallen: list[float]) -> float:

@@ -64,17 +64,19 @@ def with_proposal(pair: TinyPair, proposal: Proposal, max_context: int = MAX_CON
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("block_size", [2, 3, 8, 16])
-def test_text_is_the_same_with_and_without_speculation(sampler: str, block_size: int, pair: TinyPair) -> None:
+def test_text_is_the_same_with_and_without_speculation(sampler: str, pair: TinyPair) -> None:
+    """Each block size with each rate of errors, in turns."""
+    turn = list(SAMPLERS).index(sampler)
     for seed, error_rate in enumerate((0.1, 0.4)):
         prompt = prompt_ids(30 + 13 * seed, seed)
-        wanted = settings(block_size=block_size, max_new_tokens=60, **SAMPLERS[sampler])
+        wanted = settings(max_new_tokens=60, **SAMPLERS[sampler])
         expected = plain_answer(pair, prompt, wanted)
-        decoder = with_proposal(pair, faulty(oracle((*prompt, *expected)), error_rate, seed))
-        answer = run_turn(decoder, prompt, wanted)
-        assert answer.ids == expected and len(set(expected)) > 5
-        assert 0 < sum(done.num_accepted for done in answer.rounds) < 60 - 1
-        assert_caches_equal_recomputation(decoder)
+        for block_size in (2, 8) if (turn + seed) % 2 else (3, 16):
+            decoder = with_proposal(pair, faulty(oracle((*prompt, *expected)), error_rate, seed))
+            answer = run_turn(decoder, prompt, replace(wanted, block_size=block_size))
+            assert answer.ids == expected and len(set(expected)) > 5
+            assert 0 < sum(done.num_accepted for done in answer.rounds) < 60 - 1
+            assert_caches_equal_recomputation(decoder)
 
 
 @pytest.mark.parametrize("sampler", ["greedy", "hot"])

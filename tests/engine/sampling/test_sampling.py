@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from engine.sampling.philox import uniform
-from engine.sampling.sampling import num_accepted, sample, target_probabilities
+from engine.sampling.sampling import sample, target_probabilities
+from engine.speculation.lookup import num_agreed
 from tests.engine.sampling.chi_square import chi_square_p
 
 WORD = 2**32
@@ -158,4 +159,4 @@ def test_greedy_is_the_argmax() -> None:
     [([], [5], 0), ([5], [5, 6], 1), ([4], [5, 6], 0), ([1, 2, 3], [1, 2, 9, 4], 2), ([1, 9, 3], [1, 2, 3, 4], 1)],
 )
 def test_acceptance_ends_at_the_first_difference(draft: list[int], sampled: list[int], accepted: int) -> None:
-    assert num_accepted(draft, sampled) == accepted
+    assert num_agreed(draft, sampled) == accepted

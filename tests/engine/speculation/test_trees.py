@@ -27,15 +27,14 @@ from engine.speculation.trees import (
     placed,
 )
 from engine.speculation.verify_width import Auto, Fixed
-from engine.tuning.files import load_recordings
 from engine.tuning.play import Anchor, Block, play
 from measure.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
-from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables, tree_tables
+from tests.engine.recorded import recorded_drafts
 
 TABLES = recorded_tables()
 DENSE_TABLES = list(tree_tables())
-RECORDINGS = load_recordings(DRAFTS)
+RECORDINGS = recorded_drafts()
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
 FORK = [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.3), Node(0, 1, 1, 0.2), Node(3, 2, 0, 0.15), Node(1, 2, 1, 0.1)]
 """

@@ -19,10 +19,10 @@ from engine.tuning.files import Recording, load_recordings, save_recordings
 from engine.tuning.play import Anchor, Block
 from engine.tuning.sweep import rate, rate_of, sweep
 from measure.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
-from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables
+from tests.engine.recorded import recorded_drafts
 
-RECORDINGS = load_recordings(DRAFTS)
+RECORDINGS = recorded_drafts()
 CELLS = {
     f"{domain} T={temperature}": list(answers)
     for (domain, temperature), answers in groupby(

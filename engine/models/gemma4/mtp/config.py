@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from ....commands import NO_DRAFTER
 from ....errors import Option, WeightsFailure
 from ....files.json_fields import Fields
 from ....layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, AttentionConfig
@@ -23,7 +24,7 @@ BEYOND_WINDOW = 2
 """How much farther than a target's query an assistant's sees: it stands at the anchor, whose key no cache holds, and
 ``transformers`` shows it the last window + 1 keys."""
 
-ANOTHER = ("Name the assistant of this target, or go without: ", Option("drafter", "none"), ".")
+ANOTHER = ("Name the assistant of this target, or go without: ", Option("drafter", NO_DRAFTER), ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,108 @@
+"""Costs that were timed while the machine was busy: what they make of an answer lasts for an answer or two."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.lately import Lately
+from engine.speculation.verify_width import Auto
+from engine.tuning.play import Anchor, play
+
+EXPERTS = RoundCosts(2.0, tuple(10.0 + 1.2 * row for row in range(16)), 0.05, 0.2)
+DENSE = RoundCosts(3.0, tuple(10.0 + 0.1 * row for row in range(16)), 0.05, 0.2)
+BUSY = 5.0
+ANSWERS, TOKENS = 4, 500
+
+
+@cache
+def text(right: float) -> list[Anchor]:
+    """A drafter that is right at so many of the first places behind each token, and knows by how much."""
+    rng = random.Random(5)
+    anchors = []
+    for position in range(TOKENS):
+        confidences = tuple(min(max(rng.gauss(right, 0.1), 0.05), 0.99) for _ in range(min(15, TOKENS - position)))
+        num_right = next((i for i, each in enumerate(confidences) if rng.random() > each), len(confidences))
+        anchors.append(Anchor(confidences, num_right))
+    return anchors
+
+
+def wrong(costs: RoundCosts, part: str) -> RoundCosts:
+    """As timed where others had the machine for a while."""
+    verify = costs.verify
+    match part:
+        case "draft":
+            return replace(costs, draft=BUSY * costs.draft, lookup=BUSY * costs.lookup, ingest=BUSY * costs.ingest)
+        case "passes":
+            return replace(costs, verify=(verify[0], *(BUSY * each for each in verify[1:])))
+        case "wide passes":
+            return replace(costs, verify=(*verify[:4], *(BUSY * each for each in verify[4:])))
+        case "plain":
+            return replace(costs, verify=tuple(max(BUSY * verify[0], each) for each in verify))
+    return replace(wrong(costs, "passes"), draft=BUSY * costs.draft)
+
+
+def rates(policy: Auto, right: float, costs: RoundCosts) -> list[float]:
+    """Tokens a second of each answer, all of the same text."""
+    found = []
+    for _ in range(ANSWERS):
+        policy.begin()
+        found.append(play(policy, text(right), CostTable((0,), (costs,))).tok_s)
+    return found
+
+
+@pytest.mark.parametrize("costs", [EXPERTS, DENSE], ids=["experts", "dense"])
+@pytest.mark.parametrize("right", [0.4, 0.8])
+@pytest.mark.parametrize("part", ["draft", "passes", "wide passes", "plain", "all but plain"])
+def test_costs_heal_while_answers_are_written(part: str, right: float, costs: RoundCosts) -> None:
+    table = CostTable((0,), (wrong(costs, part),))
+    told = rates(Auto(CostTable((0,), (costs,))), right, costs)
+    healed = rates(Auto(table, lately=Lately()), right, costs)
+    assert sum(healed[2:]) > 0.97 * sum(told[2:])
+
+
+@pytest.mark.parametrize("part", ["passes", "all but plain"])
+def test_without_that_they_cost_every_answer(part: str) -> None:
+    """What the test above says would be of little worth otherwise."""
+    table = CostTable((0,), (wrong(EXPERTS, part),))
+    told, stuck = (rates(Auto(each), 0.8, EXPERTS) for each in (CostTable((0,), (EXPERTS,)), table))
+    assert sum(stuck[2:]) < 0.75 * sum(told[2:])
+
+
+@pytest.mark.parametrize("right", [0.4, 0.8])
+@pytest.mark.parametrize("costs", [EXPERTS, DENSE], ids=["experts", "dense"])
+def test_where_nothing_was_wrong_it_costs_next_to_nothing(costs: RoundCosts, right: float) -> None:
+    table = CostTable((0,), (costs,))
+    told, checked = (rates(Auto(table, lately=each), right, costs) for each in (None, Lately()))
+    assert sum(checked[2:]) > 0.995 * sum(told[2:])
+
+
+def test_a_machine_that_is_busy_now_changes_nothing() -> None:
+    lately = Lately()
+    for rows in (1, 2, 5, 16) * 3:
+        lately.observe(EXPERTS, 15, rows, BUSY * EXPERTS.draft, BUSY * EXPERTS.verify[rows - 1])
+        assert lately.corrected(EXPERTS) is EXPERTS
+
+
+def test_a_correction_ends_with_its_reason() -> None:
+    """A text of alike tokens reads few experts: the next one reads others."""
+    lately = Lately()
+    for _ in range(3):
+        lately.observe(EXPERTS, 0, 16, 0.0, 0.4 * EXPERTS.verify[15])
+    found = lately.corrected(EXPERTS).verify
+    assert found[15] == pytest.approx(0.4 * EXPERTS.verify[15]) and max(found) == found[15]
+    for _ in range(2):
+        lately.observe(EXPERTS, 0, 16, 0.0, EXPERTS.verify[15])
+    assert lately.corrected(EXPERTS) is EXPERTS
+
+
+def test_shorter_drafts_say_nothing_of_longer_ones() -> None:
+    lately = Lately()
+    lately.observe(EXPERTS, 15, 16, EXPERTS.draft, EXPERTS.verify[15])
+    for _ in range(3):
+        lately.observe(EXPERTS, 2, 3, 0.4 * EXPERTS.draft, EXPERTS.verify[2])
+    assert lately.corrected(EXPERTS) is EXPERTS
