@@ -30,7 +30,7 @@ MARGIN = 10.0
 """Seconds to leave for the table."""
 SIDE_BY_SIDE = 8
 """Parts that time nothing."""
-FAMILIES = ("Llama-3.1-8B", "Qwen3-8B", "Qwen3-Coder-30B-A3B")
+FAMILIES = ("Llama-3.1-8B", "Qwen3-8B", "Qwen3-Coder-30B-A3B", "gpt-oss-20b")
 """Shapes of the families beside Gemma's that have passes of their own."""
 LAUNCHED = ("bf16", "fp8", "int4")
 """Formats that Gemma's passes take."""
@@ -72,6 +72,8 @@ IN_ANY_FORMAT = (
 PARTS = (
     Part("trees", "measure.gpu.check_trees", "--layers 6", 300, 30, times=False),
     *(Part(f"passes-{each}", "measure.gpu.check_passes", f"--shape {each}", 200, 12, times=False) for each in FAMILIES),
+    Part("gpt-oss", "measure.gpu.check_rounds", "--shape gpt-oss-20b --prompts 0", 300, 20, times=False),
+    Part("resting", "measure.gpu.check_resting", "", 200, 20, times=False),
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
     Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
     Part("tree-kernels", "measure.gpu.check_tree_kernels", "", 120, 16),

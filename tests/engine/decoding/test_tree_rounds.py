@@ -22,6 +22,7 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.choice import Judged
 from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.lately import Lately
 from engine.speculation.trees import CHOICES, Chances, Node
 from engine.speculation.verify_width import Auto
 from tests.engine.checkpoints import VOCAB_SIZE
@@ -197,6 +198,18 @@ def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
         last = path[-1] if path else 0
         refused = any(each.parent == last for each in done.tree)
         assert done.verdicts[-1] == ("corrected" if refused else "bonus") or done.finish == "length"
+
+
+def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:
+    """It begins with a whole draft, verified as a chain, and a round without one."""
+    wanted = settings(max_new_tokens=9, block_size="auto")
+    text = spoken(pair, wanted)
+    device = with_trees(pair, text, Auto(FLAT, lately=Lately()))
+    first, second = (run_turn(device, PROMPT, wanted) for _ in range(2))
+    assert first.ids == second.ids == text[len(PROMPT) :]
+    assert all(done.tree for done in first.rounds[1:3]) and not any(done.tree for done in second.rounds[1:3])
+    assert [done.verify_width > 1 for done in second.rounds[1:3]] == [True, False]
+    assert_caches_equal_recomputation(device)
 
 
 def test_a_stop_token_ends_the_answer_inside_a_tree(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
