@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from ..errors import UsageFailure
 from ..kv_cache.cache import Cache
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import Backend
@@ -73,7 +74,12 @@ class Batched:
 
 
 class BatchedTarget(Batched):
+    """Raises ``UsageFailure`` for a target with attention sinks, whose layers ask no pass how to attend."""
+
     def __init__(self, model: TargetModel) -> None:
+        if any(layer.sinks for layer in model.config.attention):
+            what = "A drafter can't be trained for this target: its attention has sinks, which training lacks."
+            raise UsageFailure(what, "Name a target of another family.")
         super().__init__(model)
         self.model = model
 

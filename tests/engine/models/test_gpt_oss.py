@@ -27,6 +27,7 @@ from engine.models.packed import PackedLinear
 from engine.models.registry import family_of
 from engine.models.target import TargetModel
 from engine.tokenizer import stream_of
+from engine.training.passes import BatchedTarget
 from tests.engine.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.gpt_oss import PARTS, WINDOW, YARN, random_model, write_target
@@ -166,6 +167,12 @@ def test_hot_answers_do_not_depend_on_drafts(small: Small, drafter: DFlashDrafte
         for on in (False, True)
     )
     assert plain == drafted
+
+
+def test_training_refuses_what_it_would_compute_otherwise(small: Small) -> None:
+    """Its passes put many texts through a model's modules; sinks are no part of their attention."""
+    with pytest.raises(UsageFailure, match="attention has sinks"):
+        BatchedTarget(small.target)
 
 
 def test_floats_lie_transposed_and_are_the_same_model(small: Small, tmp_path: Path) -> None:
