@@ -78,7 +78,7 @@ def test_a_divergence_counts_when_rounding_does_not_explain_it(margin: float, ex
 
 def test_a_text_that_speculation_changes_is_caught(bundled_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that accepts one draft too many: the comparison must see it, with the margin there."""
-    monkeypatch.setattr("engine.decoding.host_rounds.num_accepted", lambda draft, sampled: min(len(draft), 3))
+    monkeypatch.setattr("engine.decoding.host_rounds.num_agreed", lambda draft, sampled: min(len(draft), 3))
     monkeypatch.setattr("engine.decoding.host_rounds._cut_at_stop", lambda ids, stops: ids)
     target = load_target(bundled_pair / "target", CPU, no_progress)
     scrambled = load_drafter(bundled_pair / "drafter", target, no_progress)
