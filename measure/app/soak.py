@@ -116,7 +116,8 @@ SCENES = (
 
 CODE = """
 from pathlib import Path
-from dflash_tui.sources import server_source
+from dflash_tui.sources import engine_source, server_source
+from engine.commands import EngineOptions
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.traces.replaying import ReplaySource
