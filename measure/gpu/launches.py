@@ -243,14 +243,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m measure.gpu.launches")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--megabytes", type=float, nargs="+", default=MEGABYTES)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     device, report = torch.device(options.device), Report()
     if device.type == "cuda":
         print(torch.cuda.get_device_name(), flush=True)
     for megabytes in options.megabytes:
         measure_step(megabytes * 1e6, device, report)
-    report.write(options.json)
+    report.write(options.out)
     print("all sums are right" if report.ok else "NOT ALL HOLDS")
     return 0 if report.ok else 1
 
