@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from engine.commands import Command, EngineOptions
 from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
+from .core.failures import Failure
 from .core.settings.servers import ServerAddress
 from .core.source import Capabilities, Emit, Source, SourceFactory
 from .core.traces.replaying import ReplaySource
@@ -64,7 +66,12 @@ def llama_source(options: EngineOptions) -> SourceFactory:
 
 
 def local_source(options: EngineOptions) -> SourceFactory:
-    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else."""
+    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else. Raises :class:`Failure` in a
+    folder that is gone, where PyTorch ends the process while it loads."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise Failure("The folder you are in is gone.", "Go to another one with cd, and start again.") from None
     return llama_source(options) if is_gguf(options.target) else engine_source(options)
 
 

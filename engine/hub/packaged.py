@@ -11,7 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from ..errors import Load, WeightsFailure
 from ..files.cache_folder import cache_folder
@@ -42,7 +42,8 @@ DIGITS_APART = {"smollm": "gpt-2"}
 
 def packaged_folder(package: str) -> Path | None:
     """A folder as published checkpoints are, of the one GGUF file in a package; None where that isn't installed. Raises
-    ``WeightsFailure`` for a file that is damaged, or of a family whose files the engine can't read alone."""
+    ``WeightsFailure`` for a file that is damaged, or of a family whose files the engine can't read alone, and where the
+    folder can't be written."""
     spec = find_spec(package)
     found = [] if spec is None or spec.origin is None else sorted(Path(spec.origin).parent.glob("*.gguf"))
     return folder_of(found[0]) if len(found) == 1 else None
@@ -63,21 +64,26 @@ def _write(path: Path, folder: Path) -> None:
     file = read_gguf(path, whole=(TOKENS, MERGES, TYPES))
     config, tokenizer = _config(path, file), _tokenizer(path, file)
     about = _about_tokens(file)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(mkdtemp(dir=folder.parent))
-    for name, content in (("config.json", config), ("tokenizer_config.json", about)):
-        (made / name).write_text(json.dumps(content, indent=1), "utf-8")
-    (made / "tokenizer.json").write_text(tokenizer, "utf-8")
-    if isinstance(template := file.fields.get("tokenizer.chat_template"), str):
-        (made / "chat_template.jinja").write_text(template, "utf-8")
     try:
-        (made / path.name).symlink_to(path.absolute())
-    except OSError:  # where links aren't allowed
-        shutil.copy(path, made)
-    with suppress(OSError):
-        os.rename(made, folder)
-    if made.exists():
-        shutil.rmtree(made)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as place:
+            made = Path(place)
+            for name, content in (("config.json", config), ("tokenizer_config.json", about)):
+                (made / name).write_text(json.dumps(content, indent=1), "utf-8")
+            (made / "tokenizer.json").write_text(tokenizer, "utf-8")
+            if isinstance(template := file.fields.get("tokenizer.chat_template"), str):
+                (made / "chat_template.jinja").write_text(template, "utf-8")
+            try:
+                (made / path.name).symlink_to(path.absolute())
+            except OSError:  # where links aren't allowed
+                shutil.copy(path, made)
+            with suppress(OSError):
+                os.rename(made, folder)
+    except OSError as error:
+        raise WeightsFailure(
+            f"The cache {folder.parent} can't be written: {error.strerror or error}.",
+            "Make room there, or set XDG_CACHE_HOME to a folder that you may write to.",
+        ) from None
 
 
 def _config(path: Path, file: Gguf) -> Json:

@@ -55,13 +55,15 @@ def set_seed(screen: ChatScreen, argument: Argument) -> None:
 
 
 def set_system(screen: ChatScreen, argument: Argument) -> None:
-    """The text itself, or what is in the file behind an @."""
+    """The text itself, or what is in the file behind an @; without words, or with ``none``, there is none."""
     screen.talk.require("system")
     try:
-        screen.chat.system = read_system(argument.text) or None
+        screen.chat.system = None if argument.text == NONE else read_system(argument.text) or None
     except Failure as failure:
         raise SlashError(f"{failure} {failure.hint}") from None
     screen.drawing.draw_status()
+    if screen.chat.system is None:
+        screen.notify("There is no system prompt from the next question on.", timeout=3)
 
 
 def choose_preset(screen: ChatScreen, argument: Argument) -> None:

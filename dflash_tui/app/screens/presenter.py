@@ -34,7 +34,7 @@ ROUNDS_OF_TEXT = 40
 NAMES: dict[Phase, str] = {
     "block": "block", "draft": "draft", "verify": "verify", "judge": "accept", "emit": "write",
 }  # fmt: skip
-KEYS = ("Space pause", "[ ] phase", ", . round", "p guess", "− + pace", "{ } rejection", "Esc back")
+KEYS = ("[ ] phase", ", . round", "p guess", "− + pace", "{ } rejection", "Esc back")
 
 
 class PresenterScreen(LeavesOnce[None]):
@@ -117,7 +117,8 @@ class PresenterScreen(LeavesOnce[None]):
         self.query_one("#present-phases", Static).update(_phases(scene))
         words = f"{explanation(scene)} {f'▸ {self.typed}' if self.typed else ''}"
         self.query_one("#present-words", Static).update(Content("\n").join(map(Content, wrap_words(words, width))))
-        self.query_one("#present-keys", Static).update(fitting(KEYS, width))
+        keys = ("Space pause" if viewer.motion.playing else "Space play", *KEYS)
+        self.query_one("#present-keys", Static).update(fitting(keys, width))
 
     def _write(self, scene: Scene) -> None:
         """The answer up to this round; its own tokens once they have joined it."""

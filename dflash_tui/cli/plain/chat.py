@@ -184,7 +184,8 @@ class PlainChat:
         """Go on if the user agrees. Raises ``SlashError`` with what is left undone, also where nobody can be asked."""
         if not self.asks_back:
             raise SlashError(f"{otherwise} Nobody is there to agree.")
-        if self.choose(f"{question} yes or no: ") not in ("y", "yes"):
+        self.say(question)  # not before the answer: a reader of lines on a bare terminal shows only its end there
+        if self.choose("yes or no: ") not in ("y", "yes"):
             raise SlashError(otherwise)
 
     def choose(self, question: str) -> str:

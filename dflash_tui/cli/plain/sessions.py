@@ -40,15 +40,16 @@ def find(plain: PlainChat, argument: Argument) -> None:
 
     if not argument.text:
         raise argument.wrong()
-    count = 0
     with closing(Search(plain.log.path.parent)) as search:
-        for hit in search.find(argument.text, LISTED):
-            count += 1
-            where = "this conversation" if hit.path == plain.log.path else hit.id
-            place = f"{hit.part} {hit.turn}" if hit.turn else "its name"
-            plain.say(f"{where}, {place}: {excerpt(hit.text, argument.text, EXCERPT)[0]}")
-    if not count:
+        found = list(search.find(argument.text, LISTED + 1))
+    if not found:
         raise SlashError("Nothing was said with these words.")
+    for hit in found[:LISTED]:
+        where = "this conversation" if hit.path == plain.log.path else hit.id
+        place = f"{hit.part} {hit.turn}" if hit.turn else "its name"
+        plain.say(f"{where}, {place}: {excerpt(hit.text, argument.text, EXCERPT)[0]}")
+    if len(found) > LISTED:
+        plain.say("There are more: further words narrow the list, and dflash-chat sessions find lists them all.")
     plain.say("/go and a number goes there in this conversation, /resume and an id opens another.")
 
 

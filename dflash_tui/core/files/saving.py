@@ -29,17 +29,18 @@ def save_block(block: CodeBlock, directory: Path, *, filename: str | None = None
 
 def save_text(text: str, directory: Path, filename: str) -> Path:
     """Write ``text`` as :func:`save_block` writes a block."""
-    wanted = _inside(directory, filename)
     # Text that came back from JSON may hold half a surrogate pair, which UTF-8 can't; everything else is verbatim.
     data = text.encode("utf-8", errors="replace")
     try:
+        wanted = _inside(directory, filename)
         wanted.parent.mkdir(parents=True, exist_ok=True)
         with _temporary_file(wanted, data) as temporary:
             return _place(temporary, wanted, data)
     except OSError as error:
         reason = error.strerror or str(error)
         raise SavingError(
-            f"{wanted} was not written: {reason}.", "Choose another folder with --out, or make room there."
+            f"{directory / filename} was not written: {reason}.",
+            "Choose another folder with --out, or make room there.",
         ) from error
 
 

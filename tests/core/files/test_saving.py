@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.files.saving import SavingError, save_block
+from dflash_tui.core.files.saving import SavingError, save_block, save_text
 from dflash_tui.core.text.fences import CodeBlock
 from tests.pace import examples
 
@@ -108,6 +108,14 @@ def test_an_unwritable_directory_is_explained(tmp_path: Path) -> None:
     with pytest.raises(SavingError, match="was not written") as caught:
         save_block(block("x"), tmp_path / "out")
     assert "--out" in caught.value.hint
+
+
+def test_a_working_directory_that_is_gone_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(SavingError, match="was not written: No such file"):
+        save_text("text", Path("dflash-out"), "a.txt")
 
 
 def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,3 +170,11 @@ def test_files_that_are_damaged_are_refused(tmp_path: Path, cache: Path) -> None
     with pytest.raises(WeightsFailure, match="no GGUF file of version 2 or 3"):
         folder_of(path)
     assert json.loads((folder_of(tmp_path / "whole.gguf") / "config.json").read_text())["hidden_size"] == WIDTH
+
+
+def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path / "model.gguf", a_model("llama"), Type.Q4_1)
+    cache.write_text("a file in the folder's place")
+    with pytest.raises(WeightsFailure, match=r"can't be written") as caught:
+        folder_of(tmp_path / "model.gguf")
+    assert "XDG_CACHE_HOME" in caught.value.hint
