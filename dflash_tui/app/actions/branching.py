@@ -28,14 +28,15 @@ def retry(screen: ChatScreen, argument: Argument) -> None:
     again = parse_again(argument.text, screen.chat.settings)
     for feature in again.features:
         screen.talk.require(feature)
-    number = screen.talk.chosen(again.which).number
+    earlier = screen.talk.chosen(again.which)
     if again.drafter:
         screen.switching.switch("", again.drafter)  # the question waits for it
     if again.settings is None and screen.chat.settings.temperature == 0:
-        screen.notify("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.", timeout=6)
+        if earlier.is_whole:
+            screen.notify("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.", timeout=6)
     elif again.settings is None and screen.source.capabilities.can("seed"):
-        screen.chat.reseed(screen.chat.next_seed(number))
-    screen.talk.ask_again(number, again.settings)
+        screen.chat.reseed(screen.chat.next_seed(earlier.number))
+    screen.talk.ask_again(earlier.number, again.settings)
 
 
 def edit(screen: ChatScreen, argument: Argument) -> None:

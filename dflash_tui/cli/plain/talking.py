@@ -47,12 +47,13 @@ def retry(plain: PlainChat, argument: Argument) -> None:
         raise SlashError("Another drafter needs another start: dflash-chat --plain --draft FOLDER --continue")
     for feature in again.features:
         plain.require(feature)
-    number = chosen(plain, again.which).number
+    earlier = chosen(plain, again.which)
     if again.settings is None and plain.chat.settings.temperature == 0:
-        plain.say("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.")
+        if earlier.is_whole:
+            plain.say("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.")
     elif again.settings is None and plain.engine.capabilities.can("seed"):
-        plain.chat.reseed(plain.chat.next_seed(number))
-    plain.asking.ask_again(number, again.settings)
+        plain.chat.reseed(plain.chat.next_seed(earlier.number))
+    plain.asking.ask_again(earlier.number, again.settings)
 
 
 def edit(plain: PlainChat, argument: Argument) -> None:

@@ -61,6 +61,11 @@ class Exchange:
     runs: list[RunResult] = field(default_factory=list)
     """Of code blocks of the answer."""
 
+    @property
+    def is_whole(self) -> bool:
+        """The answer ended by itself: the same question with the same settings would end there again."""
+        return self.reason in ("stop", "length", "context")
+
 
 class Queued(NamedTuple):
     """A question that waits for the answer before it."""

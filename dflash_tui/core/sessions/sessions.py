@@ -210,8 +210,8 @@ class Conversation:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the latest answer that were not for it alone; empty where none were kept."""
-        lasting = (turn.started for turn in reversed(self.turns) if turn.started and not turn.once)
+        """Those of the latest answer, in whatever branch, that were not for it alone; empty where none were kept."""
+        lasting = (turn.started for turn in reversed(tuple(self.tree)) if turn.started and not turn.once)
         return next((started.settings for started in lasting if started.settings), {})
 
     @property

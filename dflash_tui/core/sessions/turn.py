@@ -18,6 +18,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
+from engine.statistics import TurnMeter
 
 from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT
@@ -98,7 +99,14 @@ class Turn:
 
     @property
     def figures(self) -> TurnStatistics:
-        return TurnStatistics(**known_statistics(self.statistics))
+        """Of a turn cut off, whose file doesn't tell them, what its rounds add up to."""
+        if self.statistics or self.started is None:
+            return TurnStatistics(**known_statistics(self.statistics))
+        meter = TurnMeter(self.started.num_prompt_tokens, self.started.num_reused_tokens)
+        with suppress(PackingError):
+            for step in unpack(self.rounds):
+                meter.add(step)
+        return meter.statistics()
 
 
 def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:

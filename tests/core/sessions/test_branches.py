@@ -85,10 +85,12 @@ def test_what_earlier_versions_took_back_is_a_version_now(tmp_path: Path) -> Non
 def test_settings_of_a_version_alone_are_not_those_to_go_on_with(tmp_path: Path) -> None:
     started = {"type": "started", "prompt_tokens": 1, "reused_tokens": 0}
     lines = (
-        asked(1), {**started, "turn": 1, "settings": {"temperature": 0.5}},
-        asked(2, once=True), {**started, "turn": 2, "settings": {"temperature": 1.5}},
+        asked(1), {**started, "turn": 1, "settings": {"temperature": 0.2}},
+        asked(2), {**started, "turn": 2, "settings": {"temperature": 0.5}},
+        asked(3, parent=1, once=True), {**started, "turn": 3, "settings": {"temperature": 1.5}},
     )  # fmt: skip
-    assert file_of(tmp_path, *lines).settings == {"temperature": 0.5}
+    conversation = file_of(tmp_path, *lines)
+    assert path_of(conversation) == [1, 3] and conversation.settings == {"temperature": 0.5}
     assert file_of(tmp_path).settings == {}
 
 
