@@ -74,6 +74,19 @@ async def test_an_unknown_name_is_explained_and_typed_over(launch: Launch) -> No
         assert chat.prompt.text == "hi"
 
 
+async def test_a_word_that_may_mean_a_command_is_typed_over_and_a_question_is_not(launch: Launch) -> None:
+    async with launch() as chat:
+        await type_in(chat, "quit")
+        await chat.pilot.press("enter")
+        assert chat.prompt.selected_text == "quit"
+        await type_in(chat, "hi")
+        assert chat.prompt.text == "hi"
+        chat.prompt.clear()
+        chat.prompt.give_back("hello")
+        await type_in(chat, "!")
+        assert chat.prompt.text == "hello!"
+
+
 async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
     def toasts(chat: Driver) -> str:
         return " ".join(str(toast.render()) for toast in chat.app.screen.query(Toast))

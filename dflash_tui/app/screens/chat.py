@@ -267,6 +267,7 @@ class ChatScreen(Screen[None]):
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return
         clear_notices(self)  # they have been read
+        parsed = None
         try:
             parsed = parse_slash(text, SLASH, WAYS_OUT)
             if isinstance(parsed, str):
@@ -275,7 +276,7 @@ class ChatScreen(Screen[None]):
                 action = SLASH[parsed.name]
                 action.run(self, action.argument(parsed.argument))
         except (SlashError, ValueError) as error:
-            self.query_one(Prompt).give_back(text)
+            self.query_one(Prompt).give_back(text, is_command=not isinstance(parsed, str))
             self.notify(str(error), severity="error", timeout=6, markup=False)
 
     # Looking at rounds

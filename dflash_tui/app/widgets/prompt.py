@@ -110,11 +110,11 @@ class Prompt(TextArea):
             text = text.replace(marker, pasted)
         return text
 
-    def give_back(self, text: str) -> None:
-        """Put a refused text before what was typed since; a command, and the name of one, stands there selected."""
+    def give_back(self, text: str, is_command: bool = False) -> None:
+        """Put a refused text before what was typed since; a command stands there selected."""
         since = self.unfolded
         self.fill(text + since)
-        if (text.startswith("/") or text.isalpha()) and not since:
+        if is_command and not since:
             self.select_all()
 
     def fill(self, text: str) -> None:
