@@ -46,16 +46,14 @@ def random_tensor(
 def random_pair(
     shape: Shape, device: torch.device, seed: int = 0, weights: WeightFormat = "bf16"
 ) -> tuple[TargetModel, Drafter | None]:
-    """A target, its weights in some format, and its drafter in the device's dtype, ready to run by kernels, tried or
-    not: to measure and check them. The same for the same seed and device."""
+    """A target, its weights in some format, and its drafter in the device's dtype, ready to run. The same for
+    the same seed and device."""
     generator = torch.Generator(device).manual_seed(seed)
     dtype = compute_dtype(device)
     with torch.device("meta"):
         target = shape.target.build()
         drafter = None if shape.drafter is None else shape.drafter.build()
-    target.use_attention(
-        choose_backends("auto", shape.target.attention, device, dtype, "attention_backend", checking=True)
-    )
+    target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
     packed = set(packed_in(target, weights))
     for name, tensor in _random_tensors(target, generator, dtype, target.branch_ends):
         hold(target, name, MAKERS[weights if name in packed else "bf16"](tensor))

@@ -65,12 +65,6 @@ TRITON = Backend("triton", triton_attention, _triton_why_not)
 
 NO_SINKS = "it knows no attention sinks"
 
-SINKS_HAVE_RUN = False
-"""Whether a GPU has run the kernels with attention sinks and biases: so far they are interpreted and compiled alone, so
-that models with them, gpt-oss, are run by their modules. True once ``measure.gpu.check_passes`` and ``check_rounds`` of
-gpt-oss-20b and its bench hold on one: these ask for the kernels all the same. Then ``engine.tools.sizes`` is due."""
-UNTRIED = "no GPU has run kernels with attention sinks and biases yet, and this model has them"
-
 BACKENDS = {backend.name: backend for backend in (SDPA, FLASH, TRITON)}
 
 AUTO = (TRITON, SDPA)
@@ -85,13 +79,10 @@ def choose_backends(
     device: torch.device,
     dtype: torch.dtype,
     option: str,
-    *,
-    checking: bool = False,
 ) -> list[Backend]:
-    """One backend per layer. Raises ``UsageFailure`` when the one that ``option`` asks for can't run every layer.
-    ``checking``: kernels that no GPU has run are as good as others."""
+    """One backend per layer. Raises ``UsageFailure`` when the one that ``option`` asks for can't run every layer."""
     candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
-    return [_choose(candidates, layer.head_dim, device, dtype, option, layer.sinks, checking) for layer in layers]
+    return [_choose(candidates, layer.head_dim, device, dtype, option, layer.sinks) for layer in layers]
 
 
 def _choose(
@@ -101,24 +92,16 @@ def _choose(
     dtype: torch.dtype,
     option: str,
     sinks: bool = False,
-    checking: bool = False,
 ) -> Backend:
     reason: str | None = None
     for backend in candidates:
         reason = backend.why_not(head_dim, device, dtype)
         if sinks and backend is FLASH:
             reason = NO_SINKS
-        elif sinks and backend is TRITON and not (checking or SINKS_HAVE_RUN):
-            reason = reason or UNTRIED
         if reason is None:
             return backend
     wanted = Option(option, candidates[-1].name)
     raise UsageFailure((wanted, f" is not possible: {reason}."), ("Use ", Option(option, "auto"), ", or sdpa."))
-
-
-def is_untried(layer: AttentionConfig) -> bool:
-    """Whether no GPU has run the kernels that such a layer needs."""
-    return (layer.sinks or layer.biases) and not SINKS_HAVE_RUN
 
 
 def why_host_rounds(
@@ -131,8 +114,6 @@ def why_host_rounds(
         reason = TRITON.why_not(layer.head_dim, device, dtype)
         if reason is not None:
             return reason
-        if is_untried(layer):
-            return UNTRIED
         if layer.head_dim < ROUNDS_LEAST_HEAD_DIM:
             return f"its heads have at least {ROUNDS_LEAST_HEAD_DIM} channels, some here have {layer.head_dim}"
         group = layer.num_heads // layer.num_kv_heads

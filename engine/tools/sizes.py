@@ -12,7 +12,6 @@ from ..commands import MADE_FORMATS, WeightFormat
 from ..hub.pairs import KNOWN_PAIRS
 from ..hub.sizes import CONTEXTS, FILE
 from ..loading.memory_plan import plan_of
-from ..models.attention_backends import is_untried
 from ..models.packed import shape_of
 from ..models.registry import FAMILIES
 
@@ -33,11 +32,9 @@ def _formats(target: str) -> tuple[WeightFormat, ...]:
 
 
 def _size(target: str, shape: Shape) -> dict[str, Any]:
-    drafts = () if shape.drafter is None else shape.drafter.layers
-    on_device = not any(map(is_untried, (*shape.target.attention, *drafts)))
     models = {weights: shape_of(shape.target, torch.bfloat16, weights) for weights in _formats(target)}
     plans = {
-        weights: plan_of(model, shape.drafter, 0, CUDA, weights, 0, device_rounds=on_device and model.has_decode_pass)
+        weights: plan_of(model, shape.drafter, 0, CUDA, weights, 0, device_rounds=model.has_decode_pass)
         for weights, model in models.items()
     }
     plan, drafter = plans["bf16"], shape.drafter

@@ -114,7 +114,6 @@ def test_what_is_compiled_is_what_turns_launch(
     if what == "gpt-oss":
         gpt_oss.write_target(tmp_path / "target", seed=2, num_hidden_layers=2)
         config |= {"attention_bias": True, "final_logit_softcapping": None}
-        monkeypatch.setattr(attention_backends, "SINKS_HAVE_RUN", True)
     else:
         random_target([SLIDING, FULL], what == "experts", seed=2).save_pretrained(tmp_path / "target")
     write_drafter(tmp_path / "drafter", config, seed=2)

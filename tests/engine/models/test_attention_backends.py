@@ -190,8 +190,7 @@ FITTING = AttentionConfig("full_attention", 16, 2, 512, RopeConfig(1e6, 512), 1.
         ("auto", replace(FITTING, head_dim=16), "cuda", torch.bfloat16, "at least 32 channels, some here have 16"),
         ("auto", replace(FITTING, head_dim=96), "cuda", torch.bfloat16, "a power of two from 16 to 512"),
         ("auto", replace(FITTING, num_heads=12, num_kv_heads=4), "cuda", torch.bfloat16, "here 3 do"),
-        ("auto", replace(FITTING, sinks=True), "cuda", torch.bfloat16, "no GPU has run"),
-        ("auto", replace(FITTING, biases=True), "cuda", torch.bfloat16, "no GPU has run"),
+        ("auto", replace(FITTING, sinks=True, biases=True), "cuda", torch.bfloat16, None),
     ],
 )
 def test_who_runs_the_rounds(
@@ -200,16 +199,3 @@ def test_who_runs_the_rounds(
     pytest.importorskip("triton")
     why = why_host_rounds(wanted, [FITTING, layer], torch.device(device), dtype)
     assert why is None if reason is None else why is not None and reason in why
-
-
-def test_kernels_that_no_gpu_has_run_are_left_to_scripts_that_check_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("triton")
-
-    def chosen(checking: bool) -> str:
-        layers = [replace(FITTING, sinks=True, biases=True)]
-        return describe(choose_backends("auto", layers, CUDA, torch.bfloat16, "", checking=checking))
-
-    assert (chosen(False), chosen(True)) == ("sdpa", "triton")
-    monkeypatch.setattr(backends, "SINKS_HAVE_RUN", True)
-    assert chosen(False) == "triton"
-    assert why_host_rounds("auto", [replace(FITTING, sinks=True)], CUDA, torch.bfloat16) is None
