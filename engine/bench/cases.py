@@ -60,7 +60,7 @@ def cases_of(
 ) -> list[Case]:
     """Every kernel of a round of this pair on a card, the target's first and its weights in a format, attention at each
     of the contexts."""
-    tiles = target_tiles(shape.target.moe, card, weights)
+    tiles = target_tiles(shape.target.moe, card, weights, shape.target.sizes)
     target = _target(shape, Packing(dtype, MAKERS[weights]), contexts, card, tiles)
     return [*target, *_drafter(shape, Packing(dtype, Int8Weight.of), contexts, card)]
 
@@ -109,7 +109,7 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card
     config, target, itemsize = shape.drafter, shape.target, packing.dtype.itemsize
     if not isinstance(config, DFlashConfig):
         return
-    tiles, hidden = draft_tiles(True, card), config.hidden_size
+    tiles, hidden = draft_tiles(True, card, config.sizes), config.hidden_size
     draft_product = partial(_product, packing=packing)
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]

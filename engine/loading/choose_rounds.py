@@ -66,7 +66,9 @@ def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
     """The tiles of the source, as they fit the card; for a drafter in 8 bits with such a head, or if it is held so."""
     card, drafter = card_of(decoder.device), decoder.drafter
     in_8_bits = head_in_8_bits or (drafter is not None and drafter.in_8_bits)
-    return target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target)), draft_tiles(in_8_bits, card)
+    config, packed = decoder.target.config, format_of_target(decoder.target)
+    sizes = None if drafter is None else drafter.config.sizes
+    return target_tiles(config.moe, card, packed, config.sizes), draft_tiles(in_8_bits, card, sizes)
 
 
 def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:

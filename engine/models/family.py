@@ -46,6 +46,11 @@ class TargetConfig(ABC):
     stop_token_ids: tuple[int, ...]
 
     @property
+    def sizes(self) -> tuple[int, int]:
+        """By which tiles are known: hidden, and between feed-forward products, an expert's where there are any."""
+        return self.hidden_size, self.intermediate_size if self.moe is None else self.moe.intermediate_size
+
+    @property
     def attention(self) -> tuple[AttentionConfig, ...]:
         """Those of its layers that attend."""
         return tuple(layer for layer in self.layers if isinstance(layer, AttentionConfig))
@@ -73,6 +78,11 @@ class DrafterConfig(ABC):
     @abstractmethod
     def states(self) -> tuple[StatefulLayer, ...]:
         """What it keeps of a text itself."""
+
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """By which tiles are known, as a target's; None where they are not looked for."""
+        return None
 
     @property
     def borrows(self) -> bool:

@@ -14,7 +14,7 @@ from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.experts import expert_down_rows
 from ..kernels.decode.head import HeadOutput, head_rows
 from ..kernels.decode.router import Assignment, reference_assignment
-from ..kernels.decode.tiles import TargetTiles, Tiles
+from ..kernels.decode.tiles import TargetTiles, Tiles, plain_choices
 from ..kernels.decode.trials import Launch
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
@@ -26,6 +26,7 @@ from .rows_pass import AttendingLayer
 from .target import TargetModel
 
 Layer = TypeVar("Layer", bound=AttendingLayer)
+WithBias = tuple[Weight, Tensor | None]
 
 
 class ProductLaunches(Generic[Layer]):
@@ -37,41 +38,44 @@ class ProductLaunches(Generic[Layer]):
         self._normed = self._rows(target.config.hidden_size)
 
     def qkv(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([layer.qkv for layer in self._layers], tiles.qkv, split=False)
+        return self._products([(layer.qkv, layer.added.qkv) for layer in self._layers], tiles.qkv, split=False)
 
     def output(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([layer.output for layer in self._layers], tiles.output, split=True)
+        return self._products([(layer.output, layer.added.output) for layer in self._layers], tiles.output, split=True)
 
     def head(self, tiles: TargetTiles) -> list[Launch]:
         config, weight = self._target.config, PlainWeight(self._target.head)
         out = HeadOutput.allocate(config.vocab_size, tiles.head, self._device)
         return [partial(head_rows, self._normed, weight, config.logit_softcap, out, tiles.head)]
 
-    def _expert_downs(self, weights: Sequence[Weight], tiles: TargetTiles) -> list[Launch]:
+    def _expert_downs(self, weights: Sequence[WithBias], tiles: TargetTiles) -> list[Launch]:
         moe = self._moe
         act, out = self._rows(moe.top_k, moe.intermediate_size), self._rows(moe.top_k, self._target.config.hidden_size)
         found = self._drawn(MAX_ROWS)
         return [
-            partial(expert_down_rows, act.flatten(0, 1), weight, found, out, tiles.expert_down)
-            for weight in weights
+            partial(expert_down_rows, act.flatten(0, 1), weight, found, out, tiles.expert_down, bias=bias)
+            for weight, bias in weights
             if self._is_packed(weight)
         ]
 
-    def _products(self, weights: list[Weight], tiles: Tiles, split: bool) -> list[Launch]:
-        weights = [weight for weight in weights if self._is_packed(weight)]
-        inputs = {depth: self._rows(depth) for depth in {weight.shape[1] for weight in weights}}
+    def _products(self, weights: Sequence[WithBias], tiles: Tiles, split: bool) -> list[Launch]:
+        weights = [(weight, bias) for weight, bias in weights if self._is_packed(weight)]
+        inputs = {depth: self._rows(depth) for depth in {weight.shape[1] for weight, _ in weights}}
         outs = {
             columns: partial_sums(tiles, columns, self._device) if split else self._rows(columns)
-            for columns in {weight.shape[0] for weight in weights}
+            for columns in {weight.shape[0] for weight, _ in weights}
         }
-        return [partial(project, inputs[weight.shape[1]], weight, outs[weight.shape[0]], tiles) for weight in weights]
+        return [
+            partial(project, inputs[weight.shape[1]], weight, outs[weight.shape[0]], tiles, bias=bias)
+            for weight, bias in weights
+        ]
 
     def _rows(self, *shape: int) -> Tensor:
         return torch.zeros(MAX_ROWS, *shape, dtype=self._target.dtype, device=self._device)
 
     def _is_packed(self, weight: Weight) -> bool:
-        """Whether a weight is in the target's format, and so has the choices that are timed."""
-        return format_of(weight) == self.packed
+        """Whether a weight has the choices that are timed: those for the target's format, or for all that it holds."""
+        return format_of(weight) == self.packed or "qkv" in plain_choices(self.packed)
 
     @property
     def _moe(self) -> MoeConfig:

@@ -15,7 +15,7 @@ from ..kernels.decode.attention import AttendScratch, attend_rows
 from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ..kernels.decode.norm import NormStyle, embed_rows
-from ..kernels.decode.tiles import TargetTiles, target_tiles, with_splits_of
+from ..kernels.decode.tiles import TargetTiles, target_tiles, tiles_of_plain
 from ..kernels.decode.trials import Trials
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.shared.heads import HeadNorms
@@ -110,8 +110,9 @@ class RowsPass(ABC, Generic[Layer]):
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
         moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
-        self.tiles = target_tiles(moe, card, packed) if tiles is None else tiles
-        self._tiles = {"bf16": with_splits_of(self.tiles, target_tiles(moe, card)), packed: self.tiles}
+        sizes = target.config.sizes
+        self.tiles = target_tiles(moe, card, packed, sizes) if tiles is None else tiles
+        self._tiles = {"bf16": tiles_of_plain(self.tiles, moe, card, packed, sizes), packed: self.tiles}
         self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)

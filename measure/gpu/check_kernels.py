@@ -71,7 +71,7 @@ class Checks:
         self.device, self.dtype, self.report = device, compute_dtype(device), report
         # bf16 results: one rounding, and now and then a second one where the reference rounds in between.
         self.rounding = FP32_ERROR if self.dtype is torch.float32 else 2.0**-8
-        self.tiles = target_tiles(shape.target.moe, card_of(device), weights)
+        self.tiles = target_tiles(shape.target.moe, card_of(device), weights, shape.target.sizes)
 
     def noise(self, *shape: int, scale: float = 1.0) -> Tensor:
         return torch.randn(shape, device=self.device, dtype=self.dtype) * scale

@@ -13,11 +13,11 @@ from engine.kernels.decode.tiles import (
     DRAFT_TILES,
     DRAFT_TILES_IN_8_BITS,
     MEASURED,
-    PLAIN_OF_TARGET,
     RESIDENT,
     TargetTiles,
     Tiles,
     draft_tiles,
+    plain_choices,
     target_tiles,
 )
 from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
@@ -49,20 +49,20 @@ def test_measured_cards_have_the_tiles_of_the_source() -> None:
 @pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
 def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
     targets = [
-        (tiles, target_tiles(MOE if experts else None, card, weights), BITS[weights])
+        (tiles, target_tiles(MOE if experts else None, card, weights), BITS[weights], plain_choices(weights))
         for (weights, experts), tiles in MEASURED.items()
     ]
-    for measured, fitted, bits in (
+    for measured, fitted, bits, plain_names in (
         *targets,
-        (DRAFT_TILES, draft_tiles(False, card), 16),
-        (DRAFT_TILES_IN_8_BITS, draft_tiles(True, card), 8),
+        (DRAFT_TILES, draft_tiles(False, card), 16, ()),
+        (DRAFT_TILES_IN_8_BITS, draft_tiles(True, card), 8, ()),
     ):
         for name in (field.name for field in fields(measured)):
             of_source, here = getattr(measured, name), getattr(fitted, name)
             if not isinstance(here, Tiles):
                 continue
             assert replace(here, stages=of_source.stages, programs=of_source.programs) == of_source
-            plain = isinstance(measured, TargetTiles) and name in PLAIN_OF_TARGET
+            plain = name in plain_names
             resident = card.programs_of(here.shared_memory(2 if "gate_up" in name else 1, 16 if plain else bits))
             assert resident >= RESIDENT, f"{name}: {here}"
             if name == "gate_up" and isinstance(fitted, TargetTiles):  # beside it the router has as many stages

@@ -65,14 +65,19 @@ class FullTiles:
 
 AttendTiles = WindowTiles | FullTiles
 
-WINDOW_TILES = {128: WindowTiles(128, 16, 8, 128), 256: WindowTiles(64, 16, 8, 128)}
-"""By head size."""
+WINDOW_TILES = {
+    64: WindowTiles(128, 16, 8, 128),
+    128: WindowTiles(128, 16, 8, 128),
+    256: WindowTiles(64, 16, 8, 128),
+}
+"""By head size; those of 64 by analogy."""
 FULL_TILES = {
+    64: FullTiles(64, 64, 64, 128, 4, 2, 264),
     128: FullTiles(64, 64, 64, 128, 4, 2, 264),
     256: FullTiles(32, 32, 64, 128, 4, 2, 264),
     512: FullTiles(32, 32, 128, 256, 8, 2, 132),
 }
-"""By head size."""
+"""Likewise."""
 
 ADDED_AT_ONCE = 1024
 """Rows times channels of a split that the last program of a tile with a window has on their way at a time."""
@@ -97,6 +102,20 @@ def attend_tiles(layer: AttentionConfig, capacity: int, card: Card, max_rows: in
     if card.programs_of(tiles.shared_memory(layer.head_dim)) < 2:
         tiles = replace(tiles, registers=255)  # of the one program that fits
     return _four_warps(tiles) if max_rows == 1 else tiles
+
+
+def tiles_of_source(layer: AttentionConfig) -> AttendTiles:
+    """Before they are made to fit a card and a cache."""
+    by_size: Mapping[int, AttendTiles] = FULL_TILES if layer.window is None else WINDOW_TILES
+    return by_size[_size(layer.head_dim, by_size)]
+
+
+def use_tiles(head_dim: int, tiles: AttendTiles) -> None:
+    """For whoever measures: these in place of the source's, from now on, for heads of this size."""
+    if isinstance(tiles, WindowTiles):
+        WINDOW_TILES[_size(head_dim, WINDOW_TILES)] = tiles
+    else:
+        FULL_TILES[_size(head_dim, FULL_TILES)] = tiles
 
 
 def _few_rows(full: FullTiles, packed: int) -> FullTiles:

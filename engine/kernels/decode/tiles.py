@@ -4,6 +4,7 @@ measured on Hopper; ``on_card`` makes of them what fits another card."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -134,14 +135,39 @@ MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
     ("mxfp4", True): MXFP4_TARGET,
 }
 """By format, and whether there are experts."""
+Sizes = tuple[int, int]
+"""A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
+MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {}
+"""What ``engine.bench tiles`` found for targets of these sizes, in place of the above."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}
-PLAIN_OF_TARGET = ("head", "router")
-"""Choices for weights that are bf16 in every format."""
 
 
-def target_tiles(moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16") -> TargetTiles:
-    """The tiles in use on a card for a target with these experts, or without, whose weights are in a format."""
-    return on_card(MEASURED[weights, moe is not None], card, BITS[weights])
+def plain_choices(weights: WeightFormat) -> tuple[str, ...]:
+    """Choices for weights that are bf16 in targets of this format; in MXFP4 only experts are anything else."""
+    return ("head", "router", "qkv", "output") if weights == "mxfp4" else ("head", "router")
+
+
+def target_tiles(
+    moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16", sizes: Sizes | None = None
+) -> TargetTiles:
+    """The tiles in use on a card for a target with these experts, or without, whose weights are in a format. ``sizes``
+    None: whatever they are."""
+    tiles = MEASURED[weights, moe is not None]
+    if sizes is not None:
+        tiles = MEASURED_AT.get((weights, sizes), tiles)
+    if sizes is not None and moe is not None:
+        used = -(-sizes[0] // tiles.router.depth)  # further splits would add nothing, exactly
+        tiles = replace(tiles, router=replace(tiles.router, splits=min(used, tiles.router.splits)))
+    return on_card(tiles, card, BITS[weights], plain_choices(weights))
+
+
+def tiles_of_plain(
+    tiles: TargetTiles, moe: MoeConfig | None, card: Card, weights: WeightFormat, sizes: Sizes
+) -> TargetTiles:
+    """For what a target whose weights are in a format, with these tiles, holds in bf16."""
+    if "qkv" in plain_choices(weights):
+        return tiles
+    return with_splits_of(tiles, target_tiles(moe, card, "bf16", sizes))
 
 
 def with_splits_of(tiles: TargetTiles, others: TargetTiles) -> TargetTiles:
@@ -179,19 +205,26 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
 """Steps twice as deep: as many bytes on their way."""
 
 
-def draft_tiles(in_8_bits: bool, card: Card) -> DraftTiles:
+DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {}
+"""What ``engine.bench tiles`` found for drafters of these sizes, by whether they are read in 8 bits."""
+
+
+def draft_tiles(in_8_bits: bool, card: Card, sizes: Sizes | None = None) -> DraftTiles:
     """The tiles in use on a card for a drafter whose weights are read in 8 bits, or in 16."""
-    return on_card(DRAFT_TILES_IN_8_BITS, card, bits=8) if in_8_bits else on_card(DRAFT_TILES, card)
+    tiles = DRAFT_TILES_IN_8_BITS if in_8_bits else DRAFT_TILES
+    if sizes is not None:
+        tiles = DRAFTS_MEASURED_AT.get((in_8_bits, sizes), tiles)
+    return on_card(tiles, card, bits=8 if in_8_bits else 16)
 
 
 AllTiles = TypeVar("AllTiles", TargetTiles, DraftTiles)
 
 
-def on_card(tiles: AllTiles, card: Card, bits: int = 16) -> AllTiles:
-    """The same choices for another card, for weights of so many bits. The order of sums stays."""
+def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = ()) -> AllTiles:
+    """The same choices for another card, for weights of so many bits, but for those that are ``plain``. The order of
+    sums stays."""
     if card.was_measured:
         return tiles
-    plain = PLAIN_OF_TARGET if isinstance(tiles, TargetTiles) else ()
     fit = {
         name: fitted(choice, card, 2 if "gate_up" in name else 1, 16 if name in plain else bits)
         for name, choice in products_of(tiles).items()

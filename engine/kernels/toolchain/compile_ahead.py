@@ -75,6 +75,12 @@ def compile_all(noted: Sequence[str], processes: int) -> None:
             built.result()
 
 
+def compile_one(noted: str) -> None:
+    """Puts one noted launch's machine code into Triton's cache, in this process, which can note such a launch again."""
+    _compile(noted)
+    _kernel(noted).device_caches.clear()
+
+
 def _build_loader() -> None:
     """The library that hands machine code to a GPU: one per machine."""
     CudaUtils()

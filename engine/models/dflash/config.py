@@ -67,6 +67,10 @@ class DFlashConfig(DrafterConfig):
         )  # fmt: skip
 
     @property
+    def sizes(self) -> tuple[int, int]:
+        return self.hidden_size, self.intermediate_size
+
+    @property
     def states(self) -> tuple[StatefulLayer, ...]:
         return self.layers
 

@@ -63,7 +63,7 @@ class DraftPass:
         in_8_bits = head is not None or drafter.in_8_bits
         config = drafter.config
         device, dtype = drafter.norm.weight.device, drafter.norm.weight.dtype
-        tiles = tiles or draft_tiles(in_8_bits, card_of(device))
+        tiles = tiles or draft_tiles(in_8_bits, card_of(device), config.sizes)
         self.mask_token = config.mask_token_id
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""

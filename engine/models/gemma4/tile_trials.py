@@ -40,7 +40,7 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     found["output"] = Trial(of.output, 1, bits, splits=True)
     if moe is None:
         found["down"] = Trial(of.down, 1, bits, splits=True)
-    now = target_tiles(moe, HOPPER, of.packed)
+    now = target_tiles(moe, HOPPER, of.packed, target.config.sizes)
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 
@@ -52,7 +52,7 @@ class _Launches(ProductLaunches[KernelLayer]):
         self._plain = plain
 
     def down(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([layer.down for layer in self._layers], tiles.down, split=True)
+        return self._products([(layer.down, None) for layer in self._layers], tiles.down, split=True)
 
     def gate_up(self, tiles: TargetTiles) -> list[Launch]:
         layers = [layer for layer in self._layers if self._is_packed(layer.gate_up)]
@@ -86,7 +86,7 @@ class _Launches(ProductLaunches[KernelLayer]):
         ]  # fmt: skip
 
     def expert_down(self, tiles: TargetTiles) -> list[Launch]:
-        return self._expert_downs([routed.down for _, routed in self._routed()], tiles)
+        return self._expert_downs([(routed.down, None) for _, routed in self._routed()], tiles)
 
     def _routed(self) -> list[tuple[KernelLayer, RoutedExperts]]:
         return [(layer, layer.routed) for layer in self._layers if layer.routed is not None]

@@ -7,7 +7,7 @@ from functools import partial
 
 from ...kernels.decode.dense import gate_up
 from ...kernels.decode.experts import expert_gate_up_rows
-from ...kernels.decode.tiles import BITS, TargetTiles
+from ...kernels.decode.tiles import BITS, TargetTiles, plain_choices
 from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches
@@ -18,11 +18,11 @@ from .kernel_layers import KernelLayer
 def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
     """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
-    bits = BITS[of.packed]
+    bits, plain = BITS[of.packed], plain_choices(of.packed)
     found: Trials[TargetTiles] = {
         "head": Trial(of.head),
-        "qkv": Trial(of.qkv, 1, bits),
-        "output": Trial(of.output, 1, bits, splits=True),
+        "qkv": Trial(of.qkv, 1, 16 if "qkv" in plain else bits),
+        "output": Trial(of.output, 1, 16 if "output" in plain else bits, splits=True),
     }
     if target.config.moe is None:
         found["gate_up"] = Trial(of.gate_up, 2, bits)
@@ -46,7 +46,7 @@ class _Launches(ProductLaunches[KernelLayer]):
         ]
 
     def down(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([layer.down for layer in self._layers], tiles.down, split=True)
+        return self._products([(layer.down, None) for layer in self._layers], tiles.down, split=True)
 
     def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
         moe, found = self._moe, self._drawn(rows)
@@ -54,10 +54,22 @@ class _Launches(ProductLaunches[KernelLayer]):
         out = self._rows(moe.top_k, moe.intermediate_size).flatten(0, 1)
         kind = self._target.config.activation
         return [
-            partial(expert_gate_up_rows, self._normed, layer.gate_up, found, out, chosen, None, rows, kind)
+            partial(
+                expert_gate_up_rows,
+                self._normed,
+                layer.gate_up,
+                found,
+                out,
+                chosen,
+                None,
+                rows,
+                kind,
+                None if layer.routed is None else layer.routed.gate_up_bias,
+            )
             for layer in self._layers
             if self._is_packed(layer.gate_up)
         ]
 
     def expert_down(self, tiles: TargetTiles) -> list[Launch]:
-        return self._expert_downs([layer.down for layer in self._layers], tiles)
+        biases = [None if layer.routed is None else layer.routed.down_bias for layer in self._layers]
+        return self._expert_downs([(layer.down, bias) for layer, bias in zip(self._layers, biases, strict=True)], tiles)
