@@ -9,10 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..kernels.decode.attention import AttendTiles
+from ..kernels.decode.tiles import RowTiles, Tiles
+from ..kernels.prefill.attention import ChunkTiles
 from ..kernels.toolchain.jit import MAX_ROWS
-from .candidates import AnyTiles
 
 Launch = Callable[[], object]
+AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,8 @@ class Case:
     """What a launch can't avoid reading and writing."""
     tiles: AnyTiles
     """In use now."""
-    others: tuple[AnyTiles, ...]
-    """To be tried in a sweep."""
     prepare: Callable[[torch.device, torch.dtype, int], Callable[[Any], list[Launch]]]
     """(device, dtype, copies) -> (tiles -> one launch for each copy of the weights)."""
-    code: str = ""
-    """Cases with the same one share machine code."""
-    field: str = ""
-    """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
 
 
 def rows_of(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:

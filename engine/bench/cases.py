@@ -23,7 +23,15 @@ from ..kernels.decode.router import (
     reference_assignment,
     route_rows,
 )
-from ..kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, target_tiles
+from ..kernels.decode.tiles import (
+    ROW_TILES,
+    RowTiles,
+    TargetTiles,
+    Tiles,
+    draft_tiles,
+    plain_choices,
+    target_tiles,
+)
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.reference.rope import inverse_frequencies
 from ..kernels.shared.heads import HeadNorms
@@ -35,13 +43,6 @@ from ..kernels.weights.plain import PlainWeight
 from ..layer_config import Activation, AttentionConfig, MoeConfig
 from ..models.dflash.config import DFlashConfig
 from ..models.family import TargetConfig
-from .candidates import (
-    ROUTER_CHOICES,
-    ROW_CHOICES,
-    attend_choices,
-    gate_up_and_route_choices,
-    tile_choices,
-)
 from .case import Case, Launch, at_rows, rows_of
 from .norm_cases import norm_cases
 from .routing import Routing, forced_scores
@@ -61,7 +62,7 @@ def cases_of(
     """Every kernel of a round of this pair on a card, the target's first and its weights in a format, attention at each
     of the contexts."""
     tiles = target_tiles(shape.target.moe, card, weights, shape.target.sizes)
-    target = _target(shape, Packing(dtype, MAKERS[weights]), contexts, card, tiles)
+    target = _target(shape, Packing(dtype, MAKERS[weights]), contexts, card, tiles, weights)
     return [*target, *_drafter(shape, Packing(dtype, Int8Weight.of), contexts, card)]
 
 
@@ -69,8 +70,16 @@ def copies_for(num_bytes: float) -> int:
     return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
 
 
-def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles) -> Iterator[Case]:
+def _target(
+    shape: Shape,
+    packing: Packing,
+    contexts: Sequence[int],
+    card: Card,
+    tiles: TargetTiles,
+    weights: WeightFormat,
+) -> Iterator[Case]:
     config, plain = shape.target, replace(packing, make=PlainWeight)
+    others = plain if "qkv" in plain_choices(weights) else packing
     itemsize, hidden = packing.dtype.itemsize, config.hidden_size
     for layer in dict.fromkeys(config.attention):
         kind = layer.kind.partition("_")[0]
@@ -78,8 +87,8 @@ def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card,
         width = layer.num_heads * layer.head_dim
         for rows in (1, MAX_ROWS):
             qkv, output = (at_rows(rows, f"{name}, {kind}") for name in ("qkv", "output"))
-            yield _product(qkv, columns, hidden, tiles.qkv, packing, "target.qkv", split=False, rows=rows)
-            yield _product(output, hidden, width, tiles.output, packing, "target.output", rows=rows)
+            yield _product(qkv, columns, hidden, tiles.qkv, others, split=False, rows=rows, bias=layer.biases)
+            yield _product(output, hidden, width, tiles.output, others, rows=rows, bias=layer.biases)
         for rows, context in product((1, MAX_ROWS), contexts):
             yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, card, rows)
     inter = config.intermediate_size
@@ -87,14 +96,12 @@ def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card,
         dense = partial(_gate_up, inter=inter, depth=hidden, activation=config.activation, tiles=tiles.gate_up)
         of_target = partial(dense, packing=packing, moe=config.moe, rows=rows)
         if inter:
-            yield of_target(at_rows(rows, "gate and up"), field="target.gate_up")
-        if inter and config.moe is not None:
-            yield of_target(at_rows(rows, "router"), field="target.router", of_router=True)
+            yield of_target(at_rows(rows, "gate and up"))
         elif config.moe is not None:
             yield _route(at_rows(rows, "router"), config.moe, hidden, tiles.router, itemsize, rows)
         yield from norm_cases(config, tiles, itemsize, rows)
     if inter:
-        yield _product("down", hidden, inter, tiles.down, packing, "target.down")
+        yield _product("down", hidden, inter, tiles.down, packing)
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
@@ -118,16 +125,16 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card
             columns = layer.num_heads * layer.head_dim + kv_columns
             width = layer.num_heads * layer.head_dim
             all_kv = len(config.layers) * kv_columns
-            yield draft_product("draft qkv", columns, hidden, tiles.qkv, field="draft.qkv", split=False)
+            yield draft_product("draft qkv", columns, hidden, tiles.qkv, split=False)
             whole = partial(draft_product, split=False)
-            yield whole("draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv")
-            yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
+            yield whole("draft context kv", all_kv, hidden, tiles.context_kv)
+            yield draft_product("draft output", hidden, width, tiles.output)
         for context in contexts:
             yield _attention(f"draft attention, {kind}, {context}", layer, context, itemsize, card)
     inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
-    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, packing, "draft.gate_up")
-    yield draft_product("draft down", hidden, inter, tiles.down, field="draft.down")
-    yield draft_product("draft context", hidden, features, tiles.context, field="draft.context")
+    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, packing)
+    yield draft_product("draft down", hidden, inter, tiles.down)
+    yield draft_product("draft context", hidden, features, tiles.context)
     yield _head("draft head", target, tiles.head, packing, of_drafter=True)
 
 
@@ -140,22 +147,22 @@ def _product(
     depth: int,
     tiles: Tiles,
     packing: Packing,
-    field: str,
     split: bool = True,
     rows: int = MAX_ROWS,
+    bias: bool = False,
 ) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [packing.random(device, columns, depth) for _ in range(copies)]
+        added = torch.randn(columns, device=device, dtype=dtype) if bias else None
         x = rows_of(device, dtype, depth)
 
         def launches(tiles: Tiles) -> list[Launch]:
             out = partial_sums(tiles, columns, device) if split else rows_of(device, dtype, columns)
-            return [partial(project, x, weight, out, tiles, rows) for weight in weights]
+            return [partial(project, x, weight, out, tiles, rows, added) for weight in weights]
 
         return launches
 
-    choices = tile_choices(tiles, 1, packing.bits, split=split)
-    return Case(name, packing.nbytes(columns, depth), tiles, choices, prepare, field=field)
+    return Case(name, packing.nbytes(columns, depth), tiles, prepare)
 
 
 def _gate_up(
@@ -165,12 +172,10 @@ def _gate_up(
     activation: Activation,
     tiles: Tiles,
     packing: Packing,
-    field: str,
     moe: MoeConfig | None = None,
-    of_router: bool = False,
     rows: int = MAX_ROWS,
 ) -> Case:
-    """With experts, the router and its choice are part of the launch, and what is chosen may be the router's tiles."""
+    """With experts, the router and its choice are part of the launch."""
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         x, out = rows_of(device, dtype, depth), rows_of(device, dtype, inter)
@@ -188,22 +193,15 @@ def _gate_up(
             tiles=TargetTiles().router,
         )
 
-        def launches(chosen: Tiles) -> list[Launch]:
-            by_router = replace(router, tiles=chosen if of_router else router.tiles)
-            by_gate = tiles if of_router else chosen
-            scratch = SplitScratch.allocate(by_router.tiles, moe.num_experts, device)
-            run = partial(
-                gate_up_and_route, x, out=out, tiles=by_gate, router=by_router, scratch=scratch, max_rows=rows
-            )
+        def launches(tiles: Tiles) -> list[Launch]:
+            scratch = SplitScratch.allocate(router.tiles, moe.num_experts, device)
+            run = partial(gate_up_and_route, x, out=out, tiles=tiles, router=router, scratch=scratch, max_rows=rows)
             return [partial(run, weight=weight) for weight in weights]
 
         return launches
 
     size = packing.nbytes(2 * inter, depth) + (moe.num_experts if moe else 0) * depth * packing.dtype.itemsize
-    if of_router:
-        return Case(name, size, TargetTiles().router, ROUTER_CHOICES, prepare, field=field)
-    choices = gate_up_and_route_choices(packing.bits) if moe else tile_choices(tiles, 2, packing.bits)
-    return Case(name, size, tiles, choices, prepare, field=field)
+    return Case(name, size, tiles, prepare)
 
 
 def _route(name: str, moe: MoeConfig, depth: int, tiles: Tiles, itemsize: int, rows: int) -> Case:
@@ -221,7 +219,7 @@ def _route(name: str, moe: MoeConfig, depth: int, tiles: Tiles, itemsize: int, r
 
         return launches
 
-    return Case(name, moe.num_experts * depth * itemsize, tiles, ROUTER_CHOICES, prepare, field="target.router")
+    return Case(name, moe.num_experts * depth * itemsize, tiles, prepare)
 
 
 def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: int, packing: Packing) -> Iterator[Case]:
@@ -245,7 +243,7 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
             None if down is None else DenseDown(rows_of(device, dtype, inter), down, sums, tiles.down) for down in downs
         ]
         where, pairs = assigned(device), list(zip(weights, beside, strict=True))
-        run = partial(expert_gate_up_rows, x, activation=config.activation)
+        run = partial(expert_gate_up_rows, x, activation=config.activation, bias=_biases(device, dtype, shape[:2]))
         return lambda tiles: [partial(run, w, where, out, tiles, d, max_rows) for w, d in pairs]
 
     def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
@@ -254,7 +252,12 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
         act = _pair_rows(device, dtype)
         out = torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device, dtype=dtype)
         where = assigned(device)
-        return lambda tiles: [partial(expert_down_rows, act, w, where, out, tiles, max_rows) for w in weights]
+        bias = _biases(device, dtype, shape[:2])
+        return lambda tiles: [partial(expert_down_rows, act, w, where, out, tiles, max_rows, bias) for w in weights]
+
+    def _biases(device: torch.device, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor | None:
+        """Where gates and ups take turns, as in gpt-oss, there are some."""
+        return torch.randn(shape, device=device, dtype=dtype) if config.activation == "clamped_silu" else None
 
     def _pair_rows(device: torch.device, dtype: torch.dtype) -> Tensor:
         return torch.randn(MAX_ROWS * moe.top_k, moe.intermediate_size, device=device, dtype=dtype)
@@ -267,12 +270,8 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
     up, down = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up, tiles.expert_down
     inter = config.intermediate_size
     name, dense = "experts gate and up", packing.nbytes(hidden, inter) if inter else 0
-    choices = tile_choices(up, 2, packing.bits)
-    field = f"target.expert_gate_up{'_alone' if rows == 1 else ''}"
-    yield Case(f"{name}, {what}", up_size + dense, up, choices, prepare_up, name, field)
-    name = "experts down"
-    choices = tile_choices(down, 1, packing.bits)
-    yield Case(f"{name}, {what}", down_size, down, choices, prepare_down, name, "target.expert_down")
+    yield Case(f"{name}, {what}", up_size + dense, up, prepare_up)
+    yield Case(f"experts down, {what}", down_size, down, prepare_down)
 
 
 def _attention(
@@ -290,12 +289,13 @@ def _attention(
         kv_parts = 1 if layer.value_is_key else 2
         projected = rows_of(device, dtype, (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim)
         frequencies = inverse_frequencies(layer.rope, device)
+        sinks = torch.randn(layer.num_heads, device=device, dtype=dtype) if layer.sinks else None
         out = torch.empty(MAX_ROWS, layer.num_heads * layer.head_dim, device=device, dtype=dtype)
         cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (context, max_rows))
 
         def launches(tiles: AttendTiles) -> list[Launch]:
             scratch = AttendScratch([layer], [capacity], device, tiles)
-            bound = partial(attend_rows, tiles=tiles, max_rows=max_rows)
+            bound = partial(attend_rows, tiles=tiles, max_rows=max_rows, sinks=sinks)
             return [
                 partial(bound, projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch)
                 for k, v in stores
@@ -305,7 +305,7 @@ def _attention(
 
     seen = min(context, layer.window or context) + max_rows
     size = 2.0 * layer.num_kv_heads * seen * layer.head_dim * itemsize
-    return Case(name, size, tiles, attend_choices(tiles), prepare, code=name.rpartition(",")[0])
+    return Case(name, size, tiles, prepare)
 
 
 def _prompt(name: str, layer: AttentionConfig, itemsize: int, card: Card) -> Case:
@@ -320,12 +320,7 @@ def _prompt(name: str, layer: AttentionConfig, itemsize: int, card: Card) -> Cas
         return lambda tiles: [partial(run, tiles=tiles)] * 2
 
     size = 2.0 * layer.head_dim * (layer.num_kv_heads * seen + layer.num_heads * PROMPT_ROWS) * itemsize
-    choices = tuple(
-        ChunkTiles(queries, keys, warps, stages)
-        for queries, keys, warps, stages in product((64, 128), (16, 32, 64), (4, 8), (2, 3))
-        if queries * layer.head_dim <= 128 * 256
-    )
-    return Case(name, size, chunk_tiles(layer.head_dim, card), choices, prepare)
+    return Case(name, size, chunk_tiles(layer.head_dim, card), prepare)
 
 
 def _head(name: str, config: TargetConfig, tiles: Tiles, packing: Packing, of_drafter: bool = False) -> Case:
@@ -341,9 +336,7 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, packing: Packing, of_dr
 
         return launches
 
-    choices = tile_choices(tiles, 1, packing.bits, columns=(32, 64, 128))
-    field = "draft.head" if of_drafter else "target.head"
-    return Case(name, packing.nbytes(vocab, hidden), tiles, choices, prepare, field=field)
+    return Case(name, packing.nbytes(vocab, hidden), tiles, prepare)
 
 
 def _pick(config: TargetConfig, tiles: Tiles) -> Case:
@@ -352,4 +345,4 @@ def _pick(config: TargetConfig, tiles: Tiles) -> Case:
         out.tile_mass.fill_(1.0)
         return lambda rows: [partial(pick_rows, out, rows)] * copies
 
-    return Case("pick", MAX_ROWS * config.vocab_size / tiles.columns * 12.0, ROW_TILES, ROW_CHOICES, prepare)
+    return Case("pick", MAX_ROWS * config.vocab_size / tiles.columns * 12.0, ROW_TILES, prepare)

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -28,11 +28,11 @@ from ..models.drafter import Drafter
 from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
-from . import kernels, predict
-from .candidates import read_tiles
+from . import kernels, predict, tiles
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
+from .pass_tiles import PassTiles, read_tiles
 from .peer import PeerFigures, measure_transformers
 from .policy import PolicyFigures, measure_policies, policy_table
 from .profile import RoundProfile, profile_prompt, profile_rounds
@@ -97,8 +97,8 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `predict` says what to expect of other"
-        " cards.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `tiles` looks for faster ones,"
+        " `predict` says what to expect of other cards.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
@@ -132,7 +132,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         default="auto",
         help="who runs them: PyTorch step by step, or the device itself (a GPU's default: drafting in 8 bits)",
     )
-    how.add_argument("--tiles", type=Path, metavar="FILE", help="choices by the JSON of a sweep of the kernels")
+    how.add_argument("--tiles", type=Path, metavar="FILE", help="choices that `python -m engine.bench tiles` found")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
     how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
@@ -224,17 +224,19 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
     return target, drafter
 
 
-def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
+def choose_rounds(bench: Bench, who: str, file: Path | None) -> float:
     """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
-    card, for_drafter = card_of(decoder.device), None
-    for_target = target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target))
-    if tiles is not None:
-        for_target, for_drafter = read_tiles(tiles, for_target, draft_tiles(True, card))
+    card, config, drafter = card_of(decoder.device), decoder.target.config, bench.floor.shape.drafter
+    sizes = None if drafter is None else drafter.sizes
+    now = PassTiles(target_tiles(config.moe, card, format_of_target(decoder.target), config.sizes))
+    if file is not None:
+        now = read_tiles(file, replace(now, drafter=draft_tiles(True, card, sizes)))
+        now.take_effect(config.attention)
     if who != HOST:
         copied = who == DEVICE and decoder.drafter is not None
         copy = Int8Weight.of(decoder.target.head) if copied else None
-        launches = ScriptedLaunches(bench.script, decoder, copy, for_target, for_drafter)
+        launches = ScriptedLaunches(bench.script, decoder, copy, now.target, now.drafter)
         launches.prepare()
         decoder.use_rounds(DeviceRounds(launches))
     return perf_counter() - started
@@ -271,11 +273,11 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or as the first argument says the bench of each kernel alone (``kernels``), or what figures say of
-    other cards (``predict``). Returns the exit code."""
+    """The bench, or as the first argument says the bench of each kernel alone (``kernels``), the search for tiles
+    (``tiles``), or what figures say of other cards (``predict``). Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        alone = {"kernels": kernels.run, "predict": predict.run}
+        alone = {"kernels": kernels.run, "tiles": tiles.run, "predict": predict.run}
         return alone[words[0]](words[1:]) if words and words[0] in alone else run(words)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."

@@ -1,17 +1,16 @@
-"""``python -m engine.bench kernels``: each kernel alone against its floor, with ``--sweep`` under every tile choice.
-Launches over several copies of the weights are replayed from a CUDA graph, so neither the host nor a cache helps. A
-choice that fails is noted; one that breaks the GPU costs its process and the rest of that kernel's choices."""
+"""``python -m engine.bench kernels``: each kernel alone against its floor, with the tiles in use. Launches over several
+copies of the weights are replayed from a CUDA graph, so neither the host nor a cache helps. A kernel that breaks the
+GPU costs its process. Other tiles are tried in whole passes: ``python -m engine.bench tiles``."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import multiprocessing
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,7 +23,6 @@ from ..kernels.toolchain.jit import HAS_TRITON, INTERPRETED
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import compute_dtype, pick_device
 from ..tuning.timing import time_launches
-from .candidates import AnyTiles, refinements
 from .case import Case
 from .cases import cases_of, copies_for
 from .ceiling import Ceiling, measure_ceiling
@@ -34,47 +32,27 @@ from .shapes import SHAPES, TINY, read_shape
 PROG = "python -m engine.bench kernels"
 CONTEXTS = (128, 2048, 32_768)
 CASE_SECONDS = 90.0
-COMPILERS = 12
-"""Processes that compile side by side, where there are as many cores."""
-HEADS = ("kernel", "MB", "floor us", "us", "share", "best us", "share", "best tiles")
+HEADS = ("kernel", "MB", "floor us", "us", "share")
 
 
 @dataclass(slots=True)
 class KernelFigures:
-    """One kernel: microseconds with each choice of tiles."""
+    """One kernel: microseconds of a launch."""
 
     name: str
     num_bytes: float
     floor_us: float
     tiles: dict[str, Any]
-    """In use now."""
-    us: float | None
-    """With those; None when the launch failed."""
-    best_tiles: dict[str, Any]
-    best_us: float | None
-    tried: list[tuple[dict[str, Any], float]] = field(default_factory=list)
-    failures: list[tuple[dict[str, Any], str]] = field(default_factory=list)
-    choice: str = ""
-    """``Case.field``."""
+    us: float | None = None
+    """None when the launch failed."""
+    failure: str = ""
     broken: bool = False
     """The GPU refuses everything since some launch: the process has to be replaced."""
 
     def row(self) -> list[str]:
-        better = self.best_us is not None and self.us is not None and self.best_us < self.us
-        changes = {key: value for key, value in self.best_tiles.items() if value != self.tiles.get(key)}
-        return [
-            self.name,
-            f"{self.num_bytes / 1e6:.2f}",
-            f"{self.floor_us:.2f}",
-            "failed" if self.us is None else f"{self.us:.2f}",
-            self._share(self.us),
-            f"{self.best_us:.2f}" if better else "",
-            self._share(self.best_us) if better else "",
-            " ".join(f"{key}={value}" for key, value in changes.items()) if better else "",
-        ]
-
-    def _share(self, us: float | None) -> str:
-        return "" if us is None else f"{100 * self.floor_us / us:.0f}%"
+        share = "" if self.us is None else f"{100 * self.floor_us / self.us:.0f}%"
+        us = "failed" if self.us is None else f"{self.us:.2f}"
+        return [self.name, f"{self.num_bytes / 1e6:.2f}", f"{self.floor_us:.2f}", us, share]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +62,6 @@ class Plan:
     shape: str
     device: str
     contexts: tuple[int, ...]
-    sweep: bool
     weights: WeightFormat = "bf16"
     """The target's."""
     copy_rate: float = 1e12
@@ -98,52 +75,18 @@ class Plan:
 
 
 def time_case(plan: Plan, name: str) -> KernelFigures:
-    """Times one kernel with the tiles in use and, in a sweep, with others. Runs in a process of its own."""
+    """Times one kernel. Runs in a process of its own."""
     case, device = _find(plan, name), torch.device(plan.device)
     torch.manual_seed(0)
     dtype = compute_dtype(device)
     launches_of = case.prepare(device, dtype, copies_for(case.num_bytes) if device.type == "cuda" else 2)
-    figures = KernelFigures(
-        name, case.num_bytes, case.num_bytes / plan.copy_rate * 1e6, asdict(case.tiles), None, {}, None
-    )
-    figures.choice = case.field
-    tried: dict[AnyTiles, float] = {}
-
-    def attempt(tiles: AnyTiles) -> None:
-        try:
-            tried[tiles] = time_launches(launches_of(tiles), device)
-        except Exception as error:
-            figures.failures.append((asdict(tiles), f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"))
-
-    attempt(case.tiles)
-    if plan.sweep:
-        for tiles in case.others:
-            if tiles not in tried:
-                attempt(tiles)
-        if tried:
-            for tiles in refinements(min(tried, key=lambda each: tried[each])):
-                attempt(tiles)
-    figures.us = tried.get(case.tiles)
-    if tried:
-        best = min(tried, key=lambda each: tried[each])
-        figures.best_tiles, figures.best_us = asdict(best), tried[best]
+    figures = KernelFigures(name, case.num_bytes, case.num_bytes / plan.copy_rate * 1e6, asdict(case.tiles))
+    try:
+        figures.us = time_launches(launches_of(case.tiles), device)
+    except Exception as error:
+        figures.failure = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
     figures.broken = _is_broken(device)
-    figures.tried = [(asdict(tiles), us) for tiles, us in sorted(tried.items(), key=lambda item: item[1])]
     return figures
-
-
-def compile_case(plan: Plan, name: str) -> int:
-    """Launches a kernel once with every choice, so that the compiler's cache holds them; returns how many worked."""
-    case, device = _find(plan, name), torch.device(plan.device)
-    launches_of = case.prepare(device, compute_dtype(device), 1)
-    worked = 0
-    for tiles in (case.tiles, *case.others):
-        try:
-            launches_of(tiles)[0]()
-            worked += 1
-        except Exception:  # the timing meets it again, and reports it
-            continue
-    return worked
 
 
 def _find(plan: Plan, name: str) -> Case:
@@ -158,11 +101,9 @@ def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str
     if not plan.isolated:
         yield from (time_case(plan, name) for name in names)
         return
-    if plan.sweep:
-        compile_cases(plan, names)
     waiting = list(names)
     while waiting:
-        with _processes(1) as pool:
+        with _process() as pool:
             for name in list(waiting):
                 waiting.remove(name)
                 try:
@@ -196,22 +137,8 @@ def _end(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
-def compile_cases(plan: Plan, names: Sequence[str]) -> None:
-    """Fills the compiler's cache from several processes at once; what fails here fails again when it is timed."""
-    by_code = {case.code or case.name: case.name for case in plan.cases() if case.name in names}
-    with _processes(max(1, min(COMPILERS, (os.cpu_count() or 2) - 2))) as pool:
-        for done in [pool.submit(compile_case, plan, name) for name in by_code.values()]:
-            try:
-                done.result(timeout=CASE_SECONDS)
-            except (BrokenProcessPool, TimeoutError):
-                _end(pool)
-                return
-            except Exception:  # the timing meets it again, and reports it
-                continue
-
-
-def _processes(count: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+def _process() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -221,7 +148,6 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--contexts", type=int, nargs="+", default=list(CONTEXTS), metavar="N", help="for attention")
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="kernels whose name holds one of these")
-    parser.add_argument("--sweep", action="store_true", help="with every choice of tiles")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the JSON there as well")
     return parser
@@ -237,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
     shape = options.shape or (TINY if device.type == "cpu" else "26B-A4B")
     ceiling = measure_ceiling(device)
     contexts, on_gpu = tuple(options.contexts), device.type == "cuda"
-    plan = Plan(shape, str(device), contexts, options.sweep, options.weights, ceiling.copy, on_gpu)
+    plan = Plan(shape, str(device), contexts, options.weights, ceiling.copy, on_gpu)
     wanted = [case.name for case in plan.cases() if _is_wanted(case.name, options.only)]
     figures, lost = [], []
     for done in time_cases(plan, wanted):
@@ -276,8 +202,8 @@ def _save(
 
 def _print(plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str], seconds: float) -> None:
     for each in figures:
-        for tiles, why in each.failures[:1]:
-            print(f"{each.name}: {len(each.failures)} choices failed, the first is {tiles}: {why}")
+        if each.failure:
+            print(f"{each.name} failed with {each.tiles}: {each.failure}")
     for name in lost:
         print(f"not timed: {name}")
     print(f"{plan.shape} in {plan.weights}, {ceiling_line(ceiling)}, {seconds:.0f} s")

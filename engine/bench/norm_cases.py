@@ -13,7 +13,6 @@ from ..kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles
 from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..models.family import TargetConfig
-from .candidates import ROW_CHOICES
 from .case import Case, Launch, at_rows, rows_of
 
 
@@ -47,7 +46,7 @@ def _add_and_norm(
         return lambda tiles: [partial(run, tiles, rows)] * copies
 
     size = rows * hidden * (count * (itemsize if of_experts else 4.0) + 3 * itemsize)
-    return Case(at_rows(rows, name), size, ROW_TILES, ROW_CHOICES, prepare)
+    return Case(at_rows(rows, name), size, ROW_TILES, prepare)
 
 
 def _after_attention(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
@@ -62,7 +61,7 @@ def _after_attention(config: TargetConfig, tiles: TargetTiles, itemsize: int, ro
         return lambda tiles: [partial(run, tiles, rows)] * copies
 
     size = rows * hidden * (4.0 * splits + 5 * itemsize)
-    return Case(at_rows(rows, "after attention"), size, ROW_TILES, ROW_CHOICES, prepare)
+    return Case(at_rows(rows, "after attention"), size, ROW_TILES, prepare)
 
 
 def _after_feed_forward(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
@@ -82,4 +81,4 @@ def _after_feed_forward(config: TargetConfig, tiles: TargetTiles, itemsize: int,
         return lambda tiles: [partial(run, tiles, rows)] * copies
 
     size = rows * hidden * (4.0 * splits + (top_k + 3) * itemsize)
-    return Case(at_rows(rows, "after feed-forward"), size, ROW_TILES, ROW_CHOICES, prepare)
+    return Case(at_rows(rows, "after feed-forward"), size, ROW_TILES, prepare)

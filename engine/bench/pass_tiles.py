@@ -21,7 +21,8 @@ AnyTiles = Tiles | RowTiles | AttendTiles
 
 LEAST_SPLIT, MOST_SPLIT, LEAST_KEYS = 32, 256, 16
 ROW_WARPS = (4, 8, 16)
-ROUTER = Trial[Any](lambda _tiles: [], splits=True)
+ROUTER: Trial[Any] = Trial(lambda _tiles: [], splits=True)
+"""Of a router that stands alone."""
 
 
 @dataclass(frozen=True, slots=True)

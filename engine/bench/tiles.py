@@ -8,6 +8,7 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -29,7 +30,7 @@ from .measure import Bench
 from .pass_tiles import AnyTiles, Kind, Knob, PassTiles, as_data, read_tiles, source_lines, with_attention
 from .report import table
 from .shapes import SHAPES, TINY, Shape, read_shape
-from .tile_compiler import Order, compilers, end, wanted
+from .tile_compiler import Order, compilers, end, wanted, wanted_at_once
 from .weights import random_pair
 from .whole_passes import Room, WholePasses
 
@@ -45,7 +46,7 @@ ROUNDS_OF_TURNS = 5
 LAST_SECONDS = 6.0
 """For comparing what was found with what was there, in turns."""
 KINDS: tuple[Kind, ...] = ("one", "sixteen", "draft")
-CALLED = {"one": "AR", "sixteen": "16 rows", "draft": "draft"}
+CALLED: dict[Kind, str] = {"one": "AR", "sixteen": "16 rows", "draft": "draft"}
 
 
 @dataclass(slots=True)
@@ -57,9 +58,9 @@ class Results:
     device: str
     torch: str
     tiles: PassTiles
-    before: dict[str, float] = field(default_factory=dict)
+    before: dict[Kind, float] = field(default_factory=dict)
     """Milliseconds of passes, and with what was found, in turns."""
-    now: dict[str, float] = field(default_factory=dict)
+    now: dict[Kind, float] = field(default_factory=dict)
     rooms: list[tuple[str, float, float]] = field(default_factory=list)
     """Choice, microseconds in a pass, and what its bytes take."""
     gains: list[tuple[str, dict[str, Any], float]] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Search:
         self.passes, self.results, self._pool, self._ahead, self._card = passes, results, pool, ahead, card
         self._lines: list[Line] = []
         self._compiling: dict[Future[int], Candidate] = {}
-        self._base: dict[tuple[Kind, ...], list[float]] = {}
+        self._base: dict[tuple[tuple[Kind, ...], int], list[float]] = {}
         self._since = 0
 
     def run(self, bandwidth: float, deadline: float, save: Callable[[], None]) -> None:
@@ -143,8 +144,12 @@ class Search:
                 candidate = Candidate(best, best.waiting.pop(0))
                 if self._pool is None:
                     return candidate
-                kinds = best.room.knob.kinds()
-                self._compiling[wanted(self._pool, kinds, self._put(candidate))] = candidate
+                try:
+                    future = wanted(self._pool, best.room.knob.kinds(), self._put(candidate))
+                except BrokenProcessPool:  # then what is launched first is compiled there
+                    self._pool = None
+                    return candidate
+                self._compiling[future] = candidate
             if not self._compiling:
                 return None
             done, _ = wait(self._compiling, max(0.0, deadline - perf_counter()), FIRST_COMPLETED)
@@ -153,7 +158,7 @@ class Search:
             chosen = max(done, key=lambda each: self._compiling[each].line.worth)
             candidate = self._compiling.pop(chosen)
             error = chosen.exception()
-            if error is None:
+            if error is None or isinstance(error, BrokenProcessPool):
                 return candidate
             self._fail(candidate, error)
 
@@ -173,7 +178,7 @@ class Search:
             if self._since % EVERY == 0:
                 self._base.clear()
             self._since += 1
-            key = (*kinds, *(["draft"] if contexts > 1 else []))  # attention behind all contexts is timed apart
+            key = kinds, contexts
             if key not in self._base:
                 self._base[key] = self.passes.times(kinds, results.tiles, contexts)
             share = _share(self.passes.times(kinds, tiles, contexts), self._base[key])
@@ -272,8 +277,9 @@ def _search(
     )
     before = with_attention(now, shape.target.attention)
     tiles = before if options.tiles is None else read_tiles(options.tiles, before)
+    kinds = KINDS if shape.drafter is not None else KINDS[:2]
     if pool is not None:
-        wanted(pool, KINDS, tiles)
+        wanted_at_once(pool, ahead // 2, kinds, tiles)
     ceiling = measure_ceiling(device)
     target, drafter = random_pair(shape, device, weights=options.weights)
     decoder = Decoder(target, drafter, max(options.contexts) + 1024)
@@ -294,7 +300,6 @@ def _search(
         results.write(options.out)
 
     search, broken = Search(passes, results, pool, ahead, card), False
-    kinds = KINDS if drafter is not None else KINDS[:2]
     try:
         search.run(ceiling.copy, started + options.seconds - LAST_SECONDS, save)
         times = compare(passes, before, results.tiles, kinds)
