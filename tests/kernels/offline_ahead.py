@@ -21,7 +21,7 @@ from engine.kernels.decode.dense import project
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.card import HOPPER
-from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, noted_launches
+from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, compile_one, noted_launches
 from engine.kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
@@ -47,6 +47,8 @@ def main() -> None:
     compile_for(HOPPER)
     noted = noted_launches(launch_some)
     compile_all(noted, processes=2)
+    compile_one(noted[0])  # and forgets it
+    again = len(noted_launches(launch_some))
     found: Counter[bool] = Counter()
     knobs.compilation.listener = lambda *, cache_hit, **_others: found.update([cache_hit])
     folder = Path(os.environ["TRITON_CACHE_DIR"])
@@ -66,7 +68,7 @@ def main() -> None:
         launch_some()  # where there is no GPU
     except KernelFailure as failure:
         failed = failure.kernel
-    counts = {"noted": len(noted), "found": found[True], "missed": found[False], "added": len(added)}
+    counts = {"noted": len(noted), "again": again, "found": found[True], "missed": found[False], "added": len(added)}
     print(json.dumps({**counts, "failed": failed}))
 
 

@@ -238,7 +238,7 @@ def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_
     target, drafter = random_pair(read_shape("tiny", 6), CPU)
     decoder = Decoder(target, drafter if drafts else None, 64)
     bench = Bench(decoder, floor(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
-    choose_rounds(bench, who, tiles=None)
+    choose_rounds(bench, who, None)
     assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafts_in_8_bits == in_8_bits
 
 

@@ -40,7 +40,6 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
-from engine.models import attention_backends
 from engine.models.attention_backends import TRITON
 from engine.service import EngineService
 from engine.tuning.costs import RoundTimer
