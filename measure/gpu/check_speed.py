@@ -54,6 +54,15 @@ OUT = "{out}"
 """Stands for the folder of this run in a part's words."""
 SHORT = "--widths 1 16 --contexts 128 --prompts"
 """What two ways are compared by."""
+TILED = {
+    "mxfp4": "--shape gpt-oss-20b --weights mxfp4",
+    **{each: f"--shape {each}" for each in FAMILIES[:3]},
+    "int4": "--shape 26B-A4B --weights int4",
+    "fp8": "--shape 26B-A4B --weights fp8",
+}
+"""Whose tiles are looked for, those first that are thought to gain most."""
+SEARCHED = 95
+"""Seconds of each search."""
 IN_ANY_FORMAT = (
     "kernels",
     "rounds",
@@ -68,6 +77,17 @@ IN_ANY_FORMAT = (
     "soak",
 )
 """Parts whose target may be packed."""
+
+
+def _searched(name: str, what: str) -> tuple[Part, ...]:
+    """A search for tiles, and rounds without and with what it found, one behind the other on one machine."""
+    found = f"{OUT}/sweep-{name}.json"
+    return (
+        Part(f"sweep-{name}", "engine.bench", f"tiles {what} --seconds {SEARCHED}", SEARCHED + 30, 60),
+        Part(f"figures-{name}", "engine.bench", f"{what} {SHORT} 2048", 120, 14),
+        Part(f"best-{name}", "engine.bench", f"{what} --tiles {found} {SHORT}", 120, 14),
+    )
+
 
 PARTS = (
     Part("trees", "measure.gpu.check_trees", "--layers 6", 300, 30, times=False),
@@ -89,14 +109,13 @@ PARTS = (
     Part("wide", "measure.gpu.check_wide", "", 200, 40),
     Part("copying", "measure.gpu.check_copying", "", 300, 20),
     Part("mtp", "measure.gpu.check_mtp", "", 300, 40),
-    Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
+    Part("sweep", "engine.bench", f"tiles --seconds {SEARCHED}", SEARCHED + 30, 60),
     Part("figures", "engine.bench", "--profile", 200, 150),
     Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
     Part("bf16-draft", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
     Part("again", "engine.bench", SHORT, 90, 12),
     Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
-    *(Part(f"figures-{each}", "engine.bench", f"--shape {each} {SHORT} 2048", 120, 14) for each in FAMILIES[:3]),
-    Part("figures-mxfp4", "engine.bench", f"--shape gpt-oss-20b --weights mxfp4 {SHORT} 2048", 120, 14),
+    *(part for each, what in TILED.items() for part in _searched(each, what)),
     Part("launches", "measure.gpu.launches", "", 120, 30),
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
