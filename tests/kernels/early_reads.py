@@ -14,6 +14,7 @@ OLDER = {
     "_attend_full": {"cursor", "rows", "trunk"},
     "_combine_splits": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},
+    "_add_and_norm": {"residual"},
     "_after_attention": {"residual"},
     "_after_feed_forward": {"residual"},
 }

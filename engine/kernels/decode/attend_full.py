@@ -211,6 +211,8 @@ def _combine_splits(
     depth = row
     if depths is not None:
         depth = tl.load(depths + row)
+    if sinks is not None:
+        sink = sink_score(sinks, head)
     wait_for_inputs()
     if row < num_rows:
         last_key = cursor_value + depth if CAUSAL else cursor_value + num_rows - 1
@@ -223,7 +225,6 @@ def _combine_splits(
         let_next_start()
         peak = tl.max(highest, 0)
         if sinks is not None:
-            sink = sink_score(sinks, head)
             peak = tl.maximum(peak, sink)
         factor = tl.exp2(highest - peak)
         mixed = tl.sum(factor[:, None] * values, 0)

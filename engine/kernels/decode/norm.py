@@ -106,7 +106,7 @@ def add_and_norm(
 ) -> None:
     """``reference_add_and_norm`` in place: x [16, hidden], if there is one, becomes the sum, ``normed`` is filled.
     ``partials`` [n, 16, hidden] may be strided, as experts' outputs are. ``features``: a tapped layer's strided part
-    [16, hidden]."""
+    [16, hidden]. The launch just before may not write x."""
     hidden = normed.shape[1]
     _add_and_norm[(max_rows,)](
         partials, x, weight, eps, normed, features, 0 if features is None else features.stride(0),
@@ -222,12 +222,16 @@ def _add_and_norm(
 ) -> None:  # fmt: skip
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
-    scales = load_scales(weight, lane, HIDDEN)
-    wait_for_inputs()
     at = row * HIDDEN
+    scales = load_scales(weight, lane, HIDDEN)
+    if residual is not None:
+        before = load_row(residual + at, lane, HIDDEN)  # older than the product just before
+    wait_for_inputs()
+    if tl.num_programs(0) == 1:  # as in `_after_attention`
+        let_next_start()
     x = rounded(add_up(partials + row * ROW, APART, lane, HIDDEN, SPLITS), normed)
     if residual is not None:
-        x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
+        x = rounded(before + x, normed)
     let_next_start()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     if residual is not None:
