@@ -14,7 +14,7 @@ from ..kernels.toolchain.card import Card
 from .pass_tiles import Kind, PassTiles
 
 CORES_LEFT = 2
-CONTEXT = 4096
+"""For the process that launches, and its driver's threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Order:
     shape: str
     weights: WeightFormat
     card: Card
+    context: int
+    """That there is room for."""
 
 
 def compilers(order: Order) -> tuple[ProcessPoolExecutor, int]:
@@ -45,10 +47,9 @@ def wanted(pool: ProcessPoolExecutor, kinds: Sequence[Kind], tiles: PassTiles) -
     return pool.submit(compile_tiles, tuple(kinds), tiles)
 
 
-def wanted_at_once(pool: ProcessPoolExecutor, count: int, kinds: Sequence[Kind], tiles: PassTiles) -> None:
-    """All that passes launch, a share of it by each process."""
-    for number in range(count):
-        pool.submit(compile_tiles, tuple(kinds), tiles, number, count)
+def wanted_at_once(pool: ProcessPoolExecutor, count: int, kinds: Sequence[Kind], tiles: PassTiles) -> list[Future[int]]:
+    """All that passes launch, in so many shares."""
+    return [pool.submit(compile_tiles, tuple(kinds), tiles, number, count) for number in range(count)]
 
 
 _compiler: _Compiler | None = None
@@ -97,17 +98,18 @@ class _Compiler:
             drafter.use_attention([TRITON] * len(shape.drafter.layers))
             drafter.prepare()
         copy = Int8Weight.allocate(config.vocab_size, config.hidden_size, device=META)
-        self._passes = WholePasses(Decoder(target, drafter, CONTEXT), copy)
+        self._passes = WholePasses(Decoder(target, drafter, order.context), copy)
 
     def compile(self, kinds: tuple[Kind, ...], tiles: PassTiles, number: int, of: int) -> int:
-        """Every so-many-th piece from ``number`` on; the others are left to others, for good."""
+        """What is new; of many shares one, whose others somebody else has."""
 
         def launch() -> None:
             for kind in kinds:
                 self._passes.launch(kind, tiles)()
 
-        new = [each for each in self._ahead.noted_launches(launch) if each not in self._done]
-        self._done.update(new)
-        for each in new[number::of]:
+        noted = self._ahead.noted_launches(launch)
+        mine = noted[number::of] if of > 1 else [each for each in noted if each not in self._done]
+        for each in mine:
             self._ahead.compile_one(each)
-        return len(new[number::of])
+        self._done.update(noted)
+        return len(mine)

@@ -5,6 +5,7 @@ what comes next."""
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -43,6 +44,8 @@ EVERY = 12
 LOST_FAITH = 0.8
 """How much less a choice's further neighbours are expected to gain for each that gained nothing."""
 ROUNDS_OF_TURNS = 5
+SLACK = 1024
+"""Positions behind the contexts."""
 LAST_SECONDS = 6.0
 """For comparing what was found with what was there, in turns."""
 KINDS: tuple[Kind, ...] = ("one", "sixteen", "draft")
@@ -253,7 +256,8 @@ def run(arguments: Sequence[str]) -> int:
     card, pool, ahead = card_of(device), None, 1
     try:
         if device.type == "cuda":
-            pool, count = compilers(Order(shape.name, options.weights, card))
+            context = max(options.contexts) + SLACK
+            pool, count = compilers(Order(shape.name, options.weights, card, context))
             ahead = 2 * count
         return _search(options, shape, device, card, pool, ahead, started)
     finally:
@@ -278,11 +282,10 @@ def _search(
     before = with_attention(now, shape.target.attention)
     tiles = before if options.tiles is None else read_tiles(options.tiles, before)
     kinds = KINDS if shape.drafter is not None else KINDS[:2]
-    if pool is not None:
-        wanted_at_once(pool, ahead // 2, kinds, tiles)
+    begun = [] if pool is None else wanted_at_once(pool, ahead // 2, kinds, tiles)
     ceiling = measure_ceiling(device)
     target, drafter = random_pair(shape, device, weights=options.weights)
-    decoder = Decoder(target, drafter, max(options.contexts) + 1024)
+    decoder = Decoder(target, drafter, max(options.contexts) + SLACK)
     bench = Bench(decoder, floor_of(shape, target, True), ceiling)  # caches full of noise
     bench.force("uniform", 16)
     copy = None if drafter is None else Int8Weight.of(target.head)
@@ -299,6 +302,9 @@ def _search(
         results.seconds = perf_counter() - started
         results.write(options.out)
 
+    wait(begun, max(0.0, started + options.seconds / 2 - perf_counter()))
+    gc.collect()
+    gc.freeze()  # each capture of a graph looks for garbage, which takes longer than what is captured
     search, broken = Search(passes, results, pool, ahead, card), False
     try:
         search.run(ceiling.copy, started + options.seconds - LAST_SECONDS, save)
