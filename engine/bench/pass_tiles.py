@@ -82,7 +82,11 @@ class Knob:
             warps = chosen.warps if self.trial.warps else beside.warps
             chosen = replace(chosen, depth=beside.depth, warps=warps)
         if isinstance(chosen, Tiles) and self.trial is not None:
-            changed = {self.owner: with_choice(whose, self.name, chosen, self.trial, card)}
+            made = with_choice(whose, self.name, chosen, self.trial, card)
+            if self.name == "expert_gate_up" and made.expert_gate_up_alone.depth != whose.expert_gate_up_alone.depth:
+                # As many stages as before would be as many times the memory.
+                made = replace(made, expert_gate_up_alone=replace(made.expert_gate_up_alone, stages=chosen.stages))
+            changed = {self.owner: made}
         else:
             changed = {self.owner: replace(whose, **{self.name: chosen})}
         return replace(tiles, **changed)

@@ -107,7 +107,8 @@ def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
     stale = replace(START.target.expert_gate_up_alone, columns=16)
     found = deeper.put(START, Tiles(32, 256, warps=8, stages=3), HOPPER)
     for each in (found, alone.put(found, stale, HOPPER)):
-        assert (each.target.expert_gate_up_alone.depth, each.target.expert_gate_up_alone.warps) == (256, 8)
+        alike = each.target.expert_gate_up_alone
+        assert (alike.depth, alike.warps, alike.stages) == (256, 8, 3 if each is found else stale.stages)
 
 
 def test_what_was_found_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
