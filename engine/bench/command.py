@@ -97,8 +97,8 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `tiles` looks for faster ones,"
-        " `predict` says what to expect of other cards.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `tiles` looks for better tiles, `predict`"
+        " tells of other cards.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
@@ -132,7 +132,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         default="auto",
         help="who runs them: PyTorch step by step, or the device itself (a GPU's default: drafting in 8 bits)",
     )
-    how.add_argument("--tiles", type=Path, metavar="FILE", help="choices that `python -m engine.bench tiles` found")
+    how.add_argument("--tiles", type=Path, metavar="FILE", help="choices that `tiles` found")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
     how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")

@@ -90,11 +90,12 @@ class Line:
     room: Room
     waiting: list[AnyTiles]
     seen: set[AnyTiles]
-    faith: float = 1.0
+    misses: int = 0
+    """Since something was gained, and those under way."""
 
     @property
     def worth(self) -> float:
-        return max(self.room.us - self.room.floor_us, 0.0) * self.faith
+        return max(self.room.us - self.room.floor_us, 0.0) * LOST_FAITH**self.misses
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +122,12 @@ class Search:
         rooms = self.passes.rooms(results.tiles, bandwidth)
         results.rooms = [(name_of(each.knob), each.us, each.floor_us) for each in rooms]
         left_alone = {_key(name, tiles) for name, tiles, *_ in results.failed}
-        if results.trying is not None:
-            left_alone.add(_key(*results.trying))
         for room in rooms:
             line = Line(room, [], {room.knob.of(results.tiles)})
             self._lines.append(line)
             self._extend(line, left_alone)
         while perf_counter() < deadline and (candidate := self._next(deadline)) is not None:
-            self._try(candidate)
+            self._try(candidate, save)
             save()
         results.complete = not self._compiling and not any(line.waiting for line in self._lines)
         results.trying = None
@@ -145,6 +144,7 @@ class Search:
         while True:
             while len(self._compiling) < self._ahead and (best := self._most_promising()) is not None:
                 candidate = Candidate(best, best.waiting.pop(0))
+                best.misses += 1
                 if self._pool is None:
                     return candidate
                 try:
@@ -171,12 +171,12 @@ class Search:
     def _put(self, candidate: Candidate) -> PassTiles:
         return candidate.line.room.knob.put(self.results.tiles, candidate.tiles, self._card)
 
-    def _try(self, candidate: Candidate) -> None:
+    def _try(self, candidate: Candidate, save: Callable[[], None]) -> None:
         line, results = candidate.line, self.results
         knob, tiles = line.room.knob, self._put(candidate)
         kinds, contexts = knob.kinds(), 1 if knob.owner else len(self.passes.contexts)
         results.trying = (name_of(knob), asdict(candidate.tiles))
-        share = 1.0
+        save()
         try:
             if self._since % EVERY == 0:
                 self._base.clear()
@@ -197,14 +197,12 @@ class Search:
             return
         results.tried.append((name_of(knob), asdict(candidate.tiles), share))
         if share < BETTER:
-            results.tiles, line.faith = tiles, 1.0
+            results.tiles, line.misses = tiles, 0
             results.gains.append((name_of(knob), asdict(candidate.tiles), share))
             self._base.clear()
             waiting = line.waiting
             self._extend(line)
             line.waiting += waiting
-        else:
-            line.faith *= LOST_FAITH
         results.trying = None
 
     def _fail(self, candidate: Candidate, error: BaseException) -> None:
