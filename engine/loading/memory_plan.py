@@ -330,8 +330,8 @@ def available_memory(device: torch.device) -> int:
 
 
 def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
-    """For a drafter on ``meta``. By sizes alone: joining and rounding tensors there imports torch's compiler, which takes
-    as long as all else that a start imports."""
+    """For a drafter on ``meta``. By sizes alone: joining or rounding tensors there imports torch's compiler, which
+    takes as long as all else that is imported."""
     plain = bytes_of(drafter)
     if not isinstance(drafter, DFlashDrafter):
         return (Drafting(plain),)

@@ -348,9 +348,11 @@ def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
 def check_launch(folder: Path, device: torch.device, report: Report) -> None:
     """A process of its own, from its start until the engine is ready, with the weights in the page cache.
 
-    First with no kernel compiled and nothing known of this card; then as everybody starts from then on.
+    First with no kernel compiled and nothing known of this card; then as everybody starts from then on. Nobody's Python
+    is told to compile all that it imports again.
     """
     write_tokenizer(folder / "target")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     own = {"TRITON_CACHE_DIR": str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "caches")}
     for name in ("launch to ready, first", "launch to ready, again", "launch to ready, once more"):
         command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type]
