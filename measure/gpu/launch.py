@@ -1,11 +1,12 @@
 """A process that loads a pair as the program does, and says when it was ready: ``python -m measure.gpu.launch FOLDER
-DEVICE``.
+DEVICE [watched]``.
 
 Prints one JSON object: seconds from the process's start to the first line of Python, to the imports, to each event that
 is told of, and to ready. On stderr, what the process beside did, and each kernel that the program compiled all the
 same: milliseconds, and what. Then, for each span between two of those moments, how many modules were imported by its
-end, what each thread had of the processors, and what it was at; at last when each thread came and went: ``gpu`` ends
-when the context is made, the first of ``weights`` begins with the first byte, the last ends with the last.
+end. ``watched`` costs time, and says what each thread was at in each span, what it had of the processors, and when it
+came and went: ``gpu`` ends when the context is made, the first of ``weights`` begins with the first byte, the last ends
+with the last.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def tell(moments: list[Moment], seen: Whereabouts, begun: float) -> None:
         print(f"{span}, until {moment.name[:WIDTH]}: {moment.modules} modules{has_come}", file=sys.stderr)
         for line in seen.between(before.at, moment.at):
             print(f"       {line}", file=sys.stderr)
-    print(f"threads: {'; '.join(seen.lives(begun))}", file=sys.stderr)
+    if seen.looks:
+        print(f"threads: {'; '.join(seen.lives(begun))}", file=sys.stderr)
     if sys.dont_write_bytecode:
         print("Python was told to keep no bytecode: what has none is compiled at every start", file=sys.stderr)
 
@@ -79,7 +81,8 @@ def main() -> int:
         events.append(event)
 
     seen = Whereabouts()
-    seen.start()
+    if "watched" in sys.argv[3:]:
+        seen.start()
     service = EngineService(EngineOptions(str(folder / "target"), str(folder / "drafter"), device), emit)
     service.start()
     while not (events and isinstance(events[-1], EngineReady | EngineError)):
