@@ -83,7 +83,6 @@ def main() -> int:
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape)
     target, drafter = random_pair(shape, device, weights="bf16")
-    target.widest_pass = MAX_ROWS if shape.target.moe is None else WIDE_ROWS[-1]
     decoder = Decoder(target, drafter, options.context + options.tokens + 2 * WIDE_ROWS[-1])
     for cache in decoder.prefix.caches:
         for layer in cache.attention:
