@@ -130,13 +130,13 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
             if isinstance(each, Round):
                 done.append(each)
                 marks.append(perf_counter())
-        text = tuple(token for each in done[1:] for token in each.emitted)
-        texts.add(text[: len(answer) - WIDE_ROWS[-1]])
-        speed = len(text) / (marks[-1] - marks[0])
+        said = tuple(token for each in done[1:] for token in each.emitted)
+        texts.add(said[: len(answer) - WIDE_ROWS[-1]])
+        speed = len(said) / (marks[-1] - marks[0])
         looked = sum(each.match is not None for each in done)
         wide = sum(each.verify_width > ROWS for each in done)
-        said = f"{speed:.0f} tok/s, {len(text) / (len(done) - 1):.2f} tokens a round"
-        report.line(f"{routing}, {name}", f"{said}, {looked} of {len(done)} looked up, {wide} of them wide")
+        rate = f"{speed:.0f} tok/s, {len(said) / (len(done) - 1):.2f} tokens a round"
+        report.line(f"{routing}, {name}", f"{rate}, {looked} of {len(done)} looked up, {wide} of them wide")
     if on_gpu and options.ways[-1] == "both":
         gain = speed * here.round(ROWS - 1) / (1e3 * ROWS)
         report.line(f"{routing}, both, of a fixed 16", f"{gain:.2f} times (aim {WANTED_TOK_S} tok/s)", gain >= BETTER)
