@@ -16,6 +16,7 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.decode.wide_experts import WideAssignment
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.models.gemma4 import wide_pass
+from engine.models.gemma4.modules import Gemma4
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import WIDE_ROWS
@@ -43,10 +44,9 @@ WIDE, HALF, NARROW = (Plan(False, True, rows) for rows in (MOST, MOST // 2, 16))
 DRAFT, BESIDE, ALONE = Plan(True), Plan(True, True), Plan(False)
 
 
-@pytest.fixture(scope="module")
-def repeating(pair: Pair) -> Pair:
+def repeats(target: Gemma4) -> Gemma4:
     """It goes on with the pattern of its prompt; if sampled, not always."""
-    target = deepcopy(pair.target)
+    target = deepcopy(target)
     with torch.no_grad():
         target.embed_tokens.weight[4:] = 0
         target.embed_tokens.weight.mul_(3)
@@ -54,9 +54,14 @@ def repeating(pair: Pair) -> Pair:
             layer.post_attention_layernorm.weight.mul_(0.6)
             layer.post_feedforward_layernorm.weight.mul_(0.6)
     target.prepare()
+    return target
+
+
+@pytest.fixture(scope="module")
+def repeating(pair: Pair) -> Pair:
     drafter = deepcopy(pair.drafter)
     drafter.prepare()
-    return Pair(target, drafter)
+    return Pair(repeats(pair.target), drafter)
 
 
 class ToldWide(Told):
