@@ -2,6 +2,8 @@
 
 While the target writes alone the drafter is told of sixteen tokens at once. What it then drafts, and what its context
 holds, must have the bits that it would have had told of each token; and no choice of a width may change a text.
+``TRITON_INTERPRET=1`` and ``--device cpu --shape tiny --tokens 24 --prompts 1`` try the script out: NumPy's sums depend
+on where a row stands, so bits may be others there, texts not.
 """
 
 from __future__ import annotations
