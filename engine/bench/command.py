@@ -97,8 +97,8 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `tiles` looks for better tiles, `predict`"
-        " tells of other cards.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `tiles` looks for better tiles,"
+        " `predict` tells of other cards.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")

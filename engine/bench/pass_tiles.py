@@ -21,6 +21,9 @@ AnyTiles = Tiles | RowTiles | AttendTiles
 
 LEAST_SPLIT, MOST_SPLIT, LEAST_KEYS = 32, 256, 16
 ROW_WARPS = (4, 8, 16)
+EARLY_STEPS = (1, 2, 0)
+NEVER_ASKED = ("head", "router", "expert_gate_up", "expert_gate_up_alone")
+"""Products that ask for nothing before they wait."""
 ROUTER: Trial[Any] = Trial(lambda _tiles: [], splits=True)
 """Of a router that stands alone."""
 
@@ -105,6 +108,8 @@ class Knob:
         else:
             assert self.trial is not None
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
+            if self.name not in NEVER_ASKED:
+                found += [replace(chosen, early=steps) for steps in EARLY_STEPS]
         return [each for each in dict.fromkeys(found) if each != chosen]
 
 
@@ -182,9 +187,13 @@ def _group(kind: type[Any], held: Mapping[str, Mapping[str, int | None]], now: A
 
 
 def _one(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
-    if not all(type(number) is int and number > 0 for name, number in parts.items() if name != "registers" or number):
-        raise ValueError("not tiles")
-    return kind(**parts)
+    made = kind(**parts)
+    for each in fields(kind):
+        number = parts.get(each.name, each.default)
+        may_be_none, least = each.name in ("registers", "early"), 0 if each.name == "early" else 1
+        if not (may_be_none and number is None) and not (type(number) is int and number >= least):
+            raise ValueError("not tiles")
+    return made
 
 
 def source_lines(tiles: TargetTiles | DraftTiles) -> str:

@@ -114,7 +114,7 @@ def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
 def test_what_was_found_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "WINDOW_TILES", dict(attention.WINDOW_TILES))
     found = PassTiles(
-        replace(START.target, qkv=Tiles(64, 64, registers=128), rows=RowTiles(4)),
+        replace(START.target, qkv=Tiles(64, 64, registers=128, early=0), rows=RowTiles(4)),
         replace(DRAFT_TILES, head=Tiles(128, 128)),
         replace(START.window, split=32) if START.window else None,
         START.full,
