@@ -18,8 +18,8 @@ STEPPING_KEYS = (
     ("kept", "", "kept as many"),
     ("teach", "", "slow motion"),
 )
+PLAYING_KEYS = (("play", "", "play"),)
 TEACHING_KEYS = (
-    ("play", "", "play"),
     ("phase-back", "phase-forward", "phase"),
     ("step-back", "step-forward", "round"),
     ("predict", "", "guess, or no more"),
@@ -30,10 +30,11 @@ ELSEWHERE = ("Tab, or a click, brings the keys here",)
 """Stands there while the keys go to another part of the screen."""
 
 
-def keys_line(bindings: Mapping[str, ActiveBinding], teaching: bool) -> tuple[str, ...]:
+def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion) -> tuple[str, ...]:
     """The keys of the step view, as they are bound now."""
     keys = keys_in_force(bindings)
-    rows = TEACHING_KEYS if teaching else STEPPING_KEYS
+    teaching_keys = (*PLAYING_KEYS, *TEACHING_KEYS) if motion.can_play else TEACHING_KEYS
+    rows = teaching_keys if motion.teaching else STEPPING_KEYS
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
     return ("← → token", *hints, "0-9 Enter go to", "Esc close")
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from dflash_tui.core.conversation.chat import Exchange
-from dflash_tui.core.conversation.comparing import settings_apart
+from dflash_tui.core.conversation.comparing import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.text.harmless import sanitise
 
@@ -45,6 +45,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         super().__init__(words)
         self._tree, self._name_branch, self._take = tree, name, take
         self._rows = tree.outline()
+        self._models = models_apart(tree)
         self._path = {exchange.number for exchange in tree.path}
 
     def first(self, shown: Sequence[Outlined[Exchange]]) -> int:
@@ -69,7 +70,8 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         first = self._tree.versions(node.number, "answer")[0]
         apart = settings_apart(node, first) if first is not node else ""
         figures = _facts(node, self.line_width >= WIDE)
-        facts = f"  {' · '.join(filter(None, (apart, figures)))} #{node.number}"
+        model = sanitise(self._models.get(node.number, ""))
+        facts = f"  {' · '.join(filter(None, (model, apart, figures)))} #{node.number}"
         room = max(self.line_width - cell_len(head) - cell_len(name) - cell_len(facts), 8)
         words = sanitise(" ".join(node.question[: 4 * room].split()))
         question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"
