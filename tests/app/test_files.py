@@ -73,7 +73,9 @@ async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch,
         await chat.until(lambda: words in attached(chat))
         await chat.pilot.press("enter")
         assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
-        await chat.until(lambda: not chat.screen.query_one(Attached).display)  # it is said once
+        chat.screen.attaching._look_now(chat.prompt.text)
+        await chat.app.workers.wait_for_complete([each for each in chat.app.workers if each.group == "files"])
+        assert not chat.screen.query_one(Attached).display, "it is said once"
         await chat.pilot.press("space")
         await chat.until(lambda: words in attached(chat))
 
