@@ -10,11 +10,12 @@ from textual.geometry import Region
 
 from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
-from dflash_tui.app.widgets.round_strip import SHADE_STYLES
+from dflash_tui.app.widgets.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import StepTable, scene_lines
 from dflash_tui.app.widgets.step_view import StepView
 from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Place
 from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
@@ -315,6 +316,11 @@ async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) ->
 
 
 # Lenses
+
+
+@pytest.mark.parametrize(("narrow", "room"), [(False, 78), (True, 58)])
+def test_every_legend_has_room_on_its_screen(narrow: bool, room: int) -> None:
+    assert all(lens_legend(lens, narrow=narrow).cell_length <= room for lens in LENSES)
 
 
 async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
