@@ -18,6 +18,7 @@ STEPPING_KEYS = (
     ("kept", "", "kept as many"),
     ("teach", "", "slow motion"),
 )
+FOUND_KEY = ("found", "", "where it stood")
 PLAYING_KEYS = (("play", "", "play"),)
 TEACHING_KEYS = (
     ("phase-back", "phase-forward", "phase"),
@@ -30,11 +31,14 @@ ELSEWHERE = ("Tab, or a click, brings the keys here",)
 """Stands there while the keys go to another part of the screen."""
 
 
-def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion) -> tuple[str, ...]:
-    """The keys of the step view, as they are bound now."""
+def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_up: bool = False) -> tuple[str, ...]:
+    """The keys of the step view, as they are bound now; ``looked_up``: the round on show has a place to go to."""
     keys = keys_in_force(bindings)
-    teaching_keys = (*PLAYING_KEYS, *TEACHING_KEYS) if motion.can_play else TEACHING_KEYS
-    rows = teaching_keys if motion.teaching else STEPPING_KEYS
+    rows = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
+    if motion.teaching and motion.can_play:
+        rows = (*PLAYING_KEYS, *rows)
+    if looked_up:
+        rows = (*rows[:1], FOUND_KEY, *rows[1:])
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
     return ("← → token", *hints, "0-9 Enter go to", "Esc close")
 

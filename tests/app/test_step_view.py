@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from textual.color import Color
@@ -12,12 +13,14 @@ from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
 from dflash_tui.app.widgets.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.scrubber import Scrubber
-from dflash_tui.app.widgets.step_table import StepTable, scene_lines
+from dflash_tui.app.widgets.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.step_view import StepView
 from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Place
-from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
+from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted
+from tests.core.events_for_tests import make_step
 
 from ..scripted_engine import PAGE
 from .colour_vision import contrast
@@ -232,6 +235,14 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert str(least[-1]).endswith("…") and all(line.cell_length <= 60 for line in least)
         scrubber = chat.screen.query_one(Scrubber)
         assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
+
+
+def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
+    """Code without a blank is one long word."""
+    step = make_step(1, 3)
+    draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
+    shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
+    assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
 
 
 @pytest.mark.alone

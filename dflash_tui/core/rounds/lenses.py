@@ -41,8 +41,8 @@ LEGENDS: dict[Lens, tuple[tuple[Shade, str, str], ...]] = {
     ),
     "steps": (("even", "one round", "one round"), ("odd", "the next one", "the next one")),
     "latency": (
-        ("fast-5", "below half the mean", "<0.5"), ("fast-4", "below ⅘", "<0.8"), ("fast-3", "about the mean", "the mean"),
-        ("fast-2", "above 1¼", ">1.25"), ("fast-1", "above twice", ">2"),
+        ("fast-5", "below half the mean", "<0.5"), ("fast-4", "below ⅘", "<0.8"),
+        ("fast-3", "about the mean", "the mean"), ("fast-2", "above 1¼", ">1.25"), ("fast-1", "above twice", ">2"),
     ),
 }  # fmt: skip
 """What each shade says, for the line under the transcript, and in fewer words where that is narrow."""
