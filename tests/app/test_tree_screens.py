@@ -48,7 +48,7 @@ async def test_the_tree_shows_every_version_and_goes_to_each(launch: Launch, siz
 
 
 async def test_the_tree_says_who_answered_where_several_models_did(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
+    async with launch(answer="Four.", size=(60, 18)) as chat:
         await grow(chat)
         await chat.pilot.press("f9")
         assert isinstance(chat.app.screen, TreeScreen)
@@ -59,6 +59,7 @@ async def test_the_tree_says_who_answered_where_several_models_did(launch: Launc
         assert isinstance(chat.app.screen, TreeScreen)
         assert ["other" in line for line in lines(chat.app.screen)] == [False, False, True, False]
         assert sum("gemma4-tiny" in line for line in lines(chat.app.screen)) == 3
+        assert all(cell_len(line) <= 54 for line in lines(chat.app.screen))
         said = list(outlined(chat.screen.chat))
         assert ["answered by other" in line for line in said] == [False, False, True, False]
 

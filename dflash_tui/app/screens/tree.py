@@ -24,6 +24,8 @@ DEEPEST = 8
 """Columns that are drawn; what is further in stands in the last."""
 WIDE = 90
 """Cells of a line from which there is room for figures."""
+LEAST_WORDS = 8
+"""Cells of a question: what stands behind it gives way before."""
 
 
 class TreeScreen(PickerScreen[Outlined[Exchange]]):
@@ -70,9 +72,12 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         first = self._tree.versions(node.number, "answer")[0]
         apart = settings_apart(node, first) if first is not node else ""
         figures = _facts(node, self.line_width >= WIDE)
-        model = sanitise(self._models.get(node.number, ""))
-        facts = f"  {' · '.join(filter(None, (model, apart, figures)))} #{node.number}"
-        room = max(self.line_width - cell_len(head) - cell_len(name) - cell_len(facts), 8)
+        told = [*filter(None, (sanitise(self._models.get(node.number, "")), apart, figures))]
+        free = self.line_width - cell_len(head) - cell_len(name)
+        while len(told) > 1 and free - cell_len(_joined(told, node)) < LEAST_WORDS:
+            told.pop()
+        facts = _joined(told, node)
+        room = max(free - cell_len(facts), LEAST_WORDS)
         words = sanitise(" ".join(node.question[: 4 * room].split()))
         question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"
         return Content.assemble(
@@ -99,6 +104,10 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
                 self.query_one(OptionList).highlighted = place
 
         self.app.push_screen(RenameScreen(row.node.name, "What this branch is called, from here on:"), rename)
+
+
+def _joined(told: Sequence[str], node: Exchange) -> str:
+    return f"  {' · '.join(told)} #{node.number}"
 
 
 def _rails(row: Outlined[Exchange]) -> str:
