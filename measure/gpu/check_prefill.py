@@ -212,6 +212,9 @@ def tile_choices(what: Product) -> Iterator[ManyTiles]:
         (256, 128, 64, 8, 4),
     ):
         yield ManyTiles(columns, rows, min(64, rows), depth, warps, stages)
+    for depth, stages, parts in ((32, 2, 4), (32, 3, 4), (64, 2, 2), (64, 3, 2), (32, 4, 2)):
+        yield replace(LONG, depth=depth, stages=stages, parts=parts)
+        yield replace(SHORT, depth=depth, stages=stages, parts=parts)
     if what.experts:
         yield replace(LONG, few=128)
         yield replace(SHORT, few=32)

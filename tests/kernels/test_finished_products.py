@@ -34,3 +34,41 @@ def test_other_kernels_stay_as_they_are(body: str) -> None:
     from engine.kernels.toolchain.finished_products import finished_in_loops
 
     assert finished_in_loops(loop("$L__BB0_1", body)) == loop("$L__BB0_1", body)
+
+
+FENCE, COMMIT = "\twgmma.fence.sync.aligned;\n", "\twgmma.commit_group.sync.aligned;\n"
+UNPACK = "\tld.shared.b32 \t%r5, [%r6];\n"
+WAIT = "\t// wait for regs: %r1,%r2\n" + DONE
+
+
+def test_what_a_product_does_not_need_comes_before_its_wait() -> None:
+    from engine.kernels.toolchain.finished_products import finished
+
+    product = FENCE + FACTOR + COMMIT
+    found = finished(loop("$L__BB0_1", product + WAIT + UNPACK + product))
+    late = product + WAIT.removesuffix(DONE) + UNPACK + DONE + product + DONE
+    assert found == loop("$L__BB0_1", late)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\tadd.f32 %r5, %r1, %r2;\n",
+        "\tbar.sync 0;\n",
+        "\tst.shared.b32 [%r6], %r5;\n",
+        "\tcp.async.cg.shared.global [%r6], [%rd2], 16;\n",
+        "$L__BB0_2:\n",
+    ],
+)
+def test_nothing_is_moved_that_needs_the_sums_or_writes_what_is_read(between: str) -> None:
+    from engine.kernels.toolchain.finished_products import waiting_late
+
+    ptx = FENCE + FACTOR + COMMIT + WAIT + between + FENCE + FACTOR + COMMIT
+    assert waiting_late(ptx) == ptx
+
+
+def test_a_product_with_other_sums_is_waited_for_where_it_was() -> None:
+    from engine.kernels.toolchain.finished_products import waiting_late
+
+    ptx = FENCE + FACTOR + COMMIT + WAIT + UNPACK + FENCE + FACTOR.replace("{%r1,%r2}", "{%r8,%r9}") + COMMIT
+    assert waiting_late(ptx) == ptx

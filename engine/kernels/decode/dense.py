@@ -14,7 +14,8 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .packed import ask_early, depth_of_split, last_asked, multiply_packed, multiply_pairs
+from .ask_early import ask_early
+from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs
 from .tiles import Tiles
 
 
@@ -47,7 +48,8 @@ def project(
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format), num_warps=tiles.warps,
+        num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -61,8 +63,8 @@ def gate_up(
     _gate_up[(cdiv(inter, tiles.columns),)](
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
-        maxnreg=tiles.registers,
+        BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format),
+        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -141,12 +143,12 @@ def project_tile(
 def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ) -> None:  # fmt: skip
     tile, split = tl.program_id(0), tl.program_id(1)
-    if FORMAT >= FP8:
+    if EARLY > 0:
         start = split * depth_of_split(K, BLOCK_K, SPLITS)
-        ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, AHEAD)
+        ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, EARLY)
     wait_for_inputs()
     project_tile(
         x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS,
@@ -158,12 +160,12 @@ def _project(
 def _gate_up(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ) -> None:  # fmt: skip
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    if FORMAT >= FP8:
+    if EARLY > 0:
         first = tl.program_id(0) * BLOCK_N
-        ask_early(Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, 0, True, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER)
+        ask_early(Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, 0, True, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if FORMAT >= FP8:

@@ -14,8 +14,9 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
+from .ask_early import ask_early
 from .dense import project_tile
-from .packed import ask_early, depth_of_split, last_asked, multiply_packed, multiply_pairs
+from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs
 from .router import Assignment
 from .tiles import Tiles
 
@@ -74,8 +75,8 @@ def expert_gate_up_rows(
         CLAMPED=activation == "clamped_silu", BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns,
         DENSE_K=depth, DENSE_FORMAT=gate_up.format if beside is None else beside.format,
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
-        DENSE_PARTS=beside_tiles.warps, PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps,
-        num_stages=tiles.stages, maxnreg=tiles.registers,
+        DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=0 if beside is None else tiles.asked(beside.format),
+        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -98,7 +99,8 @@ def expert_down_rows(
     _expert_down[(_expert_programs(hidden, entries, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(down.format), num_warps=tiles.warps,
+        num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -216,16 +218,17 @@ def _expert_gate_up(
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr,
     DENSE_K: tl.constexpr, DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr,
-    DENSE_BLOCK_K: tl.constexpr, DENSE_PARTS: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    DENSE_BLOCK_K: tl.constexpr, DENSE_PARTS: tl.constexpr, DENSE_EARLY: tl.constexpr, PARTS: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
-    if dense_programs > 0 and DENSE_FORMAT >= FP8:
+    if dense_programs > 0 and DENSE_EARLY > 0:
         ask_early(
             Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0,
             tl.program_id(0) % dense_tiles * DENSE_BLOCK_N,
             tl.program_id(0) // dense_tiles * depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS),
-            tl.program_id(0) < dense_programs, DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
+            tl.program_id(0) < dense_programs, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_EARLY,
         )  # fmt: skip
     wait_for_inputs()
     if dense_programs > 0:
@@ -253,16 +256,16 @@ def _expert_down(
     act: tl.tensor, down: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, weights: tl.tensor,
     out: tl.tensor, bias: tl.tensor,
     EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
-    if FORMAT >= FP8:
+    if EARLY > 0:
         ask_early(
             Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, 0, expert >= 0,
-            BLOCK_N, BLOCK_K, AHEAD,
+            BLOCK_N, BLOCK_K, EARLY,
         )  # fmt: skip
     wait_for_inputs()
     while expert >= 0:

@@ -24,49 +24,6 @@ def depth_of_split(depth: int, step: int, splits: int) -> int:
     return -(-depth // (step * splits)) * step
 
 
-@constexpr_function
-def lines_of(depth: int, step: int, ahead: int, per_byte: int) -> int:
-    """How many lines of 128 bytes a panel has of the first ``ahead`` steps; of one, where there are no more."""
-    return 16 * step * (ahead if ahead * step < depth else 1) // per_byte // 128
-
-
-@constexpr_function
-def at_least(count: int) -> int:
-    """The next power of two."""
-    return 1 << (count - 1).bit_length()
-
-
-@jit
-def ask_early(
-    weight: Matrix, first: tl.tensor, column: tl.tensor, start: tl.tensor, asks: tl.tensor, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr, INTER: tl.constexpr = 0,
-) -> None:  # fmt: skip
-    """Asks the first tiles of what ``multiply_packed`` will read into L2, while the launch before still runs; only a
-    program that ``asks``. Without a branch: every program must be seen to wait."""
-    per_byte: tl.constexpr = 1 if weight.FORMAT == FP8 else 2
-    lines: tl.constexpr = lines_of(weight.K, BLOCK_K, AHEAD, per_byte)
-    if not SIMULATED:
-        panel = tl.min(tl.reshape(panels_from(column, BLOCK_N, INTER), [BLOCK_N // 16, 16]), axis=1)
-        panel = tl.minimum(panel, weight.N // 16 - 1)
-        line = start * (16 // per_byte) + tl.minimum(tl.arange(0, at_least(lines)), lines - 1) * 128
-        line = tl.minimum(line, 16 * weight.K // per_byte - 128)  # some splits lie past the end
-        at = first * (weight.K // per_byte) + panel * (16 * weight.K // per_byte)
-        pointers = (weight.data + at[:, None] + line[None, :]).to(tl.int64)
-        tl.inline_asm_elementwise(
-            """{
-            .reg .pred asks;
-            setp.ne.b32 asks, $2, 0;
-            @asks prefetch.global.L2 [$1];
-            mov.u32 $0, 0;
-            }""",
-            "=r,l,r",
-            [pointers, tl.zeros(pointers.shape, tl.int32) + asks],
-            dtype=tl.int32,
-            is_pure=False,
-            pack=1,
-        )
-
-
 @jit
 def multiply_packed(
     rows: tl.tensor,

@@ -15,8 +15,9 @@ from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
+from .ask_early import ask_early
 from .dense import multiply_rows
-from .packed import ask_early, multiply_pairs
+from .packed import multiply_pairs
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -146,6 +147,7 @@ def gate_up_and_route(
         ROUTER_BLOCK_K=router.tiles.depth,
         PARTS=tiles.warps,
         AHEAD=tiles.ahead,
+        EARLY=tiles.asked(weight.format),
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         maxnreg=255,  # left alone, the compiler would rather spill than have two programs on a multiprocessor
@@ -297,16 +299,16 @@ def _gate_up_and_route(
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
     ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr,
+    AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ) -> None:  # fmt: skip
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
     program = tl.program_id(0)
-    if FORMAT >= FP8:
+    if EARLY > 0:
         ask_early(
             Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, 0,
-            program >= router_programs, 2 * BLOCK_N, BLOCK_K, AHEAD, INTER,
+            program >= router_programs, 2 * BLOCK_N, BLOCK_K, EARLY, INTER,
         )  # fmt: skip
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]

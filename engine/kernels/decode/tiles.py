@@ -11,6 +11,7 @@ from ...commands import WeightFormat
 from ...layer_config import MoeConfig
 from ..toolchain.card import HOPPER, Card
 from ..toolchain.jit import MAX_ROWS
+from ..weights.fp8 import FP8
 
 RESIDENT = 2
 """Programs of a product that a multiprocessor holds, at least: while one waits for its next tiles, the other
@@ -35,11 +36,18 @@ class Tiles:
     """Experts only: how many programs share the tiles of the experts that run."""
     registers: int | None = None
     """The most that a thread may have: with fewer more programs run at once. None: as many as the compiler likes."""
+    early: int | None = None
+    """Steps whose tiles a launch asks into L2 before it waits. None: as many as are on their way at a time, of packed
+    weights; of others none."""
 
     @property
     def ahead(self) -> int:
         """How many steps before it multiplies them a program asks for tiles."""
         return self.stages - 1
+
+    def asked(self, weight_format: int) -> int:
+        """Steps whose tiles a launch asks into L2 before it waits, of a weight of this format."""
+        return (self.ahead if weight_format >= FP8 else 0) if self.early is None else self.early
 
     def shared_memory(self, weight_tiles: int = 1, bits: int = 16) -> int:
         """Bytes that a program has on their way: ``weight_tiles`` tiles of a weight of so many ``bits`` a step, and the

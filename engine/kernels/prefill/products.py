@@ -36,11 +36,14 @@ class ManyTiles:
     depth: int
     warps: int
     stages: int
+    parts: int = 1
+    """Steps of ``depth`` in one turn of the loop. While one is multiplied the next is unpacked, but over a turn's end
+    (``toolchain/finished_products.py``)."""
 
     @property
     def shared_memory(self) -> int:
         """Bytes of a program, for weights in 8 bits."""
-        return self.depth * (2 * self.rows * self.stages + self.columns * (self.stages - 1))
+        return self.parts * self.depth * (2 * self.rows * self.stages + self.columns * (self.stages - 1))
 
 
 LONG = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
@@ -84,7 +87,8 @@ def multiply_many(
         x, weight.values, weight.scales, bias, ends, out, n,
         N=columns, K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu",
         CLAMPED=gate == "clamped_silu", EXPERTS=experts, BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns,
-        BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth, num_warps=tiles.warps, num_stages=tiles.stages,
+        BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth, PARTS=tiles.parts, num_warps=tiles.warps,
+        num_stages=tiles.stages,
     )  # fmt: skip
     return out
 
@@ -116,27 +120,29 @@ def _load_tile(
     x: tl.tensor,
     K: tl.constexpr,
     FORMAT: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> tl.tensor:
-    """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x."""
+    """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x.
+    EVEN: none lies past the end."""
     if FORMAT == INT8:
-        first, second = int8_pairs(_load_pairs(weight, column, at, K, BLOCK_K), x)
+        first, second = int8_pairs(_load_pairs(weight, column, at, K, EVEN, BLOCK_K), x)
     elif FORMAT == FP8:
-        first, second = _load_fp8(weight, column, at, x, K, BLOCK_N, BLOCK_K)
+        first, second = _load_fp8(weight, column, at, x, K, EVEN, BLOCK_N, BLOCK_K)
     else:
-        first, second = _load_4_bits(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+        first, second = _load_4_bits(weight, scales, column, at, x, K, FORMAT, EVEN, BLOCK_N, BLOCK_K)
     return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
 
 
 @jit
 def _load_pairs(
-    weight: tl.tensor, column: tl.tensor, at: tl.tensor, K: tl.constexpr, BLOCK_K: tl.constexpr
+    weight: tl.tensor, column: tl.tensor, at: tl.tensor, K: tl.constexpr, EVEN: tl.constexpr, BLOCK_K: tl.constexpr
 ) -> tl.tensor:
     """Pairs of neighbours in 8 bits, uint16 [rows, BLOCK_K / 2], of a weight that lies row by row."""
     pair = at // 2 + tl.arange(0, BLOCK_K // 2)
     pointers = weight.to(tl.pointer_type(tl.uint16)) + column[:, None] * (K // 2) + pair[None, :]
-    return tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(pair < K // 2)[None, :], other=0)
+    return tl.load(pointers) if EVEN else tl.load(pointers, mask=(pair < K // 2)[None, :], other=0)
 
 
 @jit
@@ -146,6 +152,7 @@ def _load_words(
     at: tl.tensor,
     K: tl.constexpr,
     WIDTH: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> tl.tensor:
@@ -161,7 +168,7 @@ def _load_words(
     place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
     near = tl.arange(0, fours)[:, None, None] * 4 + tl.arange(0, 4)[None, None, :]
     pointers = weight.to(tl.pointer_type(tl.uint32)) + place[None, :, None] + near
-    words = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(block < K // 32)[None, :, None], other=0)
+    words = tl.load(pointers) if EVEN else tl.load(pointers, mask=(block < K // 32)[None, :, None], other=0)
     return words.reshape(fours, panels, blocks, 16, 4).permute(1, 3, 2, 0, 4).reshape(BLOCK_N, blocks * WIDTH)
 
 
@@ -172,11 +179,12 @@ def _load_fp8(
     at: tl.tensor,
     x: tl.tensor,
     K: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
-    words = _load_words(weight, column, at, K, 8, BLOCK_N, BLOCK_K)
+    words = _load_words(weight, column, at, K, 8, EVEN, BLOCK_N, BLOCK_K)
     both = tl.broadcast_to(words[:, :, None], [BLOCK_N, BLOCK_K // 4, 2]).reshape(BLOCK_N, BLOCK_K // 2)
     return fp8_pairs(both, (tl.arange(0, BLOCK_K // 2) % 2)[None, :], x)  # type: ignore[no-any-return]
 
@@ -190,14 +198,14 @@ def _load_4_bits(
     x: tl.tensor,
     K: tl.constexpr,
     FORMAT: tl.constexpr,
+    EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
-    even: tl.constexpr = K % BLOCK_K == 0
     blocks: tl.constexpr = BLOCK_K // 32
     group_size: tl.constexpr = group_of(FORMAT)
-    words = _load_words(weight, column, at, K, 4, BLOCK_N, BLOCK_K)
+    words = _load_words(weight, column, at, K, 4, EVEN, BLOCK_N, BLOCK_K)
     # Of a word's eight numbers two neighbours stand 4 bits higher than the two before; 8 bits, those 16 further on.
     spread = tl.broadcast_to(words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None], [BLOCK_N, blocks, 2, 4, 2])
     pairs = spread.reshape(BLOCK_N, BLOCK_K // 2)
@@ -206,7 +214,7 @@ def _load_4_bits(
     block = at // 32 + tl.arange(0, blocks)
     group = (block // (group_size // 32))[None, :]
     place = (column // 16 * (16 * (K // group_size)) + column % 16)[:, None] + group * 16
-    scale = _load_scales(scales, place, block < K // 32, even)
+    scale = _load_scales(scales, place, block < K // 32, EVEN)
     if FORMAT == MXFP4:
         kind = pair // 8 % 2 * 2 + pair % 2
         return mxfp4_pairs(pairs, kind, _for_each_pair(mxfp4_steps(scale)), x)  # type: ignore[no-any-return]
@@ -263,6 +271,7 @@ def _multiply_tile(
     BLOCK_N: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
 ) -> None:
     """One tile of the result: rows ``first`` .. ``end`` - 1, BLOCK_M at most."""
     lane = tl.arange(0, BLOCK_N)
@@ -276,12 +285,15 @@ def _multiply_tile(
     row = tl.arange(0, BLOCK_M)
     source = x + first.to(tl.int64) * K + tl.minimum(row, end - first - 1)[:, None] * K
     total = tl.zeros([BLOCK_N, BLOCK_M], dtype=tl.float32)
-    for at in tl.range(0, K, BLOCK_K):
-        depth = at + tl.arange(0, BLOCK_K)
-        factor = _load_tile(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
-        pointers = source + depth[None, :]
-        rows = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
-        total = dot(factor, rows.T, total)
+    even: tl.constexpr = K % (PARTS * BLOCK_K) == 0
+    for turn in tl.range(0, K, PARTS * BLOCK_K):
+        for part in tl.static_range(PARTS):
+            at = turn + part * BLOCK_K
+            depth = at + tl.arange(0, BLOCK_K)
+            factor = _load_tile(weight, scales, column, at, x, K, FORMAT, even, BLOCK_N, BLOCK_K)
+            pointers = source + depth[None, :]
+            rows = tl.load(pointers) if even else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
+            total = dot(factor, rows.T, total)
     if FORMAT <= FP8:
         total *= tl.load(scales + column)[:, None]
     elif FORMAT == MXFP4:
@@ -310,7 +322,7 @@ def _multiply_many(
     max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
     CLAMPED: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
-    FEW: tl.constexpr, BLOCK_K: tl.constexpr,
+    FEW: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
     rows: tl.constexpr = 2 * N if GATE else N
@@ -340,9 +352,43 @@ def _multiply_many(
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
         _multiply_tile(
-            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M, BLOCK_K
+            x,
+            weight,
+            scales,
+            bias,
+            out,
+            first,
+            end,
+            tile,
+            N,
+            K,
+            FORMAT,
+            GATE,
+            SILU,
+            CLAMPED,
+            BLOCK_N,
+            BLOCK_M,
+            BLOCK_K,
+            PARTS,
         )
     elif end > first:
         _multiply_tile(
-            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW, BLOCK_K
+            x,
+            weight,
+            scales,
+            bias,
+            out,
+            first,
+            end,
+            tile,
+            N,
+            K,
+            FORMAT,
+            GATE,
+            SILU,
+            CLAMPED,
+            BLOCK_N,
+            FEW,
+            BLOCK_K,
+            PARTS,
         )

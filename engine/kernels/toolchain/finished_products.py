@@ -1,6 +1,11 @@
-"""Products whose first factor lies in registers (Hopper's ``wgmma``) must be finished before a loop begins anew. Triton
-3.6 leaves them running (triton-lang/triton#9433), and the assembler of CUDA 12.8 minds their registers only up to the
-loop's end: the next factors were unpacked into registers that tensor cores had yet to read."""
+"""When products are waited for whose first factor lies in registers (Hopper's ``wgmma``), in PTX.
+
+They must be finished before a loop begins anew. Triton 3.6 leaves them running (triton-lang/triton#9433), and the
+assembler of CUDA 12.8 minds their registers only up to the loop's end: the next factors were unpacked into registers
+that tensor cores had yet to read.
+
+And a product needn't be finished right away. Triton 3.6 waits for all but a loop's last one where they are begun; the
+wait may stand in front of the next, so that its factor is unpacked meanwhile. Up to there the assembler does mind."""
 
 from __future__ import annotations
 
@@ -8,9 +13,17 @@ import re
 from typing import Any
 
 FINISH = "wgmma.wait_group.sync.aligned 0;\n\t"
+WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned 0")
 STILL_RUN = re.compile(r"wgmma\.wait_group\.sync\.aligned [1-9]")
-IN_REGISTERS = re.compile(r"wgmma\.mma_async\S+ \{[^}]*\}, \{")
+IN_REGISTERS = re.compile(r"wgmma\.mma_async\S+ \{([^}]*)\}, \{")
 LABEL = re.compile(r"^(\$\w+):", re.MULTILINE)
+WAITED_AT_ONCE = re.compile(
+    r"wgmma\.commit_group\.sync\.aligned;(?:(?!wgmma).)*?(^\s*wgmma\.wait_group[^\n]* 0;\n)", re.M | re.S
+)
+NEXT = re.compile(r"^\s*wgmma\.fence\.sync\.aligned;\n", re.MULTILINE)
+COMMENT = re.compile(r"//.*")
+BETWEEN = re.compile(r"^\$L__BB|\b(?:bra|ret|bar|mbarrier|cp|wgmma)[\s.]|\bst\.shared", re.MULTILINE)
+"""What a wait may not be moved behind: a jump or its aim, and what may write into shared memory that is still read."""
 
 
 def finish_products_in_loops() -> None:
@@ -20,23 +33,54 @@ def finish_products_in_loops() -> None:
     make_ptx = CUDABackend.make_ptx
 
     def made(self: Any, *args: Any) -> str:
-        return finished_in_loops(make_ptx(self, *args))
+        return finished(make_ptx(self, *args))
 
     CUDABackend.make_ptx = made
 
 
-def finished_in_loops(ptx: str) -> str:
+def finished(ptx: str) -> str:
+    """PTX whose products with a factor in registers are finished when the next begins, or a loop anew."""
+    unhurried = waiting_late(ptx)
+    return finished_in_loops(unhurried, left_running=unhurried != ptx)
+
+
+def waiting_late(ptx: str) -> str:
+    """PTX whose waits for products stand in front of the next product with the same sums, where nothing between needs
+    them and both have a factor in registers."""
+    place = 0
+    while found := WAITED_AT_ONCE.search(ptx, place):
+        wait, place = found[1], found.end()
+        begun = list(IN_REGISTERS.finditer(ptx, 0, found.start()))[-1:]
+        behind = NEXT.search(ptx, place)
+        following = IN_REGISTERS.search(ptx, behind.end()) if behind else None
+        if not (begun and behind and following and begun[0][1] == following[1]):
+            continue
+        between = COMMENT.sub("", ptx[place : behind.start()])
+        sums = set(begun[0][1].split(","))
+        if not BETWEEN.search(between) and sums.isdisjoint(re.findall(r"%\w+", between)):
+            ptx = ptx[: found.start(1)] + ptx[place : behind.start()] + wait + ptx[behind.start() :]
+    return ptx
+
+
+def finished_in_loops(ptx: str, left_running: bool = False) -> str:
     """PTX whose loops wait for all their products before they begin anew, if factors of some lie in registers and some
-    are left running; else the same."""
-    if not (STILL_RUN.search(ptx) and IN_REGISTERS.search(ptx)):
+    are left running: by a wait for all but a few, or, with ``left_running``, by none behind a loop's last. Else the
+    same."""
+    if not IN_REGISTERS.search(ptx):
         return ptx
     begun = {label[1]: label.end() for label in LABEL.finditer(ptx)}
     jumps = [
         jump.start()
         for label, begin in begun.items()
         for jump in re.compile(rf"(?:@!?%\w+ +)?bra(?:\.uni)?\s+{re.escape(label)};").finditer(ptx, begin)
-        if STILL_RUN.search(ptx, begin, jump.start())
+        if STILL_RUN.search(ptx, begin, jump.start()) or (left_running and _last_runs(ptx[begin : jump.start()]))
     ]
     for place in sorted(jumps, reverse=True):
         ptx = ptx[:place] + FINISH + ptx[place:]
     return ptx
+
+
+def _last_runs(body: str) -> bool:
+    """Whether nothing waits behind the last product of a loop whose factor lies in registers."""
+    products = list(IN_REGISTERS.finditer(body))
+    return bool(products) and not WAIT.search(body, products[-1].end())
