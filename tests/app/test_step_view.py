@@ -243,6 +243,7 @@ def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
     draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
     shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
     assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
+    assert any(str(line).startswith("found p ") for line in shown), "the odds are no drafter's"
 
 
 @pytest.mark.alone

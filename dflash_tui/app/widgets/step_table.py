@@ -229,16 +229,23 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     more = "›" if first + len(widths) < len(cells) else ""
     shown = list(enumerate(widths, start=first))
     unknown = _unknown_rows(columns)
+    names = {"drafter p": "found p"} if _looked_up(columns) else {}
     return [
         Content.assemble((f"{row:<{LABEL_WIDTH}}", NUMBERS), (NOT_KNOWN, PENDING))
         if row in unknown
         else Content.assemble(
-            (f"{row:<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
+            (f"{names.get(row, row):<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
             *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
             (more, NUMBERS),
         )
         for row in rows
     ]
+
+
+def _looked_up(columns: tuple[Column, ...]) -> bool:
+    """No drafter guessed: the odds are those of a match."""
+    sources = {column.draft.source for column in columns if column.draft}
+    return sources == {"lookup"}
 
 
 def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:
