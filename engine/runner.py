@@ -23,6 +23,7 @@ from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
 from .hub.sizes import CONTEXTS, size_of
 from .kernels.toolchain.card import card_of
+from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
@@ -108,6 +109,8 @@ class Runner:
     ) -> Runner:
         started = perf_counter()
         device = checkpoint.pick_device(options.device)
+        if device.type == "cuda":
+            read_compiler_beside()
         use_fitting_threads(device)
         context = options.max_context or DEFAULT_MAX_CONTEXT
         folders = find_folders(options, emit, cancelled, fitting_format(options, context, device))

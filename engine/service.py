@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
 from .errors import Option, UsageFailure, Words, failure_of, worded
 from .events import EngineError, EngineReady, Event, Notice, TurnFinished
+from .importing import without_collecting
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -31,7 +32,8 @@ def load_runner(
     if options.device != "cpu":
         wake_gpu()
     with standing_by(options) as compiler:
-        from .runner import Runner
+        with without_collecting():
+            from .runner import Runner
 
         return Runner.load(options, emit, cancelled, compiler)
 

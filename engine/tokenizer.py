@@ -14,6 +14,7 @@ from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
+from .importing import without_collecting
 from .models.family import Headers
 from .models.registry import family_of
 
@@ -29,7 +30,8 @@ class ChatTokenizer:
 
     def __init__(self, folder: Path):
         # Takes as long to import as torch does; whoever loads weights meanwhile needn't wait for it.
-        from transformers import AutoTokenizer, PreTrainedConfig
+        with without_collecting():
+            from transformers import AutoTokenizer, PreTrainedConfig
 
         # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
         logging.getLogger("transformers").setLevel(logging.ERROR)

@@ -3,7 +3,8 @@ run. It finds a kernel that is wrong, not one that rounds otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,8 +14,10 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
 from ..kernels.weights.weight import Weight
 from ..models.packed import packed_weights
-from ..models.target import TargetModel
+from ..models.target import DecodePass, TargetModel, WidePass
+from ..speculation.trees import WIDE_ROWS
 from .decoder import Decoder
+from .round_launches import RoundLaunches
 
 FAR = 0.25
 """Of a layer's output. In bf16 the two ways are a hundredth apart, some more where they choose other experts; what is
@@ -64,6 +67,34 @@ def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | No
     if where is not None:
         return f"kernels compute a pass otherwise than PyTorch, from {where} on"
     return None if alike else "a row alone has other bits than among sixteen"
+
+
+@torch.inference_mode()
+def wide_rows_depart(launches: RoundLaunches, text: Sequence[int]) -> str | None:
+    """Whether a row of a wide pass has other bits than among sixteen, in words, or None. Forgets the conversation."""
+    narrow, wide, state, decoder = launches.target, launches.wide, launches.state, launches.decoder
+    assert wide is not None
+    ids = torch.tensor((list(text) * launches.widest)[: launches.widest], device=decoder.device)
+    fitting = [rows for rows in WIDE_ROWS if rows <= min(launches.widest, decoder.max_context)]
+
+    def ran(launch: Callable[[], None], pass_: DecodePass | WidePass, first: int, rows: int) -> list[Tensor]:
+        state.cursor.fill_(first)
+        state.width.fill_(rows)
+        launches.ids[:rows] = ids[first : first + rows]
+        launch()
+        logits = pass_.out.token if pass_.out.logits is None else pass_.out.logits
+        return [pass_.features[:rows].clone(), logits[:rows].clone()]
+
+    firsts = range(0, max(fitting, default=0), MAX_ROWS)
+    each_sixteen = [ran(narrow.forward, narrow, first, MAX_ROWS) for first in firsts]
+    wanted = [torch.cat(parts) for parts in zip(*each_sixteen, strict=True)]
+    alike = True
+    for rows in fitting:
+        found = ran(partial(wide.forward, rows), wide, 0, rows)
+        alike &= all(torch.equal(ours, theirs[:rows]) for ours, theirs in zip(found, wanted, strict=True))
+    state.width.zero_()
+    decoder.clear()
+    return None if alike else "a row has other bits in a pass of more than sixteen"
 
 
 @torch.inference_mode()

@@ -38,6 +38,8 @@ Kind = Literal[
 look a chain up: without a drafter, with one that is told what was written, and with one that drafts a chain or a tree
 beside it. Of wide rounds: look a longer chain up, verify it, tell the drafter at once of what was accepted."""
 
+WIDE_KINDS: tuple[Kind, ...] = ("wide lookup", "told wide lookup", "wide", "tell")
+
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
 """Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
 
@@ -150,6 +152,12 @@ class RoundLaunches:
             self.of("told wide lookup", True)
             for rows in WIDE_ROWS:
                 self.of("tell", True, rows)
+
+    def leave_wide_rounds_out(self) -> None:
+        """Where their passes fail."""
+        self.widest, self.wide = MAX_ROWS, None
+        for piece in [piece for piece in self._captured if piece[0] in WIDE_KINDS]:
+            del self._captured[piece]
 
     def rehearse(self) -> None:
         """Launches all that rounds launch, once, while nothing is to be done."""

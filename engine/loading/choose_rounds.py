@@ -10,14 +10,14 @@ from time import perf_counter
 
 import torch
 
-from ..commands import GenerationSettings
+from ..commands import GenerationSettings, WeightFormat
 from ..decoding.decoder import Decoder, Prompt
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.pass_check import passes_depart, products_depart, prompts_depart
+from ..decoding.pass_check import passes_depart, products_depart, prompts_depart, wide_rows_depart
 from ..decoding.round_launches import RoundLaunches
 from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, target_tiles, with_least_memory
 from ..kernels.toolchain.card import card_of
-from ..kernels.toolchain.jit import KernelFailure
+from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.weight import unpack_first
 from ..models.packed import format_of_target
@@ -27,6 +27,8 @@ from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 Say = Callable[[str], None]
 Way = tuple[TargetTiles, DraftTiles]
 
+WIDE_HAVE_RUN: tuple[WeightFormat, ...] = ("bf16",)
+"""Formats in which a wide pass has run on a GPU: others are tried at every start."""
 ROUNDS = 24
 """Tokens of the answer that is tried out: a few rounds, whatever is accepted."""
 
@@ -49,6 +51,7 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
         launches = RoundLaunches(decoder, head, tiles, for_drafter)
         failed = _failure(lambda launches=launches, tiles=tiles: _run_rounds(decoder, prompt, launches, tiles))  # type: ignore[misc]
         if failed is None:
+            _try_wide_pass(decoder, prompt, launches, say)
             return
         decoder.use_rounds(host)
         more = "Other tiles are tried" if number < len(ways) else "Rounds are run by PyTorch's modules, more slowly"
@@ -159,6 +162,16 @@ def _run_rounds(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, tiles
     _answer(decoder, prompt, ROUNDS)
     if not card_of(decoder.device).was_measured:
         _refuse(passes_depart(decoder, prompt.ids, tiles))
+
+
+def _try_wide_pass(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, say: Say) -> None:
+    """Where nobody has seen one run. A copy does without."""
+    has_run = card_of(decoder.device).was_measured and format_of_target(decoder.target) in WIDE_HAVE_RUN
+    if launches.wide is None or has_run:
+        return
+    if failed := _failure(lambda: _refuse(wide_rows_depart(launches, prompt.ids))):
+        say(f"{failed} Copies are written in rounds of {MAX_ROWS} rows.")
+        launches.leave_wide_rounds_out()
 
 
 def _refuse(why: str | None) -> None:

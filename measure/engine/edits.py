@@ -105,7 +105,7 @@ def run(pair: Pair, prompt: str, temperature: float, settings: Settings) -> Run:
     whole: Settings = {"temperature": temperature, "seed": 1, **settings}
     for event in pair.generate(messages, **whole):
         if isinstance(event, Step):
-            ids += [token.id for token in event.emitted]
+            ids += [token.id for token in event.emitted if token.id is not None]
             text += [token.text for token in event.emitted if token.channel == "answer"]
             rounds += bool(started)
             started = started or perf_counter()

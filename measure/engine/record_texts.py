@@ -38,7 +38,7 @@ def record_all() -> list[tuple[list[int], list[int]]]:
 
 def load_texts() -> list[tuple[list[int], list[int]]]:
     """Prompt and answer of each."""
-    return [tuple(json.loads(line)) for line in lzma.decompress(FILE.read_bytes()).splitlines()]  # type: ignore[misc]
+    return [tuple(json.loads(line)) for line in lzma.decompress(FILE.read_bytes()).splitlines()]
 
 
 def main() -> None:

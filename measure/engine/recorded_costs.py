@@ -17,6 +17,7 @@ import torch
 
 from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.models.dflash.config import DFlashConfig
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.tuning.costs import every_width
 
@@ -88,7 +89,7 @@ def _costs(shape: str, rounds: list[dict[str, Any]], draft: str, verify: str) ->
 def ingest_ms(shape: str) -> float:
     """Telling the drafter of a token: a sixteenth of the weights that it takes, and a copy that keeps it till then."""
     drafter = read_shape(shape).drafter
-    assert drafter is not None
+    assert isinstance(drafter, DFlashConfig)
     hidden, taps = drafter.hidden_size, len(drafter.target_layer_ids)
     keys_values = sum(2 * layer.num_kv_heads * layer.head_dim for layer in drafter.layers)
     weights = hidden * (taps * hidden + keys_values) * torch.bfloat16.itemsize

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+from transformers.models.llama import LlamaConfig, LlamaForCausalLM
 
 from engine.commands import Message
 from engine.hub.fetching import Fetching

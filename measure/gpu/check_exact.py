@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
+from transformers.models.gemma4 import Gemma4ForConditionalGeneration
+from transformers.models.gemma4_unified import Gemma4UnifiedForConditionalGeneration
 
 from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import GenerationSettings, WeightFormat
@@ -48,8 +49,10 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4 import GEMMA4
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
-from engine.models.gemma4.modules import Experts, Gemma4
+from engine.models.gemma4.modules import DecoderLayer, Gemma4
+from engine.models.layers import Experts
 from engine.models.packed import packable, shape_of
+from engine.models.target import TargetModel
 from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
@@ -93,7 +96,7 @@ def relative_error(actual: Tensor, expected: Tensor) -> float:
 def check_tiny_target(name: str, folder: Path, weights: WeightFormat, device: torch.device, report: Report) -> None:
     """Logits of the engine and of ``transformers``, both in the device's dtype, against ``transformers`` in fp32."""
     ids = torch.randint(0, VOCAB_SIZE, (150,), generator=torch.Generator().manual_seed(7))
-    reference = write_published(folder, name, seed=11)
+    reference: nn.Module = write_published(folder, name, seed=11)
     target = load_target(folder, device, quiet, weights=weights)
     hold_what_is_packed(reference, target)
     exact = reference(input_ids=ids[None]).logits[0]
@@ -107,7 +110,7 @@ def check_tiny_target(name: str, folder: Path, weights: WeightFormat, device: to
         report.line(f"{name}, {size} rows a pass", f"error {ours:.2e}, transformers {theirs:.2e}", holds)
 
 
-def hold_what_is_packed(reference: nn.Module, target: Gemma4) -> None:
+def hold_what_is_packed(reference: nn.Module, target: TargetModel) -> None:
     """Gives a model of ``transformers`` the numbers that the packed weights of a target stand for."""
     theirs = dict(reference.named_parameters())
     with torch.device("meta"):
@@ -119,12 +122,13 @@ def hold_what_is_packed(reference: nn.Module, target: Gemma4) -> None:
 
 
 @torch.inference_mode()
-def check_tiny_drafter(folder: Path, target: Gemma4, report: Report) -> None:
+def check_tiny_drafter(folder: Path, target: TargetModel, report: Report) -> None:
     """Hidden states while the context grows, against the reference that computes from all features."""
     device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
     config = drafter_config([SLIDING, SLIDING, FULL], [0, 2], len(target.layers))
     reference = ReferenceDrafter(config, write_drafter(folder, config))
     drafter = load_drafter(folder, target, quiet)
+    assert isinstance(drafter, DFlashDrafter)
     features = torch.randn(200, 128, generator=torch.Generator().manual_seed(4))
     block = torch.randn(16, 64, generator=torch.Generator().manual_seed(5))
     cache = Cache(drafter.config.layers, 256, 16, dtype, device)
@@ -137,7 +141,7 @@ def check_tiny_drafter(folder: Path, target: Gemma4, report: Report) -> None:
 
 
 @torch.inference_mode()
-def teacher_forced(target: Gemma4, ids: Sequence[int], size: int) -> Tensor:
+def teacher_forced(target: TargetModel, ids: Sequence[int], size: int) -> Tensor:
     """Logits [n, vocab] of a given text, run ``size`` rows at a time."""
     weight = target.embed_tokens.weight
     cache = Cache(target.config.layers, len(ids), size, weight.dtype, weight.device)
@@ -228,6 +232,7 @@ def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma
         peak = torch.cuda.max_memory_allocated()
         report.line("peak GPU memory while loading", f"{peak / 1e9:.2f} GB (weights {size / 1e9:.2f} GB)")
     target.config = replace(target.config, stop_token_ids=())
+    assert isinstance(target, Gemma4) and isinstance(drafter, DFlashDrafter)
     return target, drafter
 
 
@@ -305,11 +310,12 @@ def exact_logits(target: Gemma4, ids: Sequence[int]) -> Tensor:
     cache = Cache(target.config.layers, len(ids), len(ids), torch.float32, weight.device)
     positions = torch.arange(len(ids), device=weight.device)
     x = weight[torch.tensor(ids, device=weight.device)].float() * target.embedding_scale
-    for config, layer, layer_cache in zip(target.config.layers, target.layers, cache.layers, strict=True):
+    for config, layer, layer_cache in zip(target.config.attention, target.layers, cache.attention, strict=True):
+        assert isinstance(layer, DecoderLayer)
         whole = deepcopy(layer).float()
         whole.self_attn.attend = sdpa_attention
         if whole.has_experts:
-            whole.experts.forward = partial(exact_experts, whole.experts)
+            whole.experts.forward = partial(exact_experts, whole.experts)  # type: ignore[method-assign]
         x = whole(x, 0, layer_cache, rope_table(positions, target.frequencies[config.rope]))
     hidden = deepcopy(target.norm).float()(x)
     return torch.cat(
@@ -331,6 +337,7 @@ def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> 
 
 def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
     """Logits [n, vocab] of a text by the kernels of decoding rounds, 16 rows at a time."""
+    assert isinstance(decoder.target, Gemma4)
     rows = DecodePass(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
     assert rows.out.logits is not None
     logits = []
@@ -348,15 +355,17 @@ def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
 def check_launch(folder: Path, device: torch.device, report: Report) -> None:
     """A process of its own, from its start until the engine is ready, with the weights in the page cache.
 
-    First with no kernel compiled and nothing known of this card; then as everybody starts from then on.
+    First with no kernel compiled and nothing known of this card; then as everybody starts from then on. Nobody's Python
+    is told to compile all that it imports again. The last says where the time goes, which costs some.
     """
     write_tokenizer(folder / "target")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     own = {"TRITON_CACHE_DIR": str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "caches")}
-    for name in ("launch to ready, first", "launch to ready, again", "launch to ready, once more"):
-        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type]
+    for name in ("first", "again", "once more", "watched"):
+        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type, name]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
         said = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:] or ["nothing"]
-        report.line(name, said[0], done.returncode == 0)
+        report.line(f"launch to ready, {name}", said[0], done.returncode == 0)
         if done.stderr:
             print(done.stderr)
 

@@ -46,6 +46,7 @@ from engine.kernels.weights.weight import Weight
 from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig
 from engine.loading.checkpoint import compute_dtype
+from engine.models.dflash.config import DFlashConfig
 from engine.sampling.sampling import sample
 from measure.gpu.prompt_checks import check_prompts
 from measure.gpu.report import Report
@@ -101,14 +102,14 @@ class Checks:
 
     def products(self) -> None:
         target, tiles = self.target, self.tiles
-        for layer in dict.fromkeys(target.layers):
+        for layer in dict.fromkeys(target.attention):
             kind = layer.kind.partition("_")[0]
             columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
             self._project(f"qkv, {kind}", columns, target.hidden_size, tiles.qkv)
             self._project(f"output, {kind}", target.hidden_size, layer.num_heads * layer.head_dim, tiles.output)
         self._project("down", target.hidden_size, target.intermediate_size, tiles.down)
         self._gate_up("gate and up", target.intermediate_size, "gelu_tanh", tiles.gate_up)
-        if self.drafter is not None:
+        if isinstance(self.drafter, DFlashConfig):
             taps, layer = len(self.drafter.target_layer_ids), self.drafter.layers[0]
             hidden, inter = target.hidden_size, self.drafter.intermediate_size
             queries, keys = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
@@ -135,15 +136,15 @@ class Checks:
         norms = [HeadNorms(q, k, 1e-6, rounded_first=True, norm_values=False) for q, k in ones]
         frequencies = inverse_frequencies(layers[0].rope, self.device)
         ours, theirs = (Cache(layers, 4096, 256, self.dtype, self.device) for _ in range(2))
-        stores, start = ContextStores(ours.layers, norms), self.int32(2300)
+        stores, start = ContextStores(ours.attention, norms), self.int32(2300)
         for rows in (1, 5, 16):
             projected = self.noise(16, stores.columns)
             store_context(projected, stores, frequencies, start, self.int32(rows))
-            for part, norm, layer in zip(projected.chunk(len(layers), 1), norms, theirs.layers, strict=True):
+            for part, norm, layer in zip(projected.chunk(len(layers), 1), norms, theirs.attention, strict=True):
                 norm_rope_store(part.contiguous(), norm, frequencies, layer.k, layer.v, start, self.int32(rows))
-            pairs = zip(ours.layers, theirs.layers, strict=True)
+            pairs = zip(ours.attention, theirs.attention, strict=True)
             same = all(torch.equal(a.k, b.k) and torch.equal(a.v, b.v) for a, b in pairs)
-            stored = all(bool(layer.k.any()) for layer in ours.layers)
+            stored = all(bool(layer.k.any()) for layer in ours.attention)
             self.report.line(
                 f"draft, context stored, {rows} rows", "same bits" if same else "OTHER BITS", same and stored
             )
@@ -263,9 +264,9 @@ class Checks:
         partials, start = torch.randn(self.tiles.output.splits, 16, hidden, device=self.device), self.noise(16, hidden)
 
         def run(rows: int) -> Tensor:
-            x, outs = start.clone(), [torch.zeros_like(start) for _ in range(3)]
-            after_attention(partials, x, weights, eps, *outs, max_rows=rows)
-            return torch.cat([x, *outs], dim=1)[:rows]
+            x, dense, experts, routed = start.clone(), *(torch.zeros_like(start) for _ in range(3))
+            after_attention(partials, x, weights, eps, dense, experts, routed, max_rows=rows)
+            return torch.cat([x, dense, experts, routed], dim=1)[:rows]
 
         wanted = reference_after_attention(partials, start, weights, eps)
         self.compare("after attention", run, torch.cat([part for part in wanted if part is not None], 1), self.rounding)
@@ -294,7 +295,7 @@ class Checks:
             self._prompt(f"prompt, {name}", layer)
 
     def _layers(self) -> Iterator[tuple[AttentionConfig, bool]]:
-        for layer in dict.fromkeys(self.target.layers):
+        for layer in dict.fromkeys(self.target.attention):
             yield layer, False
         for layer in dict.fromkeys(self.drafter.layers if self.drafter else ()):
             yield layer, True

@@ -39,9 +39,10 @@ class Rows:
         self._read = target.prefill_pass(self.cache)
         self.cursor, self.count = (torch.zeros(1, dtype=torch.int32, device=device) for _ in range(2))
         self._pass = target.decode_pass(self.cache, self.cursor, self.count, taps)
-        self.features = []
+        self.features: list[Tensor] = []
         for piece in prompt.split(PIECES):
             out = self._read(piece, self.cache.length, self.cache, taps)
+            assert out.features is not None
             self.features.append(out.features)
             self.cache.commit(self.cache.length + len(piece))
         self.cursor.fill_(self.cache.length)
@@ -99,12 +100,12 @@ def check(target: TargetModel, report: Report) -> None:
     report.line(
         "five rows", "the bits of sixteen", all(torch.equal(a, b[:5]) for a, b in zip(few, found[1:], strict=True))
     )
-    same = 0
+    num_same = 0
     for row in range(8):
         alone = rows(ids[row : row + 1], max_rows=1)
-        same += all(torch.equal(a[0], b[row]) for a, b in zip(alone, found[1:], strict=True))
+        num_same += all(torch.equal(a[0], b[row]) for a, b in zip(alone, found[1:], strict=True))
         rows.commit(1)
-    report.line("one row at a time", f"{same} of 8 have the bits of sixteen", same == 8)
+    report.line("one row at a time", f"{num_same} of 8 have the bits of sixteen", num_same == 8)
 
 
 def main() -> int:

@@ -65,7 +65,7 @@ class Product:
 def products_of(config: Gemma4Config) -> list[Product]:
     """Every product of a layer of each kind, once."""
     hidden, found = config.hidden_size, {}
-    for layer in config.layers:
+    for layer in config.attention:
         heads = layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads
         for each in (
             Product("qkv", heads * layer.head_dim, hidden),
@@ -73,11 +73,11 @@ def products_of(config: Gemma4Config) -> list[Product]:
         ):
             found[each.shape] = each
     inter = config.intermediate_size
-    dense = [Product("gate/up", 2 * inter, hidden, gate="gelu_tanh"), Product("down", hidden, inter)]
+    dense = [Product("gate/up", 2 * inter, hidden, gate=True), Product("down", hidden, inter)]
     moe = config.moe
     if moe is not None:
         both = 2 * moe.intermediate_size
-        dense.append(Product("experts' gate/up", both, hidden, moe.num_experts, moe.top_k, gate="gelu_tanh"))
+        dense.append(Product("experts' gate/up", both, hidden, moe.num_experts, moe.top_k, gate=True))
         dense.append(Product("experts' down", hidden, moe.intermediate_size, moe.num_experts, moe.top_k))
     return [*found.values(), *dense]
 

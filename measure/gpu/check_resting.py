@@ -2,6 +2,8 @@
 
 While the target writes alone the drafter is told of sixteen tokens at once. What it then drafts, and what its context
 holds, must have the bits that it would have had told of each token; and no choice of a width may change a text.
+``TRITON_INTERPRET=1`` and ``--device cpu --shape tiny --tokens 24 --prompts 1`` try the script out: NumPy's sums depend
+on where a row stands, so bits may be others there, texts not.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ class Seldom(Auto):
 
     asked: int = 0
 
-    def begin(self) -> None:
-        Auto.begin(self)
+    def begin(self, drafts: bool = True) -> None:
+        Auto.begin(self, drafts)
         self.asked = 0
 
     def wants_draft(self, context: int) -> bool:
         self.asked += 1
-        return self.asked in (1, 2, 5, 20, 22, 39, 57, 90)
+        return self._drafts and self.asked in (1, 2, 5, 20, 22, 39, 57, 90)
 
 
 def told(
@@ -58,11 +60,11 @@ def told(
     decoder.use_policy(None)
     cache = decoder.draft_cache
     assert cache is not None
-    return made, cache.length, [store.clone() for layer in cache.layers for store in (layer.k, layer.v)]
+    return made, cache.length, [store.clone() for layer in cache.attention for store in (layer.k, layer.v)]
 
 
 def check_bits(name: str, decoder: Decoder, prompt: Sequence[int], tokens: int, report: Report) -> None:
-    settings = GenerationSettings(block_size=AUTO, max_new_tokens=tokens)
+    settings = GenerationSettings(block_size=AUTO, max_new_tokens=tokens, draft_by="drafter")
     (ours, known, context), (theirs, known_too, expected) = (
         told(decoder, prompt, settings, together) for together in (MAX_ROWS, 1)
     )
@@ -108,7 +110,8 @@ def main() -> int:
         target, drafter = random_pair(read_shape(options.shape, options.layers), device)
         decoder = Decoder(target, drafter, 1024)
         decoder.use_rounds(device_rounds(decoder))
-        check_bits(f"{options.shape}, {options.layers} layers", decoder, prompts[0], options.tokens, report)
+        prompt = [token % target.config.vocab_size for token in prompts[0]]
+        check_bits(f"{options.shape}, {options.layers} layers", decoder, prompt, options.tokens, report)
         del target, drafter, decoder
     decoder = bundled_decoder(device)
     decoder.use_rounds(device_rounds(decoder))

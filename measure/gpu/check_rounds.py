@@ -47,7 +47,7 @@ class OracleLaunches(RoundLaunches):
 
     def draft(self, count: int) -> None:
         super().draft(count)
-        self.ids[1:].copy_(self._text[self.state.cursor.long() + self._ahead])
+        self.ids[1 : MAX_ROWS + 1].copy_(self._text[self.state.cursor.long() + self._ahead])
 
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:

@@ -87,6 +87,8 @@ PARTS = (
     Part("tree-kernels", "measure.gpu.check_tree_kernels", "", 120, 16),
     Part("lookup", "measure.gpu.check_lookup", "", 120, 40),
     Part("wide", "measure.gpu.check_wide", "", 200, 40),
+    Part("wide-fp8", "measure.gpu.check_wide", "--weights fp8", 200, 40),
+    Part("wide-int4", "measure.gpu.check_wide", "--weights int4", 200, 40),
     Part("copying", "measure.gpu.check_copying", "", 300, 20),
     Part("mtp", "measure.gpu.check_mtp", "", 300, 40),
     Part("sweep", "engine.bench", "kernels --sweep", 280, 60),

@@ -168,7 +168,7 @@ class TreeChecks:
         cache = Cache(target.layers, CURSOR + 100, 256, dtype, self.device)
         columns = len(drafter.target_layer_ids) * target.hidden_size
         features = torch.randn(17, columns, device=self.device, dtype=dtype)
-        stores = RowStores(cache.layers, features)
+        stores = RowStores(cache.attention, features)
         for store in stores.stores:
             store.normal_()
         same, rng = True, random.Random(0)

@@ -1,7 +1,12 @@
-"""A process that loads a pair as the program does, and says when it was ready: ``python -m measure.gpu.launch FOLDER``.
+"""A process that loads a pair as the program does, and says when it was ready: ``python -m measure.gpu.launch FOLDER
+DEVICE [watched]``.
 
-Prints one JSON object: seconds from the process's start to the first line of Python, to the imports, and to ready. On
-stderr, what the process beside did, and each kernel that the program compiled all the same: milliseconds, and what.
+Prints one JSON object: seconds from the process's start to the first line of Python, to the imports, to each event that
+is told of, and to ready. On stderr, what the process beside did, and each kernel that the program compiled all the
+same: milliseconds, and what. Then, for each span between two of those moments, how many modules were imported by its
+end. ``watched`` costs time, and says what each thread was at in each span, what it had of the processors, and when it
+came and went: ``gpu`` ends when the context is made, the first of ``weights`` begins with the first byte, the last ends
+with the last.
 """
 
 from __future__ import annotations
@@ -14,11 +19,29 @@ import json  # noqa: E402  (what comes after the clock is what is measured)
 import logging  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
+from dataclasses import dataclass, field  # noqa: E402
+from itertools import pairwise  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from engine.commands import EngineOptions  # noqa: E402
-from engine.events import EngineError, EngineReady, Event  # noqa: E402
+from engine.events import EngineError, EngineReady, Event, LoadProgress  # noqa: E402
 from engine.service import EngineService  # noqa: E402
+from measure.gpu.whereabouts import Whereabouts  # noqa: E402
+
+HEAVY = ("torch", "torch._dynamo", "torch._inductor", "triton", "transformers", "huggingface_hub", "sympy")
+"""Modules whose coming is told."""
+WIDTH = 40
+"""Characters of an event that are told."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """An event's first, and what had been done by then."""
+
+    name: str
+    at: float
+    modules: int = field(default_factory=lambda: len(sys.modules))
+    heavy: tuple[str, ...] = field(default_factory=lambda: tuple(name for name in HEAVY if name in sys.modules))
 
 
 def process_start() -> float:
@@ -28,26 +51,46 @@ def process_start() -> float:
     return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
+def tell(moments: list[Moment], seen: Whereabouts, begun: float) -> None:
+    """Where the time went, on stderr."""
+    for before, moment in pairwise(moments):
+        span = f"{before.at - begun:6.2f} to {moment.at - begun:.2f}"
+        new = [name for name in moment.heavy if name not in before.heavy]
+        has_come = f", {', '.join(new)} among them" if new else ""
+        print(f"{span}, until {moment.name[:WIDTH]}: {moment.modules} modules{has_come}", file=sys.stderr)
+        for line in seen.between(before.at, moment.at):
+            print(f"       {line}", file=sys.stderr)
+    if seen.looks:
+        print(f"threads: {'; '.join(seen.lives(begun))}", file=sys.stderr)
+    if sys.dont_write_bytecode:
+        print("Python was told to keep no bytecode: what has none is compiled at every start", file=sys.stderr)
+
+
 def main() -> int:
     folder, device = Path(sys.argv[1]), sys.argv[2]
     logging.basicConfig(format="%(relativeCreated)6d %(message)s")
     for name in ("engine.loading.precompile", "engine.kernels.toolchain.disk_cache"):
         logging.getLogger(name).setLevel(logging.DEBUG)
     events: list[Event] = []
-    moments: dict[str, float] = {"python": FIRST_LINE, "imports": time.time()}
+    moments = [Moment("python", FIRST_LINE), Moment("imports", time.time())]
 
     def emit(event: Event) -> None:
-        phase = getattr(event, "phase", type(event).__name__)
-        moments.setdefault(phase, time.time())
+        phase = event.phase if isinstance(event, LoadProgress) else type(event).__name__
+        if all(phase != moment.name for moment in moments):
+            moments.append(Moment(phase, time.time()))
         events.append(event)
 
+    seen = Whereabouts()
+    if "watched" in sys.argv[3:]:
+        seen.start()
     service = EngineService(EngineOptions(str(folder / "target"), str(folder / "drafter"), device), emit)
     service.start()
     while not (events and isinstance(events[-1], EngineReady | EngineError)):
         time.sleep(0.01)
     begun = process_start()
     ready = isinstance(events[-1], EngineReady)
-    print(json.dumps({"ready": ready, **{name: round(at - begun, 2) for name, at in moments.items()}}))
+    tell(moments, seen, begun)
+    print(json.dumps({"ready": ready, **{moment.name: round(moment.at - begun, 2) for moment in moments}}))
     if not ready:
         print(events[-1], file=sys.stderr)
     sys.stdout.flush()

@@ -31,9 +31,10 @@ ROUTER_ERROR = 1e-5
 def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, report: Report) -> None:
     """A piece longer than the rings, then a short one behind it; both against the modules in fp32."""
     layers = shape.target.layers
-    full = next(index for index, layer in enumerate(layers) if layer.window is None)
+    full = next(index for index, layer in enumerate(shape.target.attention) if layer.window is None)
     config = replace(shape.target, layers=layers[full - 1 : full + 1])
     target, _ = random_pair(Shape(shape.name, config, None), device, weights=weights)
+    assert isinstance(target, Gemma4)
     if config.moe is not None:
         check_routing(target, 2048 if device.type == "cuda" else 40, report)
         # Near ties flip with rounding, and one flipped expert hides every other error.
@@ -59,7 +60,7 @@ def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, rep
 
 def check_routing(target: Gemma4, n: int, report: Report) -> None:
     """Scores on tensor cores against fp32, then the choice against its definition, with equal scores among them."""
-    router, moe = target.layers[0].router, target.config.moe
+    router, moe = target.routers[0], target.config.moe
     assert moe is not None
     weight = router.proj.weight
     x = torch.randn(n, target.config.hidden_size, device=weight.device).to(weight.dtype)

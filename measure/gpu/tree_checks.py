@@ -29,7 +29,7 @@ CPU_ERROR = 1e-5
 def check_trees(shape: Shape, device: torch.device, report: Report) -> None:
     """Each kind of the target's layers."""
     on_gpu = device.type == "cuda"
-    for layer in dict.fromkeys(shape.target.layers):
+    for layer in dict.fromkeys(shape.target.attention):
         for cursor in CURSORS if on_gpu else CPU_CURSORS:
             case = _Case.random(layer, cursor, device)
             name = f"trees, window {layer.window}, {cursor}"

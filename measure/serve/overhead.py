@@ -67,7 +67,8 @@ class Host:
         body = {"messages": messages, "max_tokens": tokens, "stream": True, "stream_options": {"include_usage": True}}
         asked = time.perf_counter()
         self._connection.request("POST", "/v1/chat/completions", json.dumps(body | self._more))
-        times, usage = [], {}
+        times: list[float] = []
+        usage: dict[str, int] = {}
         with self._connection.getresponse() as answer:
             while line := answer.readline():
                 now = time.perf_counter()

@@ -28,7 +28,6 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
-from engine.speculation.trees import WIDE_ROWS
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -44,7 +43,6 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
     target.prepare()
-    target.widest_pass = WIDE_ROWS[-1]
     drafter.prepare()
     embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
     with record(card) as made:

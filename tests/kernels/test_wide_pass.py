@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
 
+from engine.bench.shapes import read_shape
+from engine.bench.weights import random_pair
+from engine.commands import WeightFormat
+from engine.kernels.decode.tiles import TargetTiles
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.models.gemma4.decode_pass import DecodePass
@@ -31,13 +37,26 @@ TAPS = (0, 1)
     ("num_tiles", "counts"), [(2, (1, 5, 20, 32) if IN_CI else (20,)), only_in_ci(4, (64, 33))], ids=str
 )
 def test_rows_have_the_bits_of_passes_of_sixteen(num_tiles: int, counts: tuple[int, ...], target: Gemma4) -> None:
+    same_bits(deepcopy(target).to(torch.bfloat16), LARGE, num_tiles, counts)
+
+
+@torch.inference_mode()
+@pytest.mark.usefixtures("ordered_sums")
+@pytest.mark.parametrize("weights", [only_in_ci("fp8"), only_in_ci("int4")])
+def test_so_they_have_by_packed_weights(weights: WeightFormat) -> None:
+    target = random_pair(read_shape("tiny"), CPU, weights=weights)[0]
+    assert isinstance(target, Gemma4)
+    target.layers, target.config = target.layers[4:6], replace(target.config, layers=target.config.layers[4:6])
+    same_bits(target, None, 2, (20, 32))
+
+
+def same_bits(target: Gemma4, tiles: TargetTiles | None, num_tiles: int, counts: Sequence[int]) -> None:
     """Logits, features, keys and values, which rings hold behind their ends, too."""
-    target = deepcopy(target).to(torch.bfloat16)
     caches = [Cache(target.config.layers, 128, num_tiles * MAX_ROWS, torch.bfloat16, CPU) for _ in range(2)]
     cursors = [torch.full((1,), PROMPT, dtype=torch.int32) for _ in range(2)]
     rows = [torch.zeros(1, dtype=torch.int32) for _ in range(2)]
-    wide = WidePass(target, caches[0], cursors[0], rows[0], TAPS, LARGE)
-    narrow = DecodePass(target, caches[1], cursors[1], rows[1], TAPS, LARGE)
+    wide = WidePass(target, caches[0], cursors[0], rows[0], TAPS, tiles)
+    narrow = DecodePass(target, caches[1], cursors[1], rows[1], TAPS, tiles)
     for cache in caches:
         target(torch.tensor(prompt_ids(PROMPT)), 0, cache, TAPS)
     for count in counts:

@@ -16,6 +16,7 @@ from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_tabl
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
+from ...speculation.trees import WIDE_ROWS
 from ..attention_backends import TRITON
 from ..family import AFTER_NORM
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
@@ -128,6 +129,8 @@ class Gemma4(TargetModel):
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
+        if config.moe is not None:  # each tile of 16 reads dense weights again, all together read experts once
+            self.widest_pass = WIDE_ROWS[-1]
 
     @property
     def routers(self) -> list[Router]:

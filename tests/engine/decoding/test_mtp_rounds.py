@@ -19,7 +19,9 @@ from engine.tuning.costs import time_rounds
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.decoding import test_wide_device_rounds as wide
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES, Pair, assert_same_rounds
+from tests.engine.decoding.test_wide_device_rounds import repeats
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -82,3 +84,16 @@ def test_each_draft_is_priced(pair: Pair) -> None:
     table = time_rounds(by_host(pair), prompt_ids(16))
     assert table is not None and table.costs[0].step > 0
     assert table.costs[0].round(3) == pytest.approx(table.costs[0].round(3, 5) - 2 * table.costs[0].step)
+
+
+@pytest.mark.parametrize("pair", [True], indirect=True, ids=["experts"])
+def test_it_drafts_on_behind_wide_rounds(pair: Pair) -> None:
+    """Which tell it of the newest row that was kept, wherever in the pass that stood."""
+    pair, wanted = Pair(repeats(pair.target), pair.drafter), replace(wide.AUTO, max_new_tokens=80)
+    answers = []
+    for device in (True, False):
+        decoder = wide.decoder_of(pair, wide.HALF, wide.DRAFT, wide.WIDE, wide.DRAFT, device=device)
+        answers.append(run_turn(decoder, wide.PROMPT, wanted))
+    assert_same_rounds(*answers)
+    assert max(len(done.emitted) for done in answers[0].rounds) > 32
+    assert sum(bool(done.draft_ids) for done in answers[0].rounds) > 1

@@ -11,8 +11,12 @@ import torch
 
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.pass_check import wide_rows_depart
 from engine.decoding.round_launches import RoundLaunches
+from engine.kernels.decode.wide_experts import WideAssignment
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.models.gemma4 import wide_pass
+from engine.models.gemma4.modules import Gemma4
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import WIDE_ROWS
@@ -21,6 +25,7 @@ from engine.tuning import costs
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES, Pair, assert_same_rounds, pair
 from tests.engine.decoding.test_lookup_rounds import Told
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
+from tests.kernels.ordered_sums import sum_in_order
 from tests.pace import only_in_ci
 
 __all__ = ["pair"]
@@ -39,10 +44,9 @@ WIDE, HALF, NARROW = (Plan(False, True, rows) for rows in (MOST, MOST // 2, 16))
 DRAFT, BESIDE, ALONE = Plan(True), Plan(True, True), Plan(False)
 
 
-@pytest.fixture(scope="module")
-def repeating(pair: Pair) -> Pair:
+def repeats(target: Gemma4) -> Gemma4:
     """It goes on with the pattern of its prompt; if sampled, not always."""
-    target = deepcopy(pair.target)
+    target = deepcopy(target)
     with torch.no_grad():
         target.embed_tokens.weight[4:] = 0
         target.embed_tokens.weight.mul_(3)
@@ -50,10 +54,14 @@ def repeating(pair: Pair) -> Pair:
             layer.post_attention_layernorm.weight.mul_(0.6)
             layer.post_feedforward_layernorm.weight.mul_(0.6)
     target.prepare()
-    target.widest_pass = MOST
+    return target
+
+
+@pytest.fixture(scope="module")
+def repeating(pair: Pair) -> Pair:
     drafter = deepcopy(pair.drafter)
     drafter.prepare()
-    return Pair(target, drafter)
+    return Pair(repeats(pair.target), drafter)
 
 
 class ToldWide(Told):
@@ -145,3 +153,24 @@ def test_wide_passes_are_timed_where_they_fit(repeating: Pair, monkeypatch: pyte
     assert int(cast(DeviceRounds, decoder.rounds).launches.state.pending) == 0
     wanted = replace(AUTO, max_new_tokens=5)
     assert run_turn(decoder, PROMPT, wanted).ids == plain(repeating, wanted).ids
+
+
+def test_a_pass_that_computes_otherwise_is_found_out(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    sum_in_order(monkeypatch)
+    decoder = decoder_of(repeating, WIDE, drafts=False, context=40)
+    launches = cast(DeviceRounds, decoder.rounds).launches
+    assert wide_rows_depart(launches, PROMPT) is None
+    merge = wide_pass.merge_assignments
+
+    def wrong(assignment: WideAssignment) -> None:
+        merge(assignment)
+        assignment.together.weights.neg_()
+
+    monkeypatch.setattr(wide_pass, "merge_assignments", wrong)
+    assert wide_rows_depart(launches, PROMPT) == "a row has other bits in a pass of more than sixteen"
+    launches.leave_wide_rounds_out()
+    wanted = replace(AUTO, max_new_tokens=5)
+    assert (
+        run_turn(decoder, PROMPT[:30], wanted).ids
+        == run_turn(Decoder(repeating.target, None, 40), PROMPT[:30], wanted).ids
+    )

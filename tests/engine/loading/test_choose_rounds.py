@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from engine.bench.shapes import read_shape
+from engine.bench.weights import random_pair
 from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
@@ -85,6 +87,19 @@ def text_of(decoder: Decoder) -> list[int]:
 
 
 NAMED = "A kernel fails on this GPU: _named: ValueError: out of resource: shared memory."
+
+
+def test_a_copy_does_without_a_wide_pass_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried in a format in which none has run on a GPU."""
+    results = [None, "rows are wrong"]
+    monkeypatch.setattr(starting, "wide_rows_depart", lambda *_others: results.pop(0))
+    with_experts = Pair(*random_pair(read_shape("tiny"), CPU, weights="fp8"))
+    widths = []
+    for expected in ([], ["Kernels don't work on this GPU: rows are wrong. Copies are written in rounds of 16 rows."]):
+        decoder, said = chosen(with_experts)
+        assert said == expected and isinstance(decoder.rounds, DeviceRounds)
+        widths.append(decoder.rounds.launches.widest)
+    assert widths == [64, 16] and not results
 
 
 def test_other_tiles_are_tried_first(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ from engine.loading.precompiler import CUDA, launch_all
 from engine.models import attention_backends
 from engine.models.attention_backends import TRITON
 from engine.service import EngineService
+from engine.speculation.trees import WIDE_ROWS
 from engine.tuning.costs import RoundTimer
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
@@ -142,6 +143,11 @@ def test_what_is_compiled_is_what_turns_launch(
             looked_up.append(launches.when_both[0])
         for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
             launches.of(kind, greedy)()
+        if launches.wide is not None:
+            looked_up += ["wide lookup", "told wide lookup"]
+            for rows in WIDE_ROWS:
+                for kind, greedy in (("wide", True), ("wide", False), ("tell", True)):
+                    launches.of(kind, greedy, rows)()
         for kind in looked_up:
             launches.of(kind, True)()
         RoundTimer(launches).time("ingest", prompt_ids(16), 20, pending=16)

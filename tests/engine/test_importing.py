@@ -1,0 +1,22 @@
+"""Imports that take seconds."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import suppress
+
+from engine.importing import without_collecting
+
+
+def test_collecting_goes_on_behind_an_import_that_fails_and_stays_off_where_it_was() -> None:
+    with suppress(ImportError), without_collecting():
+        assert not gc.isenabled()
+        raise ImportError
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with without_collecting():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
