@@ -65,13 +65,18 @@ def llama_source(options: EngineOptions) -> SourceFactory:
     return create
 
 
-def local_source(options: EngineOptions) -> SourceFactory:
-    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else. Raises :class:`Failure` in a
-    folder that is gone, where PyTorch ends the process while it loads."""
+def require_folder() -> None:
+    """Raises :class:`Failure` in a folder that is gone, where PyTorch ends the process while it loads."""
     try:
         os.getcwd()
     except OSError:
         raise Failure("The folder you are in is gone.", "Go to another one with cd, and start again.") from None
+
+
+def local_source(options: EngineOptions) -> SourceFactory:
+    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else. Raises :class:`Failure` in a
+    folder that is gone."""
+    require_folder()
     return llama_source(options) if is_gguf(options.target) else engine_source(options)
 
 

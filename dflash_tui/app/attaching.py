@@ -32,6 +32,8 @@ class Attaching:
         self._screen = screen
         self._reader = Reader(lambda text: screen.room.ruler.text(text))
         self._due: Timer | None = None
+        self._refused = ""
+        """What a notice has said the problem of: the line above the prompt does not say it again."""
 
     def begin(self, paths: Sequence[str]) -> None:
         """Files that were named before the chat opened go with the first question."""
@@ -43,6 +45,8 @@ class Attaching:
         if self._due is not None:
             self._due.stop()
             self._due = None
+        if typed and typed != self._refused:
+            self._refused = ""
         line = self._screen.query_one(Attached)
         if "@" not in typed or typed.startswith("/"):
             line.show((), 0)
@@ -67,6 +71,7 @@ class Attaching:
 
     def _show(self, typed: str, files: tuple[Attachment, ...], problem: str) -> None:
         if self._screen.query_one(Prompt).text == typed:
+            problem = "" if typed == self._refused else problem
             self._screen.query_one(Attached).show(files, self._screen.room.limit, problem)
 
     def take(self, typed: str, text: str) -> tuple[str, tuple[Attachment, ...]]:
@@ -88,6 +93,7 @@ class Attaching:
             found = attach(typed, read)
             files = self._reader.counted(found.files, self._screen.room.limit)
         except AttachmentError as error:
+            self._refused = typed
             raise SlashError(f"{error} {error.hint} A plain @ is written @@.") from None
         if found.strange:
             words = f"There is no file {found.strange[0]}: what you wrote went as it stands."

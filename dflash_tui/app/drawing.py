@@ -224,6 +224,8 @@ class Drawing:
             return "stopping"
         if screen.chat.busy:
             return "streaming" if screen.chat.reducer.phase == "streaming" else "reading the prompt"
+        if screen.runs.words:
+            return screen.runs.words
         return screen.chat.reducer.phase
 
     def _tell_log_failure(self) -> None:

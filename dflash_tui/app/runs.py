@@ -23,6 +23,8 @@ class Runs:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._running: Running | None = None
+        self.words = ""
+        """What runs, for the status line; empty for nothing."""
 
     def ask(self, words: str) -> None:
         """Run a block of Python of the newest answer that has any, once the user has agreed. Raises ``SlashError``."""
@@ -51,7 +53,8 @@ class Runs:
         except RunError as error:
             self._screen.notify(f"{error} {error.hint}", title="Not run", severity="error", timeout=6, markup=False)
             return
-        self._screen.notify(f"Block {block.number} runs; Esc stops it.", timeout=3)
+        self.words = f"block {block.number} runs; Esc stops it"
+        self._screen.drawing.draw_status()
         self._screen.run_worker(partial(self._wait, turn, self._running), name="run", thread=True, exit_on_error=False)
 
     def _wait(self, turn: int, running: Running) -> None:
@@ -61,8 +64,9 @@ class Runs:
             self._screen.app.call_from_thread(self._finish, turn, result)
 
     def _finish(self, turn: int, result: RunResult) -> None:
-        self._running = None
+        self._running, self.words = None, ""
         screen = self._screen
+        screen.drawing.draw_status()
         if turn not in screen.chat.tree:
             return  # another conversation is on the screen now
         screen.chat.add_run(turn, result)

@@ -18,8 +18,9 @@ STEPPING_KEYS = (
     ("kept", "", "kept as many"),
     ("teach", "", "slow motion"),
 )
+FOUND_KEY = ("found", "", "where it stood")
+PLAYING_KEYS = (("play", "", "play"),)
 TEACHING_KEYS = (
-    ("play", "", "play"),
     ("phase-back", "phase-forward", "phase"),
     ("step-back", "step-forward", "round"),
     ("predict", "", "guess, or no more"),
@@ -30,10 +31,14 @@ ELSEWHERE = ("Tab, or a click, brings the keys here",)
 """Stands there while the keys go to another part of the screen."""
 
 
-def keys_line(bindings: Mapping[str, ActiveBinding], teaching: bool) -> tuple[str, ...]:
-    """The keys of the step view, as they are bound now."""
+def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_up: bool = False) -> tuple[str, ...]:
+    """The keys of the step view, as they are bound now; ``looked_up``: the round on show has a place to go to."""
     keys = keys_in_force(bindings)
-    rows = TEACHING_KEYS if teaching else STEPPING_KEYS
+    rows = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
+    if motion.teaching and motion.can_play:
+        rows = (*PLAYING_KEYS, *rows)
+    if looked_up:
+        rows = (*rows[:1], FOUND_KEY, *rows[1:])
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
     return ("← → token", *hints, "0-9 Enter go to", "Esc close")
 

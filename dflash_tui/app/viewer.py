@@ -361,7 +361,8 @@ class Viewer:
             view.show(None, 0, 0, live=True)
             return
         motion = self.motion
-        keys = keys_line(self._screen.active_bindings, motion.teaching) if view.has_focus else ELSEWHERE
+        looked_up = scene.inspection.step.match is not None
+        keys = keys_line(self._screen.active_bindings, motion, looked_up) if view.has_focus else ELSEWHERE
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         count = max(len(self.travel.history(place.turn) or ()), self._bar.num_rounds(place.turn))
         view.show(replace(scene, keys=keys), place.step, count, live=self.place is None and self._happens_now)

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from dflash_tui.sources import require_folder
+
 from .problems import value_problem
 
 
@@ -13,6 +15,7 @@ from .problems import value_problem
 @click.argument("flags", nargs=-1, type=click.UNPROCESSED)
 def bench(flags: tuple[str, ...]) -> int:
     """Measure decoding on this machine. The engine's bench knows the flags, since it also runs without this program."""
+    require_folder()
     from engine.bench.command import run
 
     try:

@@ -17,6 +17,7 @@ from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.settings.config import config_directory, user_file
 from dflash_tui.core.version import PROGRAM, installed_version
+from dflash_tui.sources import require_folder
 from engine.errors import worded
 from engine.tools.doctor import Finding, examine
 from engine.tools.gpus import first_gpu, planned_gpu
@@ -39,6 +40,7 @@ def doctor(as_json: bool, memory: str | None) -> int:
     """
     if memory is not None:
         return _plan_for(memory, as_json)
+    require_folder()
     findings = []
     for finding in _all_findings():
         findings.append(finding)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.sources import require_folder
 from engine.commands import EngineOptions, WeightChoice
 from engine.errors import EngineFailure
 from engine.hub.fetching import Fetching
@@ -44,6 +45,7 @@ def selftest(
     Shows acceptance by position, what the drafter's confidence is worth, and whether speculation changed a text. The
     exit code is 0 for a sound pair and 1 for one that is wired wrongly.
     """
+    require_folder()
     options = EngineOptions(
         model,
         draft,

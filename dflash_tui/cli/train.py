@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.sources import require_folder
 from engine.commands import NO_DRAFTER
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
@@ -79,6 +80,7 @@ def train(
     report says how well it guesses on prompts that it has never seen. Ctrl+C stops; the same command goes on where it
     stopped. The drafter lies in FOLDER: dflash-chat TARGET --draft FOLDER.
     """
+    require_folder()
     from engine.loading.checkpoint import pick_device
     from engine.training.pipeline import Pipeline
 

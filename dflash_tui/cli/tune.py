@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.sources import require_folder
 from engine.commands import EngineOptions, WeightChoice
 from engine.errors import UsageFailure
 
@@ -52,6 +53,7 @@ def tune(
     With --kernels it times the kernels of a round under other tiles instead. A chat does so by itself when it first
     starts on a GPU that nobody has measured; this does it again.
     """
+    require_folder()
     options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096, weights=weights)
     if kernels:
         tiles = _time_kernels(options)

@@ -10,6 +10,7 @@ from textual import events
 from dflash_tui.app.screens.asking import AskScreen
 from dflash_tui.app.screens.unfolded import UnfoldedScreen
 from dflash_tui.app.widgets.attached import Attached
+from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.sessions import load_session
@@ -72,6 +73,11 @@ async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch,
         await chat.until(lambda: words in attached(chat))
         await chat.pilot.press("enter")
         assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
+        chat.screen.attaching._look_now(chat.prompt.text)
+        await chat.app.workers.wait_for_complete([each for each in chat.app.workers if each.group == "files"])
+        assert not chat.screen.query_one(Attached).display, "it is said once"
+        await chat.pilot.press("space")
+        await chat.until(lambda: words in attached(chat))
 
 
 async def test_paths_complete_behind_an_at(launch: Launch) -> None:
@@ -147,8 +153,12 @@ async def test_escape_stops_a_program(launch: Launch) -> None:
     async with launch(answer="```python\nwhile True: pass\n```") as chat:
         await chat.ask_and_wait()
         await chat.ask("/run 1")
-        await chat.pilot.press("y", "escape")
+        status = chat.screen.query_one(StatusLine)
+        await chat.pilot.press("y")
+        assert status.facts.state == "block 1 runs; Esc stops it"
+        await chat.pilot.press("escape")
         await chat.until(lambda: "▸ block 1 ran · stopped" in chat.log.text)
+        assert status.facts.state == "ready"
 
 
 @pytest.mark.parametrize(

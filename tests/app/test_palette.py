@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from textual.command import CommandPalette
+from textual.command import CommandInput, CommandPalette
 from textual.css.query import NoMatches
 
+from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.screens.palette import Palette
+from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Launch
 
@@ -43,3 +45,12 @@ async def test_pages_of_a_list_that_is_not_there_yet(launch: Launch) -> None:
         await chat.pilot.press("pagedown", "escape")
         await chat.until(lambda: chat.app.screen is chat.screen)
         assert chat.app._exception is None
+
+
+async def test_ascii_is_kept_to_in_textual_s_own_parts(launch: Launch) -> None:
+    async with launch(screen_options=ScreenOptions(ascii=True)) as chat:
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: bool(chat.app.screen.query(CommandInput)))
+        await chat.pilot.pause()
+        drawn = {mark for strip in chat.app.screen._compositor.render_strips() for mark in strip.text}
+        assert {mark for mark in drawn if not mark.isascii()} <= {chr(code) for code in ASCII}

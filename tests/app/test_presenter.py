@@ -76,3 +76,12 @@ async def test_without_a_round_there_is_nothing_to_present(launch: Launch) -> No
     async with launch(notices=True) as chat:
         await chat.pilot.press("f8")
         assert chat.app.screen is chat.screen and "ask something first" in chat.notices()
+
+
+async def test_a_key_that_would_do_nothing_is_not_offered(launch: Launch) -> None:
+    async with launch(screen_options=STILL) as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f5")
+        assert "phase" in drawn(chat) and "Space" not in drawn(chat)
+        await chat.pilot.press("f8")
+        assert "[ ] phase" in drawn(chat) and "Space" not in drawn(chat)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from textual.color import Color
@@ -10,13 +11,16 @@ from textual.geometry import Region
 
 from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
-from dflash_tui.app.widgets.round_strip import SHADE_STYLES
+from dflash_tui.app.widgets.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.scrubber import Scrubber
-from dflash_tui.app.widgets.step_table import StepTable, scene_lines
+from dflash_tui.app.widgets.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.step_view import StepView
 from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.inspection import inspect_step
+from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Place
-from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
+from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted
+from tests.core.events_for_tests import make_step
 
 from ..scripted_engine import PAGE
 from .colour_vision import contrast
@@ -233,6 +237,15 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
 
 
+def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
+    """Code without a blank is one long word."""
+    step = make_step(1, 3)
+    draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
+    shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
+    assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
+    assert any(str(line).startswith("found p ") for line in shown), "the odds are no drafter's"
+
+
 @pytest.mark.alone
 async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None:
     """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
@@ -315,6 +328,11 @@ async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) ->
 
 
 # Lenses
+
+
+@pytest.mark.parametrize(("narrow", "room"), [(False, 78), (True, 58)])
+def test_every_legend_has_room_on_its_screen(narrow: bool, room: int) -> None:
+    assert all(lens_legend(lens, narrow=narrow).cell_length <= room for lens in LENSES)
 
 
 async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:

@@ -10,6 +10,7 @@ from dflash_tui.app.screens.compare import CompareScreen
 from dflash_tui.app.screens.find import FindScreen
 from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.app.screens.tree import TreeScreen
+from dflash_tui.cli.plain.words import outlined
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from tests.core.sessions.test_archive import write
@@ -44,6 +45,23 @@ async def test_the_tree_shows_every_version_and_goes_to_each(launch: Launch, siz
         assert screen.query_one(OptionList).highlighted == 3, "where the user is"
         await chat.pilot.press("up", "enter")
         assert chat.screen.chat.tree.here == 3 and "thanks" in chat.log.text
+
+
+async def test_the_tree_says_who_answered_where_several_models_did(launch: Launch) -> None:
+    async with launch(answer="Four.", size=(60, 18)) as chat:
+        await grow(chat)
+        await chat.pilot.press("f9")
+        assert isinstance(chat.app.screen, TreeScreen)
+        assert not any("gemma4-tiny" in line for line in lines(chat.app.screen))
+        await chat.pilot.press("escape")
+        chat.screen.chat.tree[3].target = "elsewhere/other"
+        await chat.pilot.press("f9")
+        assert isinstance(chat.app.screen, TreeScreen)
+        assert ["other" in line for line in lines(chat.app.screen)] == [False, False, True, False]
+        assert sum("gemma4-tiny" in line for line in lines(chat.app.screen)) == 3
+        assert all(cell_len(line) <= 54 for line in lines(chat.app.screen))
+        said = list(outlined(chat.screen.chat))
+        assert ["answered by other" in line for line in said] == [False, False, True, False]
 
 
 async def test_the_tree_by_mouse_and_its_other_keys(launch: Launch) -> None:

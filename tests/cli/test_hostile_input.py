@@ -258,3 +258,15 @@ def test_a_model_that_can_not_be_leaves_the_one_that_answers(program: Program) -
     for words in ("no folder nope", "no folder ./nope", "/dev/null", "no folder a/b/c", "per-layer", "called 'x y'"):
         assert words in out
     assert out.count("There is no folder nope.") == 2 and not program.err
+
+
+@pytest.mark.parametrize("command", ["bench", "doctor", "selftest", "train x -o y", "tune"])
+def test_a_folder_that_is_gone_is_told_before_pytorch_loads(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """It would end the process."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    program.run(*command.split())
+    assert program.code == 2 and "The folder you are in is gone" in program.err

@@ -62,7 +62,7 @@ from .statistics import StatisticsScreen
 
 WAYS_OUT = WaysOut("Ctrl+Q leaves; so does /quit.", "/ lists them all, as does F1.")
 FULL_LEGEND = 80
-"""Cells that the legend of a server's answers needs."""
+"""Cells that the longest legends need."""
 
 
 def _tab_place(widget: Widget) -> int:
@@ -202,8 +202,7 @@ class ChatScreen(Screen[None]):
         now |= self._get_breakpoint_classes(height, self.VERTICAL_BREAKPOINTS or [])
         every = (name for _, name in (self.HORIZONTAL_BREAKPOINTS or []) + (self.VERTICAL_BREAKPOINTS or []))
         self.update_classes({name: name in now for name in every}, animate=False)
-        if self.served:
-            self.show_legend()
+        self.show_legend()
         await asyncio.sleep(0)
         with self.app.batch_update():  # lays out now, draws later
             for screen in (self, *self.app._background_screens):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from textual.command import CommandList, CommandPalette
+from textual.command import CommandList, CommandPalette, SearchIcon
 from textual.worker import Worker
 
 from .once import LeavesOnce
 
+if TYPE_CHECKING:
+    from ..themed import ThemedApp
+
 
 class Palette(CommandPalette, LeavesOnce[None]):
     """Textual's palette. A search that starts after Esc ends quietly."""
+
+    def on_mount(self) -> None:
+        """Called beside Textual's own: its icon is two cells wide, which the table of ASCII is not for."""
+        if cast("ThemedApp", self.app).screen_options.ascii:
+            self.query_one(SearchIcon).icon = ">"
 
     def run_worker(self, *arguments: Any, **options: Any) -> Worker[Any]:
         """As Textual's, but what fails in it does not end the program."""

@@ -117,8 +117,8 @@ class PresenterScreen(LeavesOnce[None]):
         self.query_one("#present-phases", Static).update(_phases(scene))
         words = f"{explanation(scene)} {f'▸ {self.typed}' if self.typed else ''}"
         self.query_one("#present-words", Static).update(Content("\n").join(map(Content, wrap_words(words, width))))
-        keys = ("Space pause" if viewer.motion.playing else "Space play", *KEYS)
-        self.query_one("#present-keys", Static).update(fitting(keys, width))
+        play = ("Space pause" if motion.playing else "Space play",) if motion.can_play else ()
+        self.query_one("#present-keys", Static).update(fitting((*play, *KEYS), width))
 
     def _write(self, scene: Scene) -> None:
         """The answer up to this round; its own tokens once they have joined it."""

@@ -16,11 +16,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from dflash_tui.core.conversation.models import short_name
 from dflash_tui.core.sessions.archive import ArchiveError, SessionSummary, delete_session, list_sessions
 from dflash_tui.core.sessions.sessions import append_title
 from dflash_tui.core.text.harmless import sanitise
 
-from ..widgets.status import short_name
 from .indexed import IndexedScreen
 from .once import LeavesOnce
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from dflash_tui.core.conversation.chat import Exchange
-from dflash_tui.core.conversation.comparing import settings_apart
+from dflash_tui.core.conversation.comparing import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.text.harmless import sanitise
 
@@ -24,6 +24,8 @@ DEEPEST = 8
 """Columns that are drawn; what is further in stands in the last."""
 WIDE = 90
 """Cells of a line from which there is room for figures."""
+LEAST_WORDS = 8
+"""Cells of a question: what stands behind it gives way before."""
 
 
 class TreeScreen(PickerScreen[Outlined[Exchange]]):
@@ -45,6 +47,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         super().__init__(words)
         self._tree, self._name_branch, self._take = tree, name, take
         self._rows = tree.outline()
+        self._models = models_apart(tree)
         self._path = {exchange.number for exchange in tree.path}
 
     def first(self, shown: Sequence[Outlined[Exchange]]) -> int:
@@ -69,8 +72,12 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         first = self._tree.versions(node.number, "answer")[0]
         apart = settings_apart(node, first) if first is not node else ""
         figures = _facts(node, self.line_width >= WIDE)
-        facts = f"  {' · '.join(filter(None, (apart, figures)))} #{node.number}"
-        room = max(self.line_width - cell_len(head) - cell_len(name) - cell_len(facts), 8)
+        told = [*filter(None, (sanitise(self._models.get(node.number, "")), apart, figures))]
+        free = self.line_width - cell_len(head) - cell_len(name)
+        while len(told) > 1 and free - cell_len(_joined(told, node)) < LEAST_WORDS:
+            told.pop()
+        facts = _joined(told, node)
+        room = max(free - cell_len(facts), LEAST_WORDS)
         words = sanitise(" ".join(node.question[: 4 * room].split()))
         question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"
         return Content.assemble(
@@ -97,6 +104,10 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
                 self.query_one(OptionList).highlighted = place
 
         self.app.push_screen(RenameScreen(row.node.name, "What this branch is called, from here on:"), rename)
+
+
+def _joined(told: Sequence[str], node: Exchange) -> str:
+    return f"  {' · '.join(told)} #{node.number}"
 
 
 def _rails(row: Outlined[Exchange]) -> str:

@@ -132,5 +132,5 @@ def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Conte
         return legend(server, narrow)
     name = Content.styled(f"{lens}  ", "bold $foreground")
     return name + Content("  ").join(
-        Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())
+        Content.styled(brief if narrow else words, SHADE_STYLES[shade]) for shade, words, brief in LEGENDS.get(lens, ())
     )

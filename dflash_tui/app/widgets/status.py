@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.conversation.context import NEARLY_FULL
+from dflash_tui.core.conversation.models import short_name
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineReady
 
@@ -147,8 +148,3 @@ def _context(used: int, most: int) -> tuple[str, str]:
     if share < NEARLY_FULL:
         return text, "$foreground"
     return f"{text}, {max(most - used, 0)} left", f"bold {fullness_style(share)}"
-
-
-def short_name(name: str) -> str:
-    """The last part of a folder or of ``owner/model``."""
-    return name.rstrip("/").rpartition("/")[2] or name

@@ -15,6 +15,7 @@ from dflash_tui.core.rounds.cells import END_MARK, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
+from dflash_tui.core.text.wrapping import shortened
 from engine.events import DraftToken, EmittedToken
 
 from ..glyphs import bars, fitting
@@ -127,7 +128,8 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
-    found = [Content.styled(line, NUMBERS) for line in _cut(scene.inspection.found, width, 1)]
+    told_found = scene.inspection.found  # cut within a word: code looked up may be one word without a blank
+    found = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
     table = _table(scene, width, height - 1 - len(words) - below - len(found) - bool(scene.inspection.width))
     chosen = [_width(scene.inspection, width)] if scene.reached("verify") and scene.inspection.width else []
     # Before the verdict the cost would give away how many were kept.
@@ -227,16 +229,23 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     more = "›" if first + len(widths) < len(cells) else ""
     shown = list(enumerate(widths, start=first))
     unknown = _unknown_rows(columns)
+    names = {"drafter p": "found p"} if _looked_up(columns) else {}
     return [
         Content.assemble((f"{row:<{LABEL_WIDTH}}", NUMBERS), (NOT_KNOWN, PENDING))
         if row in unknown
         else Content.assemble(
-            (f"{row:<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
+            (f"{names.get(row, row):<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
             *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
             (more, NUMBERS),
         )
         for row in rows
     ]
+
+
+def _looked_up(columns: tuple[Column, ...]) -> bool:
+    """No drafter guessed: the odds are those of a match."""
+    sources = {column.draft.source for column in columns if column.draft}
+    return sources == {"lookup"}
 
 
 def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:

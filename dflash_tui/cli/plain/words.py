@@ -7,6 +7,7 @@ from itertools import groupby
 
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.conversation.chat import Chat, Exchange
+from dflash_tui.core.conversation.comparing import models_apart
 from dflash_tui.core.figures.statistics import accepted_share
 from dflash_tui.core.figures.tables import Table
 from dflash_tui.core.rounds.inspection import Inspection
@@ -79,6 +80,7 @@ def told(chat: Chat, exchange: Exchange) -> Iterator[str]:
 def outlined(chat: Chat) -> Iterator[str]:
     """Every question of the tree, in the order of a drawing, each with what it follows."""
     path = {exchange.number for exchange in chat.tree.path}
+    models = models_apart(chat.tree)
     for row in chat.tree.outline():
         node = row.node
         follows = f"follows {node.parent}" if node.parent else "the beginning"
@@ -87,6 +89,8 @@ def outlined(chat: Chat) -> Iterator[str]:
             said.append(place)
         if node.name:
             said.append(f"branch {node.name}")
+        if node.number in models:
+            said.append(f"answered by {models[node.number]}")
         if node.number == chat.tree.here:
             said.append("you are here")
         elif node.number in path:

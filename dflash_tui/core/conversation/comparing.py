@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -11,6 +11,7 @@ from engine.events import TurnStatistics
 
 from ..figures.statistics import accepted_share
 from .chat import Exchange
+from .models import short_name
 
 SETTINGS = {
     "block_size": "block", "temperature": "temperature", "seed": "seed", "speculation": "speculation",
@@ -52,6 +53,12 @@ def settings_apart(exchange: Exchange, other: Exchange) -> str:
     return " · ".join(f"{line.name} {line.left}" for line in changed)
 
 
+def models_apart(exchanges: Iterable[Exchange]) -> dict[int, str]:
+    """Who answered each question, by its number; nothing where one model answered all of them."""
+    names = {exchange.number: short_name(exchange.target) for exchange in exchanges if exchange.target}
+    return names if len(set(names.values())) > 1 else {}
+
+
 def parting(left: str, right: str) -> str:
     """In words, how far two texts are the same."""
     if left == right:
@@ -89,4 +96,4 @@ _FIGURES: dict[str, Callable[[Exchange], str]] = {
     "prompt": _figure(lambda each: f"{each.figures.num_prompt_tokens}, {each.figures.num_reused_tokens} reused"),
     "ended": lambda each: each.reason or "within the answer",
 }
-_CHOSEN = {"target", "drafter", "system prompt", *SETTINGS.values()}
+_CHOSEN = {"drafter", "system prompt", *SETTINGS.values()}

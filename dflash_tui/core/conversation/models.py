@@ -47,3 +47,8 @@ class Choices:
         """It answers."""
         if choice is not self.now:
             self._before, self.now = self.now, choice
+
+
+def short_name(name: str) -> str:
+    """The last part of a folder or of ``owner/model``."""
+    return name.rstrip("/").rpartition("/")[2] or name

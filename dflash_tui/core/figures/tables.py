@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.events import Clock, TurnStatistics
 
 from .gpu import GpuReading
-from .statistics import NOT_KNOWN, TurnSnapshot
+from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ def _acceptance(facts: GaugeFacts) -> Table:
         ("rounds with a draft", f"{acceptance.num_spec_steps:,}"),
         ("drafted tokens that were checked", f"{drafted:,}"),
         ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
+        *((f"of the accepted guessed by {name}", f"{share:.0%}") for name, share in acceptance.shares),
         ("acceptance length: tokens per round, the target's own included", f"{acceptance.mean_acceptance_length:.2f}"),
     )
     note = "The share of accepted drafts falls with the block size by itself; compare block sizes by tokens per second."
@@ -115,7 +116,9 @@ def _totals(totals: TurnStatistics) -> Table:
 def _histogram(facts: GaugeFacts) -> Table:
     rounds = facts.turn.acceptance.num_spec_steps
     counts = enumerate(facts.turn.acceptance.histogram)
-    rows = tuple((str(accepted), f"{count:,}", f"{count / rounds:.1%}") for accepted, count in counts if rounds)
+    # Wide rounds may keep any number up to 63, and most of them never do.
+    told = [(accepted, count) for accepted, count in counts if count or accepted <= MAX_DRAFT]
+    rows = tuple((str(accepted), f"{count:,}", f"{count / rounds:.1%}") for accepted, count in told if rounds)
     return Table("histogram", "Accepted per round", rows, ("accepted drafts", "rounds", "share"))
 
 

@@ -146,7 +146,15 @@ class LaneResult:
 
     @property
     def draft_passes(self) -> int:
-        return sum(1 for step in self.shown.answer.steps if step.draft)
+        """Rounds that a drafter ran in: what was looked up alone needs none."""
+        return sum(1 for step in self.shown.answer.steps if any(token.source != LOOKUP for token in step.draft))
+
+    @property
+    def looked_up(self) -> float:
+        """The share of the accepted tokens that the text itself guessed."""
+        facts = self.shown.answer.statistics
+        found = sum(each.num_accepted_draft_tokens for each in facts.by_source if each.source == LOOKUP)
+        return found / max(facts.num_accepted_draft_tokens, 1)
 
     @property
     def repeats_itself(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from engine.events import EngineReady
 
 from ..export.document import Document, Heading, Lanes, Origin, Prose, Table
-from .race import Divergence, LaneResult, RaceResult
+from .race import LOOKUP, Divergence, LaneResult, RaceResult
 
 HOW = (
     "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
@@ -61,6 +61,11 @@ def race_table(result: RaceResult, *, brief: bool = False) -> Table:
 def race_remarks(result: RaceResult) -> list[str]:
     """How the answers compare, a sentence per lane behind the first, and what to be careful about."""
     remarks = [describe_divergence(result, lane) for lane in result.lanes[1:]]
+    remarks += [
+        f"{lane.lane.name}: {lane.looked_up:.0%} of its accepted tokens were looked up in the text before."
+        for lane in result.lanes
+        if lane.looked_up and lane.lane.settings.draft_by != LOOKUP
+    ]
     for lane in result.lanes:
         facts = lane.shown.answer.statistics
         if lane.lane.side and facts.num_tokens and not facts.num_spec_steps:

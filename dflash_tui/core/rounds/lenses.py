@@ -30,22 +30,22 @@ SLOWER = (0.5, 0.8, 1.25, 2.0)
 """Where the latency shades part: the milliseconds of a token against the mean of the answer up to it."""
 _CACHED_BLOCKS = 128
 
-LEGENDS: dict[Lens, tuple[tuple[Shade, str], ...]] = {
+LEGENDS: dict[Lens, tuple[tuple[Shade, str, str], ...]] = {
     "confidence": (
-        ("sure-1", "below 20 %"), ("sure-2", "20–40"), ("sure-3", "40–60"), ("sure-4", "60–80"), ("sure-5", "above 80"),
-        ("undrafted", "not drafted"),
+        ("sure-1", "below 20 %", "<20 %"), ("sure-2", "20–40", "20–40"), ("sure-3", "40–60", "40–60"),
+        ("sure-4", "60–80", "60–80"), ("sure-5", "above 80", ">80"), ("undrafted", "not drafted", "not drafted"),
     ),
     "source": (
-        ("by-drafter", "the drafter's guess"), ("by-lookup", "stood in the text before"), ("by-mtp", "MTP's guess"),
-        ("undrafted", "not drafted"),
+        ("by-drafter", "the drafter's guess", "drafter"), ("by-lookup", "in the text before", "text before"),
+        ("by-mtp", "MTP's guess", "MTP"), ("undrafted", "not drafted", "not drafted"),
     ),
-    "steps": (("even", "one round"), ("odd", "the next one")),
+    "steps": (("even", "one round", "one round"), ("odd", "the next one", "the next one")),
     "latency": (
-        ("fast-5", "below half the mean"), ("fast-4", "below ⅘"), ("fast-3", "about the mean"), ("fast-2", "above 1¼"),
-        ("fast-1", "above twice"),
+        ("fast-5", "below half the mean", "<0.5"), ("fast-4", "below ⅘", "<0.8"),
+        ("fast-3", "about the mean", "the mean"), ("fast-2", "above 1¼", ">1.25"), ("fast-1", "above twice", ">2"),
     ),
 }  # fmt: skip
-"""What each shade says, for the line under the transcript."""
+"""What each shade says, for the line under the transcript, and in fewer words where that is narrow."""
 
 
 def next_lens(lens: Lens) -> Lens:

@@ -40,6 +40,11 @@ class SlowMotion:
         return self.teaching or self.pace < FULL
 
     @property
+    def can_play(self) -> bool:
+        """Whether rounds go on by themselves when they are asked to."""
+        return self.moves or not self.teaching
+
+    @property
     def step(self) -> int:
         """The round on show; meaningless unless ``active``."""
         return self._player.step if self._player else 0
@@ -79,7 +84,7 @@ class SlowMotion:
         self._clear_question()
 
     def resume(self, now: float) -> None:
-        self.playing, self._clock = self.moves or not self.teaching, now
+        self.playing, self._clock = self.can_play, now
 
     def toggle(self, now: float) -> None:
         """Pause, or go on."""

@@ -69,13 +69,14 @@ def find_preset(name: str, config: Config) -> Preset:
 
 
 def preset_in_force(config: Config, system: str | None, settings: GenerationSettings) -> Preset | None:
-    """The first with a system prompt of its own that says what is in force anyway."""
+    """The one whose own system prompt is in force: the first whose settings are, too, or else the first."""
+    found = []
     for name in config.presets:
         with suppress(PresetError):
             preset = find_preset(name, config)
-            if preset.system is not None and preset.holds(system, settings):
-                return preset
-    return None
+            if preset.system is not None and preset.system == system:
+                found.append(preset)
+    return next((preset for preset in found if preset.holds(system, settings)), found[0] if found else None)
 
 
 def read_system(text: str, folder: Path | None = None) -> str:

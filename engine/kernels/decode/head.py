@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two, tl
+from ..toolchain.jit import MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights.matrix import Matrix, scaled
 from ..weights.weight import Weight
 from .dense import multiply_rows
@@ -102,14 +102,27 @@ def _head(
 ) -> None:  # fmt: skip
     wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-    tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N
     tile = tl.program_id(0)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    row = tl.arange(0, 16)
     logit = multiply_rows(
         hidden, Matrix(weight, scales, VOCAB, K, FORMAT), columns, 0, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD
     )
     logit = scaled(logit, Matrix(weight, scales, VOCAB, K, FORMAT), 0, columns)
+    leave_best(logit, logits, tile_best, tile_token, tile_mass, softcap, 0, max_rows, VOCAB, CAPPED, BLOCK_N)
+
+
+@jit
+def leave_best(
+    logit: tl.tensor, logits: tl.tensor, tile_best: tl.tensor, tile_token: tl.tensor, tile_mass: tl.tensor,
+    softcap: tl.tensor, first: tl.constexpr, max_rows: tl.tensor, VOCAB: tl.constexpr, CAPPED: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+) -> None:  # fmt: skip
+    """Of sixteen rows from ``first`` on: what ``HeadOutput`` has of this program's tile of the vocabulary, whose sums
+    are ``logit`` [16, BLOCK_N]."""
+    tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N
+    tile = tl.program_id(0)
+    columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = first + tl.arange(0, 16)
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]

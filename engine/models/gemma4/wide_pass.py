@@ -1,6 +1,6 @@
 """The target's pass of 32 or 64 rows, for copies. Sixteen rows after the other run what a pass of sixteen does; each
 layer's experts, which are most of its bytes, run for all rows together. A row has the bits that it has in any other
-pass. What else a layer reads, it reads once for each sixteen."""
+pass. What else a layer reads, it reads once for each sixteen; the head is read once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
-from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ...kernels.decode.head import HeadOutput, pick_rows
 from ...kernels.decode.norm import embed_rows
 from ...kernels.decode.router import Assignment
 from ...kernels.decode.tiles import TargetTiles
 from ...kernels.decode.wide_experts import WideAssignment, merge_assignments
+from ...kernels.decode.wide_head import wide_head_rows
 from ...kernels.round.tile_places import TilePlaces, place_tiles
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.plain import PlainWeight
@@ -51,7 +52,7 @@ class TilePass(DecodePass):
         here = slice(self._number * MAX_ROWS, (self._number + 1) * MAX_ROWS)
         self.ids, self.features, self.out = rows.ids[here], rows.features[here], rows.out.tile(self._number)
         own, of_first = self._buffers, first._buffers
-        own.expert_input, own.pairs = rows.expert_input[here], rows.pairs[here]
+        own.normed, own.expert_input, own.pairs = rows.normed[here], rows.expert_input[here], rows.pairs[here]
         own.qkv, own.mixed, own.output, own.act = of_first.qkv, of_first.mixed, of_first.output, of_first.act
         own.router_input, own.splits, own.pair_act = of_first.router_input, of_first.splits, of_first.pair_act
         self._scratch, self._nothing = first._scratch, first._nothing
@@ -88,13 +89,10 @@ class TilePass(DecodePass):
     def join(self, index: int, layer: KernelLayer) -> None:
         self._join(layer, self._feature_columns(index, 0), MAX_ROWS)
 
-    def pick(self) -> None:
-        target = self._target
+    def keep_normed(self) -> None:
+        """What the head reads, where a drafter does, too."""
         if (columns := self._feature_columns(AFTER_NORM, 0)) is not None:
             columns.copy_(self._buffers.normed)
-        head = PlainWeight(target.head)
-        head_rows(self._buffers.normed, head, target.config.logit_softcap, self.out, self.tiles.head)
-        pick_rows(self.out, self.tiles.rows)
 
 
 class WideRows:
@@ -111,7 +109,7 @@ class WideRows:
         self.ids = torch.zeros(rows, dtype=torch.int64, device=device)
         self.features = zeros(len(taps) * hidden)
         self.out = HeadOutput.allocate(config.vocab_size, tiles.head, device, rows=rows)
-        self.expert_input, self.pairs = zeros(hidden), zeros(moe.top_k, hidden)
+        self.normed, self.expert_input, self.pairs = zeros(hidden), zeros(hidden), zeros(moe.top_k, hidden)
         self.pair_act = zeros(moe.top_k, moe.intermediate_size).flatten(0, 1)
         self.assignment = WideAssignment.allocate(MOST_TILES, moe.num_experts, moe.top_k, device)
 
@@ -129,7 +127,7 @@ class WidePass:
         tiles: TargetTiles | None = None,
     ):
         """As ``RowsPass`` says, of 64 rows at most."""
-        self._cursor, self._count = cursor, rows
+        self._target, self._cursor, self._count = target, cursor, rows
         self.places = TilePlaces.allocate(MOST_TILES, target.device)
         self._tiles: list[TilePass] = []
         self._layers = kernel_layers(target, cache)
@@ -169,4 +167,7 @@ class WidePass:
             for tile in tiles:
                 tile.join(index, layer)
         for tile in tiles:
-            tile.pick()
+            tile.keep_normed()
+        head, softcap, choices = PlainWeight(self._target.head), self._target.config.logit_softcap, tiles[0].tiles
+        wide_head_rows(self._rows.normed[:rows], head, softcap, self.out, choices.head)
+        pick_rows(self.out, choices.rows, rows)

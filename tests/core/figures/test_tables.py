@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +47,16 @@ def test_tables_agree_with_the_snapshot(steps: list[Step]) -> None:
         counts = [int(row[1].replace(",", "")) for row in made["histogram"].rows]
         assert sum(counts) == turn.acceptance.num_spec_steps
         assert made["acceptance"].rows[-1][1] == f"{turn.acceptance.mean_acceptance_length:.2f}"
+
+
+def test_who_guessed_and_how_often_wide_rounds_kept_how_many() -> None:
+    step = make_step(20, 20)
+    draft = tuple(replace(token, source="lookup" if place else None) for place, token in enumerate(step.draft))
+    made = by_id(GaugeFacts(played([make_step(0, 0, index=0), replace(step, draft=draft)])))
+    rows = {row[0]: row[1] for row in made["acceptance"].rows}
+    assert rows["of the accepted guessed by drafter"] == "5%"
+    assert rows["of the accepted guessed by lookup"] == "95%"
+    assert [row[0] for row in made["histogram"].rows] == [*map(str, range(16)), "20"]
 
 
 def test_what_was_not_measured_is_not_said() -> None:

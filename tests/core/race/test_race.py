@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import ALONE, Race, RaceResult, as_race, lanes_for
-from dflash_tui.core.race.report import describe_divergence, race_object, race_table
+from dflash_tui.core.race.report import describe_divergence, race_object, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words, race_pace
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, Event, TurnFinished, TurnStarted
@@ -91,6 +91,16 @@ def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
     assert (wide.target_passes, wide.draft_passes, wide.num_tokens) == (3, 2, 5)
     assert wide.joules == 10
+
+
+def test_what_was_looked_up_is_not_the_drafter_s() -> None:
+    answer = make_answer()
+    draft = tuple(replace(token, source="lookup") for token in answer.steps[1].draft)
+    found = replace(answer, steps=(answer.steps[0], replace(answer.steps[1], draft=draft), answer.steps[2]))
+    result = as_race("Why?", [("a", answer), ("b", found)])
+    assert [lane.draft_passes for lane in result.lanes] == [2, 1]
+    told = [remark for remark in race_remarks(result) if "looked up" in remark]
+    assert told == ["b: 50% of its accepted tokens were looked up in the text before."]
 
 
 def test_without_a_counter_there_are_no_joules() -> None:

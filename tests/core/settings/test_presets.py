@@ -117,3 +117,11 @@ def test_what_goes_on_under_a_preset_is_known_by_what_it_says(tmp_path: Path) ->
     found = preset_in_force(read, "Ask.", GenerationSettings())
     assert found is not None and found.name == "a"
     assert preset_in_force(read, None, GenerationSettings()) is None, "one without a prompt says nothing of its own"
+
+
+def test_a_preset_whose_settings_were_changed_since_is_known_by_its_prompt(tmp_path: Path) -> None:
+    text = '[presets.a]\nsystem = "Ask."\nseed = 1\n[presets.b]\nsystem = "Ask."\nseed = 2'
+    read = config(tmp_path, text)
+    names = {seed: preset_in_force(read, "Ask.", GenerationSettings(seed=seed)) for seed in (1, 2, 3)}
+    assert {seed: preset and preset.name for seed, preset in names.items()} == {1: "a", 2: "b", 3: "a"}
+    assert preset_in_force(read, "Tell.", GenerationSettings(seed=1)) is None

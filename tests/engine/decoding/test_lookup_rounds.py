@@ -37,6 +37,7 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range(16)), 0.01, 0.02),))
 AUTO = settings(block_size="auto", max_new_tokens=24)
 PROMPT = (*(0, 1, 2, 3, 1, 2, 0) * 5, 2, 2)
+LONG_CONTEXT = 4096
 ALONE, BESIDE, NEITHER = Plan(False, True), Plan(True, True), Plan(False)
 
 
@@ -101,6 +102,28 @@ def test_no_text_depends_on_who_drafts(by: DraftBy, temperature: float, repeatin
     assert answer.ids == plain(repeating, wanted)
     assert_matches_are_those_of_the_text(answer)
     assert temperature or any(done.match for done in answer.rounds) == (by != "drafter")
+    assert_caches_equal_recomputation(decoder)
+
+
+@pytest.mark.parametrize("prompt", [(1,), (1, 2), (3, 1, 0, 2)], ids=["one token", "in turns", "a pattern"])
+@pytest.mark.parametrize("pair", [False], indirect=True, ids=["dense"])
+def test_no_text_depends_on_what_stands_a_thousand_times(prompt: tuple[int, ...], repeating: Pair) -> None:
+    """Not even where it is looked up in every round, whatever came of it."""
+    text, wanted = prompt * 1000, replace(AUTO, max_new_tokens=48)
+    alone = run_turn(Decoder(repeating.target, None, LONG_CONTEXT), text, replace(wanted, speculation=False))
+    answer = run_turn(with_policy(by_host(repeating, max_context=LONG_CONTEXT), ALONE, BESIDE), text, wanted)
+    assert answer.ids == alone.ids and any(done.match for done in answer.rounds)
+
+
+def test_no_text_depends_on_matches_across_turns(repeating: Pair) -> None:
+    """The second prompt is the first one, its answer, and the first one again."""
+    decoder = with_policy(by_host(repeating), ALONE)
+    first = run_turn(decoder, PROMPT[:20], AUTO)
+    text = (*PROMPT[:20], *first.ids, *PROMPT[:20])
+    answer = run_turn(decoder, text, AUTO)
+    alone = run_turn(Decoder(repeating.target, None, CONTEXT), text, replace(AUTO, speculation=False))
+    assert answer.num_reused and answer.ids == alone.ids
+    assert any(done.match and done.match.distance > len(first.ids) for done in answer.rounds)
     assert_caches_equal_recomputation(decoder)
 
 
