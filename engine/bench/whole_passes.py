@@ -33,8 +33,8 @@ INGESTED = 8
 LAUNCH_US = 2.0
 """What a launch that reads little is thought to cost a pass: where there is nothing to time it by."""
 FARTHEST = 0.15
-"""How far logits may be from those of other tiles, as a share of their norm: of random weights, bf16 rounds them by 0.007
-to 0.046 (MEASUREMENTS.md)."""
+"""How far logits may be from those of other tiles, as a share of their norm: bf16 rounds those of random weights by
+0.007 to 0.046 (MEASUREMENTS.md)."""
 
 
 @dataclass(frozen=True, slots=True)
