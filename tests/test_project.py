@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 BUNDLED_PAIR = ROOT / "engine" / "demo" / "pair"
+DRAFTERS = ROOT / "engine" / "drafters"
 
 
 def check(*arguments: str) -> None:
@@ -138,6 +139,7 @@ def test_a_wheel_holds_what_the_program_needs_and_no_training(wheel: zipfile.Zip
     assert themes and pair
     assert themes | {"engine/py.typed", "dflash_tui/py.typed"} <= packed
     assert {name for name in packed if name.startswith("engine/demo/")} == pair
+    assert {str(path.relative_to(ROOT)) for path in DRAFTERS.rglob("*") if path.is_file()} <= packed
     folders = {name.partition("/")[0] for name in packed}
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"engine", "dflash_tui"}
 

@@ -16,6 +16,7 @@ PUBLISHED = {
     "26B-A4B": ("gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash"),
     "31B": ("gemma-4-31B-it", "gemma-4-31B-it-DFlash"),
     "12B": ("gemma-4-12B-it", "gemma4-12B-it-DFlash"),
+    "SmolLM2-135M": ("SmolLM2-135M-Instruct", "SmolLM2-135M-Instruct-DFlash"),
     "Llama-3.1-8B": ("Llama-3.1-8B-Instruct", "LLaMA3.1-8B-Instruct-DFlash-UltraChat"),
     "Qwen3-4B": ("Qwen3-4B", "Qwen3-4B-DFlash-b16"),
     "Qwen3-8B": ("Qwen3-8B", "Qwen3-8B-DFlash-b16"),

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from ..models.dflash.config import DFlashConfig
-from ..training.answers import Asking, Recorded, drawn, load_all, record_answers
+from ..training.answers import Answers, Asking, Recorded, drawn, load_all, record_answers
 from ..training.learning import Learner, Schedule
 from ..training.pipeline import new_drafter, save_drafter
 from ..training.prompts import Prompt
@@ -144,7 +144,7 @@ class Build:
         written = plan.drafter.to_config(plan.target)
         drafter = new_drafter(DFlashConfig.from_json(written), target, plan.seed)
         guard = HeadlineGuard.of(target, mixture.tokenizer, plan.evaluation.limit)
-        source = blended(partial(mixture.encoded_if, guard.allows), drawn(load_all(self.pair / ANSWERS)))
+        source = blended(partial(mixture.encoded_if, guard.allows), drawn(Answers(load_all(self.pair / ANSWERS))))
         schedule = Schedule(
             plan.drafter_steps,
             plan.rows,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .pairs import KNOWN_PAIRS
+from .pairs import KNOWN_PAIRS, SHORT_NAMES
 
 
 def known_names() -> list[str]:
-    """The targets of the published pairs."""
-    return [pair.target for pair in KNOWN_PAIRS]
+    """The targets of the published pairs, words for them first."""
+    return [*SHORT_NAMES, *(pair.target for pair in KNOWN_PAIRS)]
 
 
 def cached_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Which folders hold a pair: the bundled one, folders by name, and models of the hub, fetched at need."""
+"""Which folders hold a pair: what comes with the program, folders by name, and models of the hub, fetched at need."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .download import Repository
 
 BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
+BUNDLED_DRAFTERS = Path(__file__).parents[1] / "drafters"
+"""Of published targets that nobody else has made one for."""
 
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"
@@ -49,6 +51,10 @@ KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 
 SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
 """Published targets that one word means."""
+
+
+OWN_DRAFTERS = {pair.drafter: BUNDLED_DRAFTERS / pair.drafter for pair in KNOWN_PAIRS if "/" not in pair.drafter}
+"""Folders of the drafters that come with the program: nobody is asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def check_path(name: str) -> None:
 def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
     """Like :func:`check_path`, and for a name that no model has: before another is let go for it."""
     check_path(name)
-    if Path(name).expanduser().is_dir() or name.lower() in SHORT_NAMES:
+    if Path(name).expanduser().is_dir() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
         return
     if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
         known = ", ".join(pair.target for pair in KNOWN_PAIRS)
@@ -198,7 +204,7 @@ def is_here(name: str) -> bool:
     """Whether a folder, or all of a model of the hub, is on this machine."""
     from .download import cached_folder
 
-    if Path(name).expanduser().is_dir():
+    if name in OWN_DRAFTERS or Path(name).expanduser().is_dir():
         return True
     folder = cached_folder(name)
     return folder is not None and missing_weights(folder) is None
@@ -233,6 +239,8 @@ class _Finder:
             return target_in(folder)
         if (short := SHORT_NAMES.get(name.lower())) is not None:
             return packaged_folder(short.package) or self.find(short.target, instead)
+        if name in OWN_DRAFTERS:
+            return OWN_DRAFTERS[name]
         return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:

@@ -163,7 +163,7 @@ def load_drafter(
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     if device.type == "cpu":
-        merge_projections(model, (("gate_proj", "up_proj"),))
+        merge_projections(model, model.read_together)
     return model
 
 

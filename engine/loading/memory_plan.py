@@ -301,7 +301,14 @@ def plan_of(
         with META:
             modules = drafter.build().to(compute_dtype(device))
         drafter_bytes = bytes_of(modules)
-        draftings = _draftings(config, modules) if device_rounds else (Drafting(drafter_bytes),)
+        if device_rounds:
+            draftings = _draftings(config, modules)
+        elif model.packed_head is not None and isinstance(modules, DFlashDrafter):
+            products = [part for part in modules.parameters() if part.ndim == 2]
+            rest = drafter_bytes - sum(part.nbytes for part in products)
+            draftings = (Drafting(rest + _in_8_bits(products), packed=True),)
+        else:
+            draftings = (Drafting(drafter_bytes),)
     return MemoryPlan(
         target=config.layers,
         drafter=() if drafter is None else drafter.states,

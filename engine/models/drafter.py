@@ -80,6 +80,8 @@ class Drafter(nn.Module, ABC):
 
     branch_ends: ClassVar[tuple[str, ...]]
     """As ``TargetModel.branch_ends``."""
+    read_together: ClassVar[tuple[tuple[str, ...], ...]] = (("gate_proj", "up_proj"),)
+    """As ``TargetModel.read_together``, on a CPU."""
     sequential: ClassVar[bool] = False
     """Whether each drafted token takes a pass of its own, behind the one before: such drafts are chains, as long as
     they are worth it."""

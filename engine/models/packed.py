@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -110,11 +110,16 @@ def hold_in_fewer_bits(model: TargetModel) -> str:
     for name, part in flat.items():
         hold(model, name, packed[name] if packed else IntegerWeight.of(part))
     _multiply_by(model, IntegerWeight.of(model.head))
-    merge_projections(model, model.read_together)
+    settle(model, model.read_together)
+    return "int4" if packed else "int8"
+
+
+def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
+    """For a model on a CPU whose weights stay what they are: merges projections, and finds each weight once."""
+    merge_projections(model, read_together)
     for module in model.modules():
         if isinstance(module, PackedLinear):
             module.whole = weight_of(module)
-    return "int4" if packed else "int8"
 
 
 def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .trees import ROWS
+
+PAYS = 1.1
+"""What a draft must be able to yield, of what the target writes alone in that time."""
+
 
 @dataclass(frozen=True, slots=True)
 class RoundCosts:
@@ -35,6 +40,12 @@ class RoundCosts:
         """A round that drafts and then verifies so many drafted tokens, by default all."""
         drafted = num_verified if num_drafted is None else num_drafted
         return self.draft + self.step * drafted + self.verify[num_verified]
+
+    def tried(self, least: int) -> int:
+        """How many drafted tokens to verify to see whether drafting pays: ``least``, unless a round couldn't pay even
+        with all of these kept, as on a CPU that drafts as slowly as it decodes."""
+        numbers = range(least, min(ROWS, len(self.verify)))
+        return next((count for count in numbers if (count + 1) * self.rest >= PAYS * self.round(count)), least)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,8 @@ lost draft costs little, the odds must be less.) No single one counts for less t
 was."""
 TRY = 1
 """Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
+DEAR_PAUSE = 48
+"""Tokens before the first draft of an answer, where ``TRY`` can't pay: one that falls costs more than a pass."""
 FIRST_PAUSE, LONGEST_PAUSE = 4, 64
 """Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
 TRIES_SHARE = 0.015
@@ -171,6 +173,9 @@ class Auto(Policy):
             self._tokens, self._milliseconds = 1.0, costs.plain
             return
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
+        if costs.tried(TRY) > TRY:
+            self._next_pause = DEAR_PAUSE
+            self._rest(costs)
 
     def _trust(self, rounds: int, times_rest: float, round_ms: float, rest_ms: float) -> None:
         self._milliseconds = rounds * round_ms
@@ -178,7 +183,7 @@ class Auto(Policy):
 
     @property
     def trying(self) -> bool:
-        """Whether the draft just wanted is a try, which verifies ``TRY`` tokens whatever their chances."""
+        """Whether the draft just wanted is a try, which verifies its first tokens whatever their chances."""
         return self._trying
 
     def price(self, context: int) -> float:
@@ -274,7 +279,7 @@ class Auto(Policy):
         if not self._drafts:
             return None
         costs = self._costs(context)
-        return Choice(0, 0.0, max(costs.round(TRY) - costs.rest, 0.0), self.price(context))
+        return Choice(0, 0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), self.price(context))
 
     def choose(
         self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
@@ -301,7 +306,8 @@ class Auto(Policy):
                 worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
             else:
                 looked_up = ()
-        width = TRY if self._trying and chances else max(range(len(worth)), key=worth.__getitem__)
+        best = max(range(len(worth)), key=worth.__getitem__)
+        width = min(costs.tried(TRY), len(tree)) if self._trying and chances else best
         if not tree:
             return [], Choice(0, 0.0, 0.0, price)
         edge = min(width, len(tree) - 1)
@@ -333,7 +339,7 @@ class Auto(Policy):
         if costs.step:
             self._depth.observe(len(path), len(tree))
         if self._trying:
-            self._judge(len(path) + 1, costs)
+            self._judge(len(path) + 1, costs.round(len(tree)), costs)
             return
         # Half what came of the round and half what was to be expected of it, which scatters less.
         expected = self._expected(chances, tree, judged)
@@ -397,20 +403,18 @@ class Auto(Policy):
         self._odds *= max(1 - self.calibration.chance(confidence), LEAST_ODDS)
         return self._odds < SURPRISE * loss
 
-    def _judge(self, tokens: int, costs: RoundCosts) -> None:
+    def _judge(self, tokens: int, round_ms: float, costs: RoundCosts) -> None:
         """Go on drafting after a try that paid, rest again after another. What went before says little about it."""
         self._trying = False
-        round_ms = costs.round(TRY)
         times_rest = tokens * costs.rest / round_ms
         if times_rest < 1:
-            self._rest(costs)
-            return
+            return self._rest(costs)
         self._resting = False
         self._trust(COMEBACK_ROUNDS, min(times_rest, COMEBACK), round_ms, costs.rest)
 
     def _rest(self, costs: RoundCosts) -> None:
         self._resting, self._odds = True, 1.0
         self._tokens, self._milliseconds = 1.0, costs.rest
-        longest = min(round((costs.round(TRY) / costs.rest - 1) / TRIES_SHARE), LONGEST_PAUSE)
+        longest = min(round((costs.round(costs.tried(TRY)) / costs.rest - 1) / TRIES_SHARE), LONGEST_PAUSE)
         self._pause = min(self._next_pause, max(longest, FIRST_PAUSE))
         self._next_pause = 2 * self._pause

@@ -15,7 +15,7 @@ from ..errors import EngineFailure, Fetch, Reinstall, Text
 from ..events import ErrorKind
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
-from ..hub.pairs import BUNDLED_PAIR, kind_of
+from ..hub.pairs import BUNDLED_PAIR, OWN_DRAFTERS, kind_of
 
 Standing = Literal["ok", "note", "broken"]
 
@@ -138,9 +138,10 @@ def _models() -> Iterator[Finding]:
 
 
 def _bundled_pair() -> Finding:
+    folders = (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter", *OWN_DRAFTERS.values())
     try:
         name = read_json(BUNDLED_PAIR / "about.json").get("name")
-        missing = [folder for folder in ("target", "drafter") if missing_weights(BUNDLED_PAIR / folder)]
+        missing = [folder.name for folder in folders if missing_weights(folder)]
     except EngineFailure as failure:
         return Finding("models", "bundled_pair", str(failure), "broken", failure.hint, "weights")
     if missing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,9 @@ from ..models.target import TargetModel
 from .blocks import DECAY, block_visibility, draw_blocks
 from .clock import Clock
 from .masks import MaskedAttention
-from .optimiser import Optimiser
+from .optimiser import ADAM_RATE, MUON_RATE, Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
-from .rows import RowDataset, Rows, Source, batches, causal_within_documents
+from .rows import Encoded, RowDataset, Rows, Source, batches, causal_within_documents
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,8 @@ SAVE_SECONDS = 60.0
 """Time between two saved states."""
 TOLD_EVERY = 10
 """Steps."""
+HELD_OUT_SEED = 0
+"""Draws the blocks that held-out answers are judged by."""
 
 Probe = Callable[[DFlashDrafter], dict[str, float]]
 """Acceptance lengths of held-out prompts, by domain."""
@@ -56,6 +58,9 @@ class Schedule:
     seconds: float | None = None
     """After which training has ended, its learning rate at zero, however many steps that were."""
     decay: float = DECAY
+    rate: float = 1.0
+    """Of the usual learning rates: less for weights that have been trained already."""
+    weight_decay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class Progress:
     tokens_per_second: float
     acceptance: dict[str, float] = field(default_factory=dict)
     """Of held-out prompts, by domain."""
+    held_out_loss: float | None = None
+    """Of a batch of their answers: where it rises while ``loss`` falls, answers are learned by heart."""
 
 
 class Learner:
@@ -76,7 +83,8 @@ class Learner:
         target.requires_grad_(False)
         drafter.float().requires_grad_(True)
         self.target, self.drafter, self.schedule = target, drafter, schedule
-        self.optimiser = Optimiser(drafter, schedule.steps)
+        rate = schedule.rate
+        self.optimiser = Optimiser(drafter, schedule.steps, rate * MUON_RATE, rate * ADAM_RATE, schedule.weight_decay)
         self.history: list[Progress] = []
         self.losses: list[Tensor] = []
         """Of the steps since the last report."""
@@ -106,6 +114,9 @@ class Learner:
         hidden = BatchedDrafter(self.drafter)(features, embedded, drafting)
         return self._head_loss(hidden.flatten(0, 1), blocks.labels.flatten(), drawn)
 
+    def _autocast(self, device: torch.device) -> torch.autocast:
+        return torch.autocast(device.type, torch.bfloat16, enabled=self._mixed(torch.float32))
+
     def _mixed(self, dtype: torch.dtype) -> bool:
         """Whether products of weights in this dtype are to be in bf16."""
         return self.target.device.type == "cuda" and dtype == torch.float32
@@ -124,8 +135,16 @@ class Learner:
     def _part(self, rows: Tensor, labels: Tensor) -> Tensor:
         return cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="sum")
 
-    def run(self, source: Source, told: Callable[[int, int, float], None], state: Path, probe: Probe) -> list[Progress]:
-        """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss)."""
+    def run(
+        self,
+        source: Source | Sequence[Encoded],
+        told: Callable[[int, int, float], None],
+        state: Path,
+        probe: Probe,
+        held_out: Sequence[Encoded] = (),
+    ) -> list[Progress]:
+        """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss).
+        ``source``: of a sequence each conversation comes once before any comes again."""
         schedule, device = self.schedule, self.target.device
         if state.exists():
             self._resume(torch.load(state, map_location=device, weights_only=True))
@@ -146,7 +165,7 @@ class Learner:
             if step % schedule.report_every == 0 or last:
                 speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
                 value = torch.stack(self.losses).mean().item()
-                self.history.append(Progress(step, value, speed, probe(self.copy())))
+                self.history.append(Progress(step, value, speed, probe(self.copy()), self._loss_of(held_out)))
                 self.losses.clear()
                 since, timed = time.perf_counter(), step
             if step % TOLD_EVERY == 0 or last:
@@ -155,6 +174,16 @@ class Learner:
                 self._save(state)
                 saved = time.perf_counter()
         return self.history
+
+    def _loss_of(self, held_out: Sequence[Encoded]) -> float | None:
+        """Of the same batch every time, as large as a step's: what is compiled for one serves the other."""
+        if not held_out:
+            return None
+        schedule, device = self.schedule, self.target.device
+        dataset = RowDataset(held_out, "held out", schedule.rows, schedule.row_length)
+        (batch,) = batches(dataset, schedule.rows, 0, device)
+        with self._autocast(device):
+            return self.loss(batch, HELD_OUT_SEED).item()
 
     def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor, bool]]:
         """(step, loss, whether it was the last)"""
@@ -194,7 +223,7 @@ class Learner:
         return True
 
     def _backward(self, batch: Rows, seed: int) -> Tensor:
-        with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=self._mixed(torch.float32)):
+        with self._autocast(batch.ids.device):
             loss = self.loss(batch, seed)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 5
+MUON_RATE, ADAM_RATE = 0.02, 3e-3
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
@@ -30,10 +31,13 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class Muon:
     """Momentum whose update is orthogonalised (Jordan et al., 2024).
 
-    Matrices of one shape are updated together, a stack of experts as separate matrices.
+    Matrices of one shape are updated together, a stack of experts as separate matrices. ``weight_decay``: apart from
+    the gradient, as in AdamW (Liu et al., 2025, "Muon is scalable for LLM training", take 0.1).
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], rate: float, momentum: float = 0.95) -> None:
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], rate: float, momentum: float = 0.95, weight_decay: float = 0.0
+    ) -> None:
         by_shape: dict[tuple[int, int], list[nn.Parameter]] = defaultdict(list)
         for parameter in parameters:
             by_shape[parameter.shape[-2], parameter.shape[-1]].append(parameter)
@@ -41,6 +45,7 @@ class Muon:
         self.buffers = [torch.zeros_like(_stack(group)) for group in self.groups]
         self.rate = rate
         self.momentum = momentum
+        self.weight_decay = weight_decay
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
@@ -51,6 +56,8 @@ class Muon:
             scale = max(1.0, update.shape[-2] / update.shape[-1]) ** 0.5
             parts = torch.split(update, [_matrices(p).shape[0] for p in group])
             targets: list[Tensor] = [p.data for p in group]
+            if self.weight_decay:
+                torch._foreach_mul_(targets, 1 - self.rate * factor * self.weight_decay)
             torch._foreach_add_(
                 targets,
                 [part.reshape(p.shape) for part, p in zip(parts, group, strict=True)],
@@ -69,14 +76,23 @@ def _stack(group: list[nn.Parameter]) -> Tensor:
 class Optimiser:
     """Muon for weight matrices; AdamW for embeddings, routers, norms and scales."""
 
-    def __init__(self, model: nn.Module, steps: int, muon_rate: float = 0.02, adam_rate: float = 3e-3) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        steps: int,
+        muon_rate: float = MUON_RATE,
+        adam_rate: float = ADAM_RATE,
+        weight_decay: float = 0.0,
+    ) -> None:
+        """``weight_decay``: of the matrices."""
+
         def is_matrix(name: str, parameter: nn.Parameter) -> bool:
             return parameter.dim() >= 2 and "embed_tokens" not in name and "router" not in name
 
         named = list(model.named_parameters())
         rest = [p for name, p in named if not is_matrix(name, p)]
         self.parameters = [p for _, p in named]
-        self.muon = Muon((p for name, p in named if is_matrix(name, p)), muon_rate)
+        self.muon = Muon((p for name, p in named if is_matrix(name, p)), muon_rate, weight_decay=weight_decay)
         self.adam_rate = adam_rate
         self.adam = torch.optim.AdamW(
             rest, lr=adam_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=rest[0].is_cuda or None

@@ -22,7 +22,7 @@ from ..models.dflash.config import DFlashConfig
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
 from ..tokenizer import ChatTokenizer
-from .answers import Asking, drawn, load_all, record_answers
+from .answers import Answers, Asking, Recorded, drawn, load_all, record_answers
 from .blocks import DECAY
 from .generation import Answer, Sampler, generate, speculate
 from .learning import Learner, Schedule, initialise
@@ -68,6 +68,11 @@ class Plan:
     report_every: int = 250
     minutes: float | None = None
     """Of work in all, but for the report. Fewer prompts and steps then, as many as there is time for."""
+    once: bool = False
+    """Whether each answer is learned once before any is met again; else they are drawn by chance."""
+    rate: float = 1.0
+    """Of the usual learning rates."""
+    weight_decay: float = 0.0
 
 
 Told = Callable[[PhaseName, int, int, str], None]
@@ -99,6 +104,7 @@ class Pipeline:
         self.began = time.perf_counter()
         self.tokenizer = ChatTokenizer(target)
         self.target = load_target(target, device, lambda *_: None)
+        self._answered: dict[Prompt, Answer] = {}
 
     def run(self) -> dict[str, Any]:
         """All phases; returns the report."""
@@ -176,10 +182,12 @@ class Pipeline:
             plan.report_every,
             None if plan.minutes is None else max(self._left(), 1.0),
             plan.decay,
+            plan.rate,
+            plan.weight_decay,
         )
-        self._train(written, schedule, held_out[:PROBED])
+        self._train(written, schedule, held_out)
 
-    def _train(self, written: dict[str, Any], schedule: Schedule, probed: Sequence[Prompt]) -> None:
+    def _train(self, written: dict[str, Any], schedule: Schedule, held_out: Sequence[Prompt]) -> None:
         config = DFlashConfig.from_json(written)
         drafter = new_drafter(config, self.target, schedule.seed)
         if self.begun is not None:
@@ -190,16 +198,24 @@ class Pipeline:
 
         def probe(trained: DFlashDrafter) -> dict[str, float]:
             save_drafter(trained, written, self.folder)
-            figures = self.acceptance(trained, probed, PROBED_TOKENS)
+            figures = self.acceptance(trained, held_out[:PROBED], PROBED_TOKENS)
             return {domain: round(each.tau, 2) for domain, each in figures.items()}
 
         def told(step: int, steps: int, loss: float) -> None:
-            history = learner.history
-            lengths = f", acceptance length {history[-1].acceptance.get(ALL)}" if history else ""
+            lengths = ""
+            if learner.history:
+                last = learner.history[-1]
+                lengths = (
+                    f"; at {last.step} {last.held_out_loss:.3f} held out, acceptance length {last.acceptance[ALL]}"
+                )
             self.told("drafter", step, steps, f"loss {loss:.3f}{lengths}")
 
+        plain = zip(held_out, self._plain(held_out), strict=True)
+        apart = Answers([Recorded(prompt.domain, list(prompt.ids), answer.ids) for prompt, answer in plain])
+        answers = Answers(recorded)
         learner = Learner(self.target, drafter, schedule)
-        learner.run(drawn(recorded), told, self.work / "training.pt", probe)
+        source = answers if self.plan.once else drawn(answers)
+        learner.run(source, told, self.work / "training.pt", probe, apart)
         history = {
             "tokens": sum(len(each.answer) for each in recorded),
             "history": [asdict(p) for p in learner.history],
@@ -228,7 +244,7 @@ class Pipeline:
         self.told("report", 0, len(held_out), "")
         drafter = cast(DFlashDrafter, load_drafter(self.folder, self.target, lambda *_: None))
         answers = self._drafted(drafter, held_out, self.plan.answer_tokens)
-        plain = [answer for part in _parts(held_out) for answer in self._plain(part)]
+        plain = self._plain(held_out)
         same = sum(one.ids == other.ids for one, other in zip(answers, plain, strict=True))
         device = self.target.device
         report = {
@@ -269,7 +285,12 @@ class Pipeline:
         ]
 
     def _plain(self, prompts: Sequence[Prompt]) -> list[Answer]:
-        return generate(self.target, [p.ids for p in prompts], self.plan.answer_tokens, self._greedy())
+        """The target's own answers, greedy; kept, since training and the report ask for the same ones."""
+        known, limit = self._answered, self.plan.answer_tokens
+        for part in _parts([prompt for prompt in prompts if prompt not in known]):
+            answers = generate(self.target, [p.ids for p in part], limit, self._greedy())
+            known.update(zip(part, answers, strict=True))
+        return [known[prompt] for prompt in prompts]
 
     def _greedy(self) -> Sampler:
         return Sampler(0, 0, self.target.device)

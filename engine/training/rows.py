@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -70,9 +70,13 @@ def causal_within_documents(rows: Rows, window: int | None) -> Predicate:
 class RowDataset(Dataset[tuple[Tensor, ...]]):
     """Row ``n`` depends on the seed and ``n`` alone, whichever worker makes it and in whatever order."""
 
-    def __init__(self, source: Source, seed: str, count: int, length: int, skipped: int = 0) -> None:
-        """The first ``skipped`` of ``count`` rows are left out: somebody has had them."""
+    def __init__(
+        self, source: Source | Sequence[Encoded], seed: str, count: int, length: int, skipped: int = 0
+    ) -> None:
+        """The first ``skipped`` of ``count`` rows are left out: somebody has had them. Of a sequence each conversation
+        comes once, in an order by chance, before any comes again."""
         self.source = source
+        self.turn = [] if callable(source) else _in_turn(source, seed, length)
         self.seed = seed
         self.count = count
         self.length = length
@@ -87,16 +91,40 @@ class RowDataset(Dataset[tuple[Tensor, ...]]):
         weights: list[float] = []
         positions: list[int] = []
         documents: list[int] = []
-        number = 0
-        while len(ids) < self.length:  # the last conversation is cut off at the end of the row
-            conversation = self.source(rng)
+        for number, conversation in enumerate(self._conversations(index + self.skipped, rng)):
             ids += conversation.ids
             weights += conversation.weights
             positions += range(len(conversation.ids))
             documents += [number] * len(conversation.ids)
-            number += 1
+            if len(ids) >= self.length:  # the last conversation is cut off at the end of the row
+                break
         row = ids[: self.length], positions[: self.length], documents[: self.length]
         return *(torch.tensor(values) for values in row), torch.tensor(weights[: self.length])
+
+    def _conversations(self, row: int, rng: random.Random) -> Iterator[Encoded]:
+        """Those of a row, without end."""
+        if callable(self.source):
+            while True:
+                yield self.source(rng)
+        for index in self.turn[row % len(self.turn)]:
+            yield self.source[index]
+        while True:  # the last row of a turn is short
+            yield self.source[rng.randrange(len(self.source))]
+
+
+def _in_turn(conversations: Sequence[Encoded], seed: str, length: int) -> list[list[int]]:
+    """By rows of so many tokens, which conversations they hold."""
+    order = list(range(len(conversations)))
+    random.Random(f"{seed}/turn").shuffle(order)
+    rows: list[list[int]] = []
+    room = 0
+    for index in order:
+        if room <= 0:
+            rows.append([])
+            room = length
+        rows[-1].append(index)
+        room -= len(conversations[index].ids)
+    return rows
 
 
 def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) -> Iterator[Rows]:

@@ -1,11 +1,13 @@
-"""Questions that people ask a small chat model: SmolLM2's drafter was trained on answers to these, beside those to
-questions that SmolLM2 invents.
+"""Questions that people ask a small chat model: what SmolLM2's drafter learns from are its target's answers.
 
-None is about a topic of the questions that the drafter is measured with (``measure.engine.acceptance``)."""
+Half a million can be made, so that no answer need be met twice: a form and a topic, perhaps said for somebody or at a
+length; two topics; small talk; programs. None is about a topic of the questions that the drafter is measured with
+(``measure.engine.acceptance``)."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import product
 
 FORMS = """What is {}?
@@ -122,8 +124,126 @@ writing a book; giving feedback
 )
 
 
+PAIR_FORMS = """What is the difference between {} and {}?
+What do {} and {} have in common?
+Which matters more, {} or {}?
+Write a short story about {} and {}.
+Write a poem that mentions {} and {}.
+Compare {} with {}.
+How does {} affect {}?
+Should I choose {} or {}?
+Explain {} by talking about {}.
+Write a dialogue between a fan of {} and a fan of {}.""".splitlines()
+
+STYLES = """{} Keep it short.
+{} Answer in one sentence.
+{} Answer in three sentences.
+{} Use a numbered list.
+{} Use simple words.
+{} Give an example.
+{} Be funny.
+{} Explain step by step.
+Please help me: {}
+I am a teacher. {}
+I am ten years old. {}
+I am a student and have an exam tomorrow. {}
+As an expert, answer this: {}
+My friend asked me this: {}
+Hello! {}
+Quick question: {}""".splitlines()
+
+TALK = (
+    """hi; hello; hey; hi there; hello there; good morning; good evening; hey, how are you; how are you; how is it
+going; what's up; who are you; what are you; what is your name; what can you do; can you help me; I need help;
+thanks; thank you; thank you very much; that was helpful; bye; goodbye; see you later; good night; are you a
+robot; are you human; are you there; how old are you; where are you from; who made you; do you sleep; do you
+have feelings; tell me a joke; tell me a story; tell me something interesting; sing me a song; I am bored; I am
+sad; I am happy; I am tired; I had a bad day; I don't know what to ask; let's talk; can we talk; nice to meet
+you; you are great; you are wrong; I don't understand; what do you mean; never mind; yes; no; maybe; okay; test;
+help; what should I ask you; what do you know; surprise me
+""".strip()
+    .replace("\n", " ")
+    .split("; ")
+)
+
+NAMES = ("my friend Anna", "my dog", "Tom", "my grandmother", "everyone", "my teacher", "Lisa", "Max", "my cat")
+
+TASKS = (
+    """reverses a string; adds two numbers; finds the largest number in a list; counts the vowels in a word; checks
+whether a number is even; computes a factorial; computes the Fibonacci numbers; sorts a list of names; merges
+two dictionaries; removes duplicates from a list; checks whether a word is a palindrome; converts Celsius to
+Fahrenheit; computes an average; finds the median; reads a file; writes a file; counts the words in a text;
+splits a sentence into words; joins words with commas; finds an element by binary search; sorts with quicksort;
+sorts with merge sort; sorts with bubble sort; multiplies two matrices; transposes a matrix; flattens a nested
+list; generates a random password; rolls two dice; draws a triangle of stars; prints a multiplication table;
+counts down from ten; checks a year for being a leap year; computes the area of a circle; computes the greatest
+common divisor; turns a number into binary; finds the longest word; capitalises every word; groups items by a
+key; measures how long something takes; shuffles a deck of cards; greets a user; validates an email address;
+parses a date; keeps a to-do list; implements a stack; implements a queue; implements a linked list; walks
+through a tree; finds the shortest path; solves a quadratic equation
+""".strip()
+    .replace("\n", " ")
+    .split("; ")
+)
+
+LANGUAGES = ("Python", "JavaScript", "Java", "C", "C++", "Rust", "Go", "Bash")
+
+PROGRAMS = """Write a {} program that {}.
+Write a {} function that {}.
+Show me {} code that {}.
+Write a short {} script that {}, with comments.
+I need a function in {} which {}.""".splitlines()
+
+FOLLOW_UPS = """Tell me more.
+Can you say that in simpler words?
+Why?
+Give me an example.
+Summarize that in one sentence.
+What else should I know?
+Are you sure?
+Can you make it shorter?
+Can you make it longer?
+Explain the first point.
+Explain the last point.
+Now write it as a poem.
+Now write it as a list.
+How do you know that?
+What is the opposite view?
+And what about children?
+Give me three more.
+What would an expert say?
+Thanks!
+I don't understand.
+Translate that into Spanish.
+Write a title for it.
+Turn it into a quiz question.
+What should I do next?""".splitlines()
+"""What people say to an answer."""
+
+
 def general_questions(count: int, seed: int = 1) -> list[str]:
-    """So many different ones, in an order by chance."""
-    asked = [form.format(topic) for form, topic in product(FORMS, TOPICS)]
-    random.Random(f"questions/{seed}").shuffle(asked)
-    return asked[:count]
+    """So many different ones, in an order by chance: half plain, a quarter in a style, the rest about two topics, with
+    programs and small talk among them."""
+    rng = random.Random(f"questions/{seed}")
+    plain = [form.format(topic) for form, topic in product(FORMS, TOPICS)]
+    kinds: list[tuple[float, Callable[[], str]]] = [
+        (0.5, lambda: rng.choice(plain)),
+        (0.25, lambda: rng.choice(STYLES).format(rng.choice(plain))),
+        (0.17, lambda: rng.choice(PAIR_FORMS).format(*rng.sample(TOPICS, 2))),
+        (0.06, lambda: rng.choice(PROGRAMS).format(rng.choice(LANGUAGES), rng.choice(TASKS))),
+        (0.02, lambda: _talk(rng)),
+    ]
+    weights, makers = zip(*kinds, strict=True)
+    asked: dict[str, None] = {}
+    while len(asked) < count:
+        asked.setdefault(rng.choices(makers, weights)[0]())
+    return list(asked)
+
+
+def _talk(rng: random.Random) -> str:
+    """Small talk, as people type it."""
+    said = rng.choice(TALK)
+    said = rng.choice(
+        (said, said.capitalize(), said.capitalize() + rng.choice(".!?"), said + rng.choice((" :)", "!!", "...")))
+    )
+    return rng.choice((said, f"{said} Say it to {rng.choice(NAMES)}.", f"{rng.choice(('Hi', 'Hello', 'Hey'))}, {said}"))

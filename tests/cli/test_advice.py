@@ -116,7 +116,11 @@ def test_a_drafter_that_reads_layers_the_target_lacks(drafter: Callable[[dict[st
     ("gigabytes", "hint"),
     [
         (60.0, "What would: dflash-chat google/gemma-4-12B-it (52.8 GB in fp32 with 8192 tokens)."),
-        (9.0, "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."),
+        (
+            9.0,
+            "What would: dflash-chat HuggingFaceTB/SmolLM2-135M-Instruct (1.0 GB in fp32 with 8192 tokens).",
+        ),
+        (0.9, "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."),
     ],
 )
 def test_a_machine_that_is_too_small(gigabytes: float, hint: str, tmp_path: Path) -> None:
@@ -141,7 +145,7 @@ def test_a_card_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     message, hint = words_of(lambda: plans["bf16"].check((plans["fp8"], plans["int4"])))
     assert message.startswith("This pair doesn't fit in bf16: 50.5 GB of weights, 3.") and "32.0 GB free" in message
     assert hint.startswith(
-        "What would: --weights fp8 (30.0 GB), --weights int4 (19.2 GB), dflash-chat google/gemma-4-12B-it ("
+        "What would: --weights fp8 (30.0 GB), --weights int4 (19.3 GB), dflash-chat google/gemma-4-12B-it ("
     )
     shorter = words_of(replace(plans["fp8"], available=29 * 10**9).check)[1]
     assert shorter.startswith("What would: --context ")

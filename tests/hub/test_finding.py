@@ -13,7 +13,7 @@ from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub import pairs
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
+from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, OWN_DRAFTERS, find_pair, is_here, known_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.family import KnownPair
@@ -105,6 +105,20 @@ def test_the_bundled_pair_is_whole() -> None:
     assert (pair.target, pair.drafter) == (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter")
     assert pair.banner and pair.drafter is not None
     assert missing_weights(pair.target) is missing_weights(pair.drafter) is None
+
+
+@pytest.mark.parametrize("name", OWN_DRAFTERS)
+def test_a_drafter_that_comes_with_the_program(name: str, tmp_path: Path) -> None:
+    """It is found for its target's shape and by its name, whole, without asking anybody."""
+    target = str(write_config(tmp_path / "renamed", config_of(name.removesuffix("-DFlash"))))
+    folder = OWN_DRAFTERS[name]
+    for drafter in (None, "dflash", name):
+        found = find_pair(target, drafter, OFFLINE)
+        assert (found.drafter, found.drafter_name) == (folder, name)
+    assert find_pair(target, "none", OFFLINE).drafter is None
+    assert is_here(name) and missing_weights(folder) is None
+    assert json.loads((folder / "config.json").read_text()) == config_of(name)
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 24_000_000
 
 
 def test_going_without_a_drafter(tmp_path: Path) -> None:

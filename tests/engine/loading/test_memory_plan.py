@@ -16,6 +16,7 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
 from engine.errors import DeviceFailure, Option, WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.integers import IntegerWeight
 from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
@@ -69,11 +70,18 @@ def test_it_counts_what_a_cpu_packs(dense_pair: TinyPair) -> None:
     floats = bytes_of(target)
     assert hold_in_fewer_bits(target) == "int8" and target.packed_head is not None
     assert plan.target_bytes == bytes_of(target) + target.packed_head.nbytes
-    decoder = Decoder(target, dense_pair.drafter, 2048)
+    drafter = deepcopy(dense_pair.drafter)
+    hold_in_8_bits(drafter, IntegerWeight)
+    assert plan.drafting.packed and plan.drafting.nbytes == bytes_of(drafter) < plain.drafting.nbytes
+    decoder = Decoder(target, drafter, 2048)
     assert decoder.draft_cache is not None
     assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache) > plain.caches
     assert plan.packing == sum(4 * weight.shape.numel() for weight in packed_weights(target))
-    assert plan.allocated == plan.target_bytes + plan.drafter_bytes + plan.caches > plain.allocated - floats
+    assert (
+        plan.allocated
+        == plan.target_bytes + plan.drafting.nbytes + plan.caches
+        > plain.allocated - floats - plain.drafter_bytes
+    )
     short = replace(plan, context=16, drafter=(), draftings=(NO_DRAFTING,))
     assert short.allocated == plan.target_bytes + plan.packing > floats
     replace(short, available=short.allocated).check()
@@ -182,13 +190,20 @@ def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gigabytes", "hint"), [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "max_context"), (50, "gemma-4-12B-it")]
+    ("gigabytes", "hint"),
+    [
+        (1.5, "bundled pair"),
+        (5, "SmolLM2-135M-Instruct"),
+        (30, "gemma-4-12B-it"),
+        (53, "max_context"),
+        (50, "gemma-4-12B-it"),
+    ],
 )
-def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_path: Path) -> None:
+def test_what_would_fit_instead_of_the_26b_model(gigabytes: float, hint: str, tmp_path: Path) -> None:
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = Gemma4Config.from_json(config).layers
-    room = gigabytes * 1_000_000_000
+    room = int(gigabytes * 1_000_000_000)
     size = 50_466_283_580
     plan = MemoryPlan(layers, (), 262_144, "bf16", size, 0, (NO_DRAFTING,), 0, room, CUDA, True, 262_144, 2816)
     with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights, .* 34 MB to work with") as caught:

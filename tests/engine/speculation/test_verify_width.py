@@ -165,6 +165,17 @@ def test_a_try_is_one_draft_also_when_rounds_are_asked_for_ahead() -> None:
     assert 300 / 50 <= sum(resting) <= 300 / 40 + 1
 
 
+def test_a_draft_as_dear_as_a_pass_has_to_show_that_it_pays() -> None:
+    """As SmolLM2's on a CPU: one kept token doesn't pay for it, so short answers are the target's alone, tries verify
+    more than one, and those come back."""
+    dear = RoundCosts(12.2, (13.6, *(15.1 + 1.8 * row for row in range(15))), ingest=0.12)
+    table, plain = CostTable((0,), (dear,)), 1e3 / dear.plain
+    assert dear.tried(1) == 2 and DENSE.at(0).tried(1) == EXPERTS.at(0).tried(1) == 1
+    for count in (10, 32, 40, 100, 2000):
+        assert play(Auto(table), wrong(count, 0.8), table).tok_s >= 0.96 * plain
+    assert play(Auto(table), drafts(2000, 0.9, seed=3), table).tok_s > 1.4 * plain
+
+
 def test_no_policy_beats_the_oracle() -> None:
     for name, table in TABLES.items():
         anchors = drafts(800, 0.8, seed=3)

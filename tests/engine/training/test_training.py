@@ -165,6 +165,16 @@ def test_a_row_depends_on_seed_and_index_only() -> None:
     assert not torch.equal(dataset[0][0], dataset[1][0])
 
 
+def test_of_a_sequence_each_conversation_comes_once_in_a_turn() -> None:
+    talks = [Encoded([number] * (20 + number), [1.0] * (20 + number)) for number in range(30)]
+    dataset = RowDataset(talks, "seed", 40, 128)
+    turn = [row for row in dataset.turn for row in row]
+    assert sorted(turn) == list(range(30)) and turn != sorted(turn)
+    for number, row in enumerate(dataset.turn[:-1]):
+        for again in (number, number + len(dataset.turn)):
+            assert list(dict.fromkeys(dataset[again][0].tolist())) == row
+
+
 TOY = Plan(
     shape=DrafterShape(layers=1, nbytes=120_000),
     prompts=8,
@@ -216,6 +226,7 @@ def test_who_is_stopped_goes_on_and_ends_with_the_same_weights(tmp_path: Path, m
     report = json.loads((tmp_path / "stopped" / "report.json").read_text())
     history = report["training"]["history"]
     assert [each["step"] for each in history] == [4, 6] and history[0]["loss"] > 0
+    assert all(each["held_out_loss"] > 0 for each in history)
     assert report["held_out"] == {"prompts": 1, "same_text": 1}
     assert len(report["acceptance"]["all"]["by_position"]) == 15
     assert (tmp_path / "whole" / "model.safetensors").stat().st_size <= 120_000
