@@ -96,7 +96,7 @@ was."""
 TRY = 1
 """Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
 DEAR_PAUSE = 48
-"""Tokens before the first draft of an answer, where ``TRY`` can't pay: one that falls costs more than a pass."""
+"""Tokens before the first draft of an answer, where drafts are dear: one that falls costs about a pass."""
 FIRST_PAUSE, LONGEST_PAUSE = 4, 64
 """Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
 TRIES_SHARE = 0.015
@@ -173,7 +173,7 @@ class Auto(Policy):
             self._tokens, self._milliseconds = 1.0, costs.plain
             return
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
-        if costs.tried(TRY) > TRY:
+        if costs.dear:
             self._next_pause = DEAR_PAUSE
             self._rest(costs)
 

@@ -171,6 +171,7 @@ def test_a_draft_as_dear_as_a_pass_has_to_show_that_it_pays() -> None:
     dear = RoundCosts(12.2, (13.6, *(15.1 + 1.8 * row for row in range(15))), ingest=0.12)
     table, plain = CostTable((0,), (dear,)), 1e3 / dear.plain
     assert dear.tried(1) == 2 and DENSE.at(0).tried(1) == EXPERTS.at(0).tried(1) == 1
+    assert dear.dear and not (DENSE.at(0).dear or EXPERTS.at(0).dear)
     for count in (10, 32, 40, 100, 2000):
         assert play(Auto(table), wrong(count, 0.8), table).tok_s >= 0.96 * plain
     assert play(Auto(table), drafts(2000, 0.9, seed=3), table).tok_s > 1.4 * plain
