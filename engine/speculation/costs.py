@@ -8,8 +8,6 @@ from .trees import ROWS
 
 PAYS = 1.1
 """What a draft must be able to yield, of what the target writes alone in that time."""
-USUAL = 0.6
-"""How likely a drafted token is kept behind others that were, where nothing is known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +46,6 @@ class RoundCosts:
         with all of these kept, as on a CPU that drafts as slowly as it decodes."""
         numbers = range(least, min(ROWS, len(self.verify)))
         return next((count for count in numbers if (count + 1) * self.rest >= PAYS * self.round(count)), least)
-
-    @property
-    def dear(self) -> bool:
-        """Whether drafts don't pay at any width where each is as likely kept as ``USUAL`` says: then most drafters won't
-        do, and it is for the text to show that it is one for which they do."""
-        tokens = kept = 1.0
-        for count in range(1, min(ROWS, len(self.verify))):
-            kept *= USUAL
-            tokens += kept
-            if tokens * self.rest >= self.round(count):
-                return False
-        return True
 
 
 @dataclass(frozen=True, slots=True)

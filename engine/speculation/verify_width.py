@@ -96,7 +96,12 @@ was."""
 TRY = 1
 """Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
 DEAR_PAUSE = 48
-"""Tokens before the first draft of an answer, where drafts are dear: one that falls costs about a pass."""
+"""Tokens before the first draft of an answer, where ``TRY`` can't pay and drafting has lost in this session."""
+HOPED, HOPED_RESTS = 1.2, 16.0
+"""What drafted rounds are thought to yield of the target's own tokens in that time, and for how many of its rounds that
+counts, before any was seen."""
+YIELD_MEMORY = 0.99
+"""Weight that drafted rounds before keep at each new one, over answers."""
 FIRST_PAUSE, LONGEST_PAUSE = 4, 64
 """Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
 TRIES_SHARE = 0.015
@@ -143,6 +148,9 @@ class Auto(Policy):
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
+    _yielded: float = HOPED * HOPED_RESTS
+    """Tokens of drafted rounds in all answers, old ones fading, and the rounds without a draft that they took."""
+    _spent: float = HOPED_RESTS
     _resting: bool = False
     """Drafting lost lately: the next draft is a try."""
     _trying: bool = False
@@ -173,7 +181,7 @@ class Auto(Policy):
             self._tokens, self._milliseconds = 1.0, costs.plain
             return
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
-        if costs.dear:
+        if costs.tried(TRY) > TRY and self._yielded < self._spent:
             self._next_pause = DEAR_PAUSE
             self._rest(costs)
 
@@ -336,6 +344,8 @@ class Auto(Policy):
             return  # it says nothing of the drafter
         costs = self._costs(context)
         round_ms = costs.round(len(tree), len(chances))
+        self._yielded = YIELD_MEMORY * self._yielded + len(path) + 1
+        self._spent = YIELD_MEMORY * self._spent + round_ms / costs.rest
         if costs.step:
             self._depth.observe(len(path), len(tree))
         if self._trying:
