@@ -8,6 +8,13 @@ from .trees import ROWS
 
 PAYS = 1.1
 """What a draft must be able to yield, of what the target writes alone in that time."""
+DEAR_PAUSE = 48
+"""Tokens before the first draft of an answer, where a try of one can't pay and drafting has lost in this session."""
+HOPED, HOPED_RESTS = 1.2, 16.0
+"""What drafted rounds are thought to yield of the target's own tokens in that time, and for how many of its rounds that
+counts, before any was seen."""
+YIELD_MEMORY = 0.99
+"""Weight that drafted rounds before keep at each new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,23 @@ class RoundCosts:
         with all of these kept, as on a CPU that drafts as slowly as it decodes."""
         numbers = range(least, min(ROWS, len(self.verify)))
         return next((count for count in numbers if (count + 1) * self.rest >= PAYS * self.round(count)), least)
+
+
+@dataclass(slots=True)
+class Yield:
+    """What drafted rounds have yielded, in all answers, old ones fading."""
+
+    tokens: float = HOPED * HOPED_RESTS
+    rests: float = HOPED_RESTS
+    """Rounds without a draft that there was time for meanwhile, a token each."""
+
+    def observe(self, tokens: int, rests: float) -> None:
+        self.tokens = YIELD_MEMORY * self.tokens + tokens
+        self.rests = YIELD_MEMORY * self.rests + rests
+
+    @property
+    def loses(self) -> bool:
+        return self.tokens < self.rests
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from operator import mul
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Judged, Looks, Plan
-from .costs import CostTable, RoundCosts
+from .costs import DEAR_PAUSE, CostTable, RoundCosts, Yield
 from .depth import DraftDepth
 from .lately import Lately
 from .lookup import LONGEST, Looked
@@ -95,13 +95,6 @@ lost draft costs little, the odds must be less.) No single one counts for less t
 was."""
 TRY = 1
 """Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
-DEAR_PAUSE = 48
-"""Tokens before the first draft of an answer, where ``TRY`` can't pay and drafting has lost in this session."""
-HOPED, HOPED_RESTS = 1.2, 16.0
-"""What drafted rounds are thought to yield of the target's own tokens in that time, and for how many of its rounds that
-counts, before any was seen."""
-YIELD_MEMORY = 0.99
-"""Weight that drafted rounds before keep at each new one, over answers."""
 FIRST_PAUSE, LONGEST_PAUSE = 4, 64
 """Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
 TRIES_SHARE = 0.015
@@ -148,9 +141,7 @@ class Auto(Policy):
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
-    _yielded: float = HOPED * HOPED_RESTS
-    """Tokens of drafted rounds in all answers, old ones fading, and the rounds without a draft that they took."""
-    _spent: float = HOPED_RESTS
+    _yield: Yield = field(default_factory=Yield)
     _resting: bool = False
     """Drafting lost lately: the next draft is a try."""
     _trying: bool = False
@@ -181,7 +172,7 @@ class Auto(Policy):
             self._tokens, self._milliseconds = 1.0, costs.plain
             return
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
-        if costs.tried(TRY) > TRY and self._yielded < self._spent:
+        if costs.tried(TRY) > TRY and self._yield.loses:
             self._next_pause = DEAR_PAUSE
             self._rest(costs)
 
@@ -344,8 +335,7 @@ class Auto(Policy):
             return  # it says nothing of the drafter
         costs = self._costs(context)
         round_ms = costs.round(len(tree), len(chances))
-        self._yielded = YIELD_MEMORY * self._yielded + len(path) + 1
-        self._spent = YIELD_MEMORY * self._spent + round_ms / costs.rest
+        self._yield.observe(len(path) + 1, round_ms / costs.rest)
         if costs.step:
             self._depth.observe(len(path), len(tree))
         if self._trying:
