@@ -13,7 +13,7 @@ from ..kernels.decode.tiles import DraftTiles, RowTiles, TargetTiles, Tiles
 from ..kernels.decode.trials import Trial
 from ..kernels.toolchain.card import Card
 from ..layer_config import AttentionConfig
-from ..tuning.tiles import neighbours, with_choice
+from ..tuning.tiles import neighbours, read_choice, with_choice
 
 Kind = Literal["one", "sixteen", "draft"]
 """Passes that are timed: of the target's one row and sixteen, and a draft."""
@@ -172,8 +172,8 @@ def read_tiles(file: Path, now: PassTiles) -> PassTiles:
         return PassTiles(
             _group(TargetTiles, held["target"], now.target),
             now.drafter if now.drafter is None else _group(DraftTiles, held["drafter"] or {}, now.drafter),
-            _one(WindowTiles, held["window"]) if held["window"] else now.window,
-            _one(FullTiles, held["full"]) if held["full"] else now.full,
+            read_choice(WindowTiles, held["window"]) if held["window"] else now.window,
+            read_choice(FullTiles, held["full"]) if held["full"] else now.full,
         )
     except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{file} holds no tiles: {error}") from error
@@ -183,17 +183,8 @@ def _group(kind: type[Any], held: Mapping[str, Mapping[str, int | None]], now: A
     known = {each.name for each in fields(kind)}
     if set(held) - known:
         raise ValueError(f"unknown choices {sorted(set(held) - known)}")
-    return replace(now, **{name: _one(RowTiles if name == "rows" else Tiles, parts) for name, parts in held.items()})
-
-
-def _one(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
-    made = kind(**parts)
-    for each in fields(kind):
-        number = parts.get(each.name, each.default)
-        may_be_none, least = each.name in ("registers", "early"), 0 if each.name == "early" else 1
-        if not (may_be_none and number is None) and not (type(number) is int and number >= least):
-            raise ValueError("not tiles")
-    return made
+    kinds = {name: RowTiles if name == "rows" else Tiles for name in held}
+    return replace(now, **{name: read_choice(kinds[name], parts) for name, parts in held.items()})
 
 
 def source_lines(tiles: TargetTiles | DraftTiles) -> str:

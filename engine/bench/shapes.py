@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..hub.pairs import OWN_DRAFTERS
 from ..loading.checkpoint import read_drafter_config, read_target_config
 from ..models.family import DrafterConfig, DrafterKind, TargetConfig
 from ..models.registry import drafter_config_of, family_of
@@ -92,7 +93,7 @@ def without_stops(config: TargetConfig) -> TargetConfig:
 def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The two ``config.json`` of a shape; ``tiny`` is the 26B-A4B in miniature."""
     files = PUBLISHED["26B-A4B" if name == TINY else name]
-    target, drafter = (json.loads((CONFIGS / f"{file}.json").read_text("utf-8")) for file in files)
+    target, drafter = (published_config(file) for file in files)
     if name == TINY:
         _text(target).update(TINY_TARGET)
         drafter.update(TINY_DRAFTER)
@@ -102,7 +103,7 @@ def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def assistant_of(name: str) -> dict[str, Any]:
     """The ``config.json`` of a shape's MTP assistant."""
     file = ASSISTANTS["26B-A4B" if name == TINY else name]
-    assistant: dict[str, Any] = json.loads((CONFIGS / f"{file}.json").read_text("utf-8"))
+    assistant = published_config(file)
     if name == TINY:
         assistant["backbone_hidden_size"] = TINY_TARGET["hidden_size"]
         own = {key: value for key, value in TINY_TARGET.items() if "expert" not in key and "moe" not in key}
@@ -140,3 +141,10 @@ def _text(target: dict[str, Any]) -> dict[str, Any]:
     """The text model's part of a target's config."""
     part: dict[str, Any] = target.get("text_config", target)
     return part
+
+
+def published_config(name: str) -> dict[str, Any]:
+    """As it was published, or as it lies beside a drafter of ours."""
+    file = OWN_DRAFTERS[name] / "config.json" if name in OWN_DRAFTERS else CONFIGS / f"{name}.json"
+    config: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return config

@@ -305,8 +305,8 @@ class Auto(Policy):
                 worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
             else:
                 looked_up = ()
-        best = max(range(len(worth)), key=worth.__getitem__)
-        width = min(costs.tried(TRY), len(tree)) if self._trying and chances else best
+        tries = self._trying and chances
+        width = min(costs.tried(TRY), len(tree)) if tries else max(range(len(worth)), key=worth.__getitem__)
         if not tree:
             return [], Choice(0, 0.0, 0.0, price)
         edge = min(width, len(tree) - 1)
@@ -405,12 +405,12 @@ class Auto(Policy):
 
     def _judge(self, tokens: int, round_ms: float, costs: RoundCosts) -> None:
         """Go on drafting after a try that paid, rest again after another. What went before says little about it."""
-        self._trying = False
         times_rest = tokens * costs.rest / round_ms
-        if times_rest < 1:
-            return self._rest(costs)
-        self._resting = False
-        self._trust(COMEBACK_ROUNDS, min(times_rest, COMEBACK), round_ms, costs.rest)
+        self._trying, self._resting = False, times_rest < 1
+        if self._resting:
+            self._rest(costs)
+        else:
+            self._trust(COMEBACK_ROUNDS, min(times_rest, COMEBACK), round_ms, costs.rest)
 
     def _rest(self, costs: RoundCosts) -> None:
         self._resting, self._odds = True, 1.0

@@ -4,7 +4,7 @@ them, over the weights of the loaded model. A choice holds for every width, so i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Generic
 
@@ -175,10 +175,16 @@ def _plain(tiles: TargetTiles | DraftTiles) -> dict[str, dict[str, int | None]]:
 
 
 def _read(data: Mapping[str, Any], tiles: AllTiles) -> AllTiles:
-    read = {name: Tiles(**parts) for name, parts in data.items()}
-    for choice in read.values():
-        numbers = [choice.columns, choice.depth, choice.splits, choice.warps, choice.stages, choice.programs]
-        if not all(type(number) is int and number > 0 for number in numbers):
+    read: dict[str, Any] = {name: read_choice(Tiles, parts) for name, parts in data.items()}
+    return replace(tiles, **read)
+
+
+def read_choice(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
+    """One choice of some kind of tiles from a file; ``ValueError`` or ``TypeError`` for what is none."""
+    made = kind(**parts)
+    for each in fields(kind):
+        number = parts.get(each.name, each.default)
+        may_be_none, least = each.name in ("registers", "early"), 0 if each.name == "early" else 1
+        if not (may_be_none and number is None) and not (type(number) is int and number >= least):
             raise ValueError("not tiles")
-    changed: dict[str, Any] = read
-    return replace(tiles, **changed)
+    return made

@@ -352,43 +352,11 @@ def _multiply_many(
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
         _multiply_tile(
-            x,
-            weight,
-            scales,
-            bias,
-            out,
-            first,
-            end,
-            tile,
-            N,
-            K,
-            FORMAT,
-            GATE,
-            SILU,
-            CLAMPED,
-            BLOCK_N,
-            BLOCK_M,
-            BLOCK_K,
-            PARTS,
-        )
+            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M,
+            BLOCK_K, PARTS,
+        )  # fmt: skip
     elif end > first:
         _multiply_tile(
-            x,
-            weight,
-            scales,
-            bias,
-            out,
-            first,
-            end,
-            tile,
-            N,
-            K,
-            FORMAT,
-            GATE,
-            SILU,
-            CLAMPED,
-            BLOCK_N,
-            FEW,
-            BLOCK_K,
+            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW, BLOCK_K,
             PARTS,
-        )
+        )  # fmt: skip

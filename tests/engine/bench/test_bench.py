@@ -19,7 +19,7 @@ from engine.bench.floor import Floor, floor_of
 from engine.bench.measure import Bench, acceptance_script
 from engine.bench.profile import Span, steady, summarise
 from engine.bench.routing import distinct_experts, force_routing, forced_scores
-from engine.bench.shapes import CONFIGS, PUBLISHED, Shape, read_shape
+from engine.bench.shapes import PUBLISHED, Shape, published_config, read_shape
 from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
 from engine.decoding.decoder import Decoder
@@ -50,7 +50,7 @@ def bench() -> Iterator[Bench]:
 def test_the_shapes_are_the_published_ones() -> None:
     for file in (file for pair in PUBLISHED.values() for file in pair):
         published = ROOT / "tests" / "engine" / "configs" / f"{file}.config.json"
-        assert json.loads((CONFIGS / f"{file}.json").read_text()) == json.loads(published.read_text())
+        assert published_config(file) == json.loads(published.read_text())
 
 
 def test_floor_of_the_26b_pair() -> None:
