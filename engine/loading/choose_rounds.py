@@ -27,9 +27,6 @@ from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 Say = Callable[[str], None]
 Way = tuple[TargetTiles, DraftTiles]
 
-WIDE_HAVE_RUN: tuple[WeightFormat, ...] = ()
-"""Formats in which a wide pass has run on a GPU as it is now: others are tried at every start. In bf16 one has, but for
-``wide_head_rows``."""
 ROUNDS = 24
 """Tokens of the answer that is tried out: a few rounds, whatever is accepted."""
 
@@ -169,8 +166,7 @@ def _run_rounds(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, tiles
 
 def _try_wide_pass(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, say: Say) -> None:
     """Where nobody has seen one run. A copy does without."""
-    has_run = card_of(decoder.device).was_measured and format_of_target(decoder.target) in WIDE_HAVE_RUN
-    if launches.wide is None or has_run:
+    if launches.wide is None or card_of(decoder.device).was_measured:
         return
     if failed := _failure(lambda: _refuse(wide_rows_depart(launches, prompt.ids))):
         say(f"{failed} Copies are written in rounds of {MAX_ROWS} rows.")

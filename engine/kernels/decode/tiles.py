@@ -102,31 +102,34 @@ DENSE_TARGET = TargetTiles(
 
 
 FP8_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=256),
-    output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=3),
+    qkv=Tiles(columns=32, depth=128, stages=5),
+    output=Tiles(columns=32, depth=128, splits=4, stages=3),
     gate_up=Tiles(columns=16, depth=256, stages=3),
     down=Tiles(columns=64, depth=128, splits=3),
     expert_gate_up=Tiles(columns=32, depth=128, programs=1056),
     expert_gate_up_alone=Tiles(columns=16, depth=128, programs=1056, registers=128),
-    expert_down=Tiles(columns=64, depth=64, warps=2, stages=3, programs=1056),
+    expert_down=Tiles(columns=64, depth=64, warps=2, programs=1056),
 )
 """For packed weights: a warp takes 32 of the depth, or 64. Splits are those of bf16, since a target may hold both."""
 INT4_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=128, stages=6),
     output=Tiles(columns=128, depth=128, splits=4),
     gate_up=Tiles(columns=32, depth=256, warps=8, stages=3),
-    down=Tiles(columns=64, depth=128, splits=3),
+    down=Tiles(columns=128, depth=128, splits=3),
     expert_gate_up=Tiles(columns=64, depth=128, stages=3, programs=396),
     expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396),
-    expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056),
+    expert_down=Tiles(columns=64, depth=64, warps=2, programs=1056),
+    rows=RowTiles(warps=16),
 )
 MXFP4_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=128, stages=5),
     router=Tiles(columns=32, depth=256, splits=12),
     expert_gate_up=Tiles(columns=64, depth=64, warps=2, stages=5, programs=792),
-    expert_gate_up_alone=Tiles(columns=32, depth=64, warps=2, stages=8, programs=792),
-    expert_down=Tiles(columns=32, depth=64, warps=2, stages=8, programs=1056),
+    expert_gate_up_alone=Tiles(columns=64, depth=64, warps=2, stages=7, programs=792),
+    expert_down=Tiles(columns=64, depth=512, stages=2, programs=1056),
+    rows=RowTiles(warps=16),
 )
-"""For gpt-oss, whose hidden and intermediate size 2880 is 45 times 64: so no tile crosses an edge. By analogy."""
+"""For gpt-oss, whose hidden and intermediate size 2880 is 45 times 64: so no tile of gate and up crosses an edge."""
 PACKED_DENSE_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=128),
     output=Tiles(columns=64, depth=128, splits=2),
@@ -206,9 +209,10 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
     context=Tiles(columns=32, depth=256, splits=6),
     context_kv=Tiles(columns=32, depth=256),
     qkv=Tiles(columns=32, depth=256, stages=5),
-    output=Tiles(columns=32, depth=256, splits=4),
-    gate_up=Tiles(columns=32, depth=256),
-    down=Tiles(columns=32, depth=256, splits=2, stages=5),
+    output=Tiles(columns=32, depth=256, splits=4, early=1),
+    gate_up=Tiles(columns=32, depth=256, early=1),
+    down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
+    head=Tiles(columns=64, depth=128, stages=5),
 )
 """Steps twice as deep: as many bytes on their way."""
 
