@@ -17,6 +17,7 @@ from .files.json_fields import read_json
 from .importing import without_collecting
 from .models.family import Headers
 from .models.registry import family_of
+from .tokenizer_files import read_tokenizer
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
@@ -25,24 +26,30 @@ PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
 
+def _by_transformers(folder: Path) -> Any:
+    """A tokenizer that its files alone don't describe."""
+    # Takes longer to import than torch does; whoever loads weights meanwhile needn't wait for it.
+    with without_collecting():
+        from transformers import AutoTokenizer, PreTrainedConfig
+
+    # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    try:
+        # The tokenizer names its class. Looking into the model's config too would import the model's code.
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, config=PreTrainedConfig())
+    except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
+        raise WeightsFailure(
+            f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
+        ) from None
+
+
 class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
     def __init__(self, folder: Path):
-        # Takes as long to import as torch does; whoever loads weights meanwhile needn't wait for it.
-        with without_collecting():
-            from transformers import AutoTokenizer, PreTrainedConfig
-
-        # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
-        logging.getLogger("transformers").setLevel(logging.ERROR)
-        try:
-            # The tokenizer names its class. Looking into the model's config too would import the model's code.
-            config = PreTrainedConfig()
-            self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, config=config)
-        except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
-            raise WeightsFailure(
-                f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
-            ) from None
+        self._tokenizer: Any = read_tokenizer(folder)
+        if self._tokenizer is None:
+            self._tokenizer = _by_transformers(folder)
         chat = family_of(read_json(folder / "config.json")).chat
         if self._tokenizer.chat_template is None:
             self._tokenizer.chat_template = chat.template.read_text(encoding="utf-8")
