@@ -16,6 +16,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_
 from tokenizers.models import BPE
 
 from .chat_template import ChatTemplate
+from .files.word_splits import WORDS
 
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 """Special tokens that have a part, in ``tokenizer_config.json``."""
@@ -35,12 +36,6 @@ class _Pipeline(NamedTuple):
     """Special tokens, where the checkpoint doesn't name them."""
 
 
-QWEN_WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|"
-    r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
-
 def _pipelines() -> dict[str, _Pipeline | None]:
     """By ``tokenizer_class``; None where the file holds for everything."""
     gemma = _Pipeline(
@@ -50,7 +45,7 @@ def _pipelines() -> dict[str, _Pipeline | None]:
         {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True},
         {f"{name}_token": f"<{name}>" for name in ("unk", "bos", "eos", "pad", "mask")},
     )
-    words = pre_tokenizers.Split(Regex(QWEN_WORDS), "isolated")
+    words = pre_tokenizers.Split(Regex(WORDS["qwen2"]), "isolated")
     qwen = _Pipeline(
         normalizers.NFC(),
         pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]),
