@@ -17,7 +17,7 @@ from .files.json_fields import read_json
 from .importing import without_collecting
 from .models.family import Headers
 from .models.registry import family_of
-from .tokenizer_files import read_tokenizer
+from .tokenizer_files import FileTokenizer, read_tokenizer
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
@@ -26,8 +26,8 @@ PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
 
-def _by_transformers(folder: Path) -> Any:
-    """A tokenizer that its files alone don't describe."""
+def by_transformers(folder: Path) -> Any:
+    """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
     # Takes longer to import than torch does; whoever loads weights meanwhile needn't wait for it.
     with without_collecting():
         from transformers import AutoTokenizer, PreTrainedConfig
@@ -47,9 +47,8 @@ class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
     def __init__(self, folder: Path):
-        self._tokenizer: Any = read_tokenizer(folder)
-        if self._tokenizer is None:
-            self._tokenizer = _by_transformers(folder)
+        own = read_tokenizer(folder)
+        self._tokenizer: FileTokenizer = by_transformers(folder) if own is None else own
         chat = family_of(read_json(folder / "config.json")).chat
         if self._tokenizer.chat_template is None:
             self._tokenizer.chat_template = chat.template.read_text(encoding="utf-8")
@@ -131,39 +130,32 @@ class ChatTokenizer:
         except Exception as error:  # templates refuse what their models were not trained on: a system prompt, for one
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
-        ids: list[int] = self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
-        return ids
+        return self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
 
     def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
         said: dict[str, Any] = {"enable_thinking": thinking}
         if (efforts := self._efforts) is not None:
             said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
-        rendered = self._tokenizer.apply_chat_template(
+        return self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
             **said,
         )
-        assert isinstance(rendered, str)
-        return rendered
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""
-        text = self._tokenizer.decode(list(ids), skip_special_tokens=True)
-        assert isinstance(text, str)
-        return text
+        return self._tokenizer.decode(list(ids), skip_special_tokens=True)
 
     def piece(self, token: int) -> str:
         """How one token looks by itself; a part of a character looks like a replacement character."""
         if token not in self._pieces:
-            text = self._tokenizer.decode([token], skip_special_tokens=False)
-            assert isinstance(text, str)
-            self._pieces[token] = text
+            self._pieces[token] = self._tokenizer.decode([token], skip_special_tokens=False)
         return self._pieces[token]
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
-    """Begins to load a tokenizer, which is mostly imports, while the GPU is set up and the weights are read."""
+    """Begins to load a tokenizer, of large vocabularies a second, while the GPU is set up and the weights are read."""
     loaded: Future[ChatTokenizer] = Future()
 
     def load() -> None:

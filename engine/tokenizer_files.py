@@ -18,11 +18,20 @@ from tokenizers.models import BPE
 from .chat_template import ChatTemplate
 from .files.word_splits import WORDS
 
-NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-"""Special tokens that have a part, in ``tokenizer_config.json``."""
-
-LEFT = ("auto_map", "split_special_tokens", "fix_mistral_regex", "init_inputs", "gguf_file")
-"""Fields of ``tokenizer_config.json`` that ask for more than is done here."""
+ASK_FOR_MORE = (
+    "auto_map",
+    "init_inputs",
+    "fast_tokenizer_files",
+    "add_prefix_space",
+    "split_special_tokens",
+    "fix_mistral_regex",
+    "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+)
+"""Fields of ``tokenizer_config.json`` that change what the file says."""
+OFFSETS_ONLY = {"trim_offsets"}
+"""What doesn't change ids."""
+ENCODING_ONLY = {"trim_offsets", "add_prefix_space", "use_regex"}
+"""What a decoder has, and doesn't heed."""
 
 
 class _Pipeline(NamedTuple):
@@ -62,7 +71,7 @@ class FileTokenizer:
     def __init__(self, tokenizer: Tokenizer, named: dict[str, str], chat_template: str | None) -> None:
         """``named``: special tokens by their part, such as ``bos_token``; templates may write them."""
         self._tokenizer = tokenizer
-        self._named = named
+        self.named = named
         self.chat_template = chat_template
         self.added_tokens_decoder: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
         mask = named.get("mask_token")
@@ -86,77 +95,96 @@ class FileTokenizer:
         self, messages: list[dict[str, str]], tokenize: bool, add_generation_prompt: bool, **said: Any
     ) -> str:
         assert not tokenize
-        return self._template.render(messages, add_generation_prompt, **{**self._named, **said})
+        return self._template.render(messages, add_generation_prompt, **{**self.named, **said})
 
 
 def read_tokenizer(folder: Path) -> FileTokenizer | None:
     """The tokenizer of a checkpoint; None where only ``transformers`` can say how it is meant, or what is wrong."""
     try:
-        about = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
-        if not isinstance(about, dict) or any(about.get(name) for name in LEFT):
-            return None
-        pipelines = _pipelines()
-        kind = str(about.get("tokenizer_class")).removesuffix("Fast")
-        if kind not in pipelines or (folder / "additional_chat_templates").exists():
-            return None
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        template = about.get("chat_template")
-        if (file := folder / "chat_template.jinja").exists():
-            template = file.read_text("utf-8")
+        return _read(folder)
     except Exception:  # the tokenizers library raises a bare Exception for a damaged file
         return None
+
+
+def _read(folder: Path) -> FileTokenizer | None:
+    about = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    kind, pipelines = about["tokenizer_class"].removesuffix("Fast"), _pipelines()
+    if kind not in pipelines or any(about.get(name) for name in ASK_FOR_MORE):
+        return None
+    if (folder / "additional_chat_templates").exists():
+        return None
+    template = about.get("chat_template")
+    if (file := folder / "chat_template.jinja").exists():
+        template = file.read_text("utf-8")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    named = _named(about, tokenizer, folder, pipelines[kind])
-    if named is None or not isinstance(tokenizer.model, BPE) or not isinstance(template, str | None):
+    pipeline = pipelines[kind]
+    named = _named(about, {} if pipeline is None else pipeline.named)
+    if not isinstance(tokenizer.model, BPE) or not isinstance(template, str | None):
         return None
-    if (pipeline := pipelines[kind]) is not None and not _is_built_so(tokenizer, pipeline):
+    if not _holds(tokenizer, about, named, folder):
+        return None
+    if pipeline is not None and not _is_built_so(tokenizer, pipeline, about, named):
         return None
     return FileTokenizer(tokenizer, named, template)
 
 
-def _named(
-    about: dict[str, Any], tokenizer: Tokenizer, folder: Path, pipeline: _Pipeline | None
-) -> dict[str, str] | None:
-    """Special tokens by their part; None where reading ``about`` would add a token, or change one."""
-    added: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
-    if (listed := about.get("added_tokens_decoder")) is not None:
-        if {int(index): AddedToken(**token) for index, token in listed.items()} != added:
-            return None
-    elif any((folder / name).exists() for name in ("special_tokens_map.json", "added_tokens.json")):
-        return None
-    said = {} if pipeline is None else dict(pipeline.named)
-    said |= {name: _text(value) for name, value in about.items() if name in NAMED}
-    said |= {name: value for name, value in about.items() if name.endswith("_token") and isinstance(value, str)}
-    more = about.get("extra_special_tokens") or about.get("additional_special_tokens") or []
-    for tokens in (about.get("model_specific_special_tokens") or {}, more if isinstance(more, dict) else {}):
-        said |= {name: _text(value) for name, value in tokens.items()}
-    named = {name: token for name, token in said.items() if token is not None}
-    special = {token.content for token in added.values() if token == AddedToken(token.content, special=True)}
-    others = [] if isinstance(more, dict) else map(_text, more)
-    return named if special.issuperset((*named.values(), *others)) else None
+def _named(about: dict[str, Any], otherwise: dict[str, str]) -> dict[str, str]:
+    """Special tokens that have a part, by its name."""
+    said = otherwise | {
+        name: _text(token)
+        for name, token in about.items()
+        if name.endswith("_token") and not isinstance(token, bool)  # such as add_bos_token
+    }
+    if isinstance(more := about.get("extra_special_tokens"), dict):
+        said |= more
+    return {name: token for name, token in said.items() if token is not None}
 
 
 def _text(token: Any) -> Any:
-    """Of a token that is written as a table."""
-    return token.get("content", "") if isinstance(token, dict) else token
+    """Of a token that may be written as a table."""
+    return token["content"] if isinstance(token, dict) and token.get("__type") == "AddedToken" else token
 
 
-def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline) -> bool:
+def _holds(tokenizer: Tokenizer, about: dict[str, Any], named: dict[str, str], folder: Path) -> bool:
+    """Whether the tokenizer has all special tokens already, as they would be added to it."""
+    added: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
+    if (listed := about.get("added_tokens_decoder")) is not None:
+        if any(added.get(int(index)) != AddedToken(**token) for index, token in listed.items()):
+            return False
+    elif any((folder / name).exists() for name in ("special_tokens_map.json", "added_tokens.json")):
+        return False
+    if not (about.get("model_specific_special_tokens") or {}).items() <= named.items():
+        return False
+    more = about.get("extra_special_tokens") or about.get("additional_special_tokens") or []
+    special = {token.content for token in added.values() if token == AddedToken(token.content, special=True)}
+    return special.issuperset((*named.values(), *([] if isinstance(more, dict) else map(_text, more))))
+
+
+def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any], named: dict[str, str]) -> bool:
     """Whether building the pipeline around the file's vocabulary makes what the file describes."""
     model = tokenizer.model
     if any(getattr(model, name) != value for name, value in pipeline.model.items()):
         return False
+    if model.unk_token is not None and named.get("unk_token") != model.unk_token:
+        return False
     if model.dropout or model.continuing_subword_prefix or model.end_of_word_suffix or model.ignore_merges:
         return False
-    parts = ("normalizer", "pre_tokenizer", "decoder")
-    if any(_state(getattr(tokenizer, part)) != _state(getattr(pipeline, part)) for part in parts):
-        return False
-    # Tokens beyond the vocabulary get the next ids in order.
-    size = tokenizer.get_vocab_size(with_added_tokens=False)
-    behind = sorted(index for index in tokenizer.get_added_tokens_decoder() if index >= size)
-    return behind == list(range(size, size + len(behind)))
+    for part, unheeded in (("normalizer", set()), ("pre_tokenizer", OFFSETS_ONLY), ("decoder", ENCODING_ONLY)):
+        if _description(getattr(tokenizer, part), unheeded) != _description(getattr(pipeline, part), unheeded):
+            return False
+    # All are added to the bare vocabulary, where those that it lacks get the next ids.
+    added, size = tokenizer.get_added_tokens_decoder(), tokenizer.get_vocab_size(with_added_tokens=False)
+    behind = sorted(index for index in added if index >= size)
+    listed = about.get("added_tokens_decoder")
+    return behind == list(range(size, size + len(behind))) and (listed is None or len(listed) == len(added))
 
 
-def _state(part: Any) -> bytes | None:
-    return None if part is None else part.__getstate__()
+def _description(part: Any, unheeded: set[str]) -> Any:
+    """A part of a pipeline as a file has it, without some fields."""
+
+    def heeded(fields: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in fields.items() if name not in unheeded}
+
+    return None if part is None else json.loads(part.__getstate__(), object_hook=heeded)
