@@ -19,6 +19,8 @@ from .models.family import Headers
 from .models.registry import family_of
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
+log = logging.getLogger(__name__)
+
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
 
@@ -28,6 +30,7 @@ PROBES = ("one", "two")
 
 def by_transformers(folder: Path) -> Any:
     """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
+    log.debug("the tokenizer in %s is left to transformers", folder)
     # Takes longer to import than torch does; whoever loads weights meanwhile needn't wait for it.
     with without_collecting():
         from transformers import AutoTokenizer, PreTrainedConfig

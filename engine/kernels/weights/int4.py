@@ -103,8 +103,9 @@ def _places() -> list[int]:
 
 def _nibbles_of(numbers: Tensor) -> Tensor:
     """uint8 [..., rows / 16, depth / 32, 16, 16] of numbers 0 to 15, [..., rows, depth]: below zero -1 - number and a
-    sign, else the number. ``NIBBLES`` by no index, which a GPU would wait for: a number's place in its block is, in
-    bits, its half, its word (2 bits), its nibble and its neighbour; a byte's is its word, its neighbour and its half."""
+    sign, else the number. They get to their ``NIBBLES`` by no index, which a GPU would be waited for: a number's place
+    in its block is, in bits, its half, its word (2 bits), its nibble and its neighbour; that of its byte is its word,
+    its neighbour and its half."""
     *outer, rows, depth = numbers.shape
     placed = numbers.reshape(*outer, rows // ROWS, ROWS, depth // DEPTH, 2, 4, 2, 2)
     halves = placed[..., 0, :] | placed[..., 1, :] << 4
