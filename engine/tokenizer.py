@@ -17,6 +17,9 @@ from .files.json_fields import read_json
 from .importing import without_collecting
 from .models.family import Headers
 from .models.registry import family_of
+from .tokenizer_files import FileTokenizer, read_tokenizer
+
+log = logging.getLogger(__name__)
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
@@ -25,24 +28,30 @@ PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
 
+def by_transformers(folder: Path) -> Any:
+    """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
+    log.debug("the tokenizer in %s is left to transformers", folder)
+    # Takes longer to import than torch does; whoever loads weights meanwhile needn't wait for it.
+    with without_collecting():
+        from transformers import AutoTokenizer, PreTrainedConfig
+
+    # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    try:
+        # The tokenizer names its class. Looking into the model's config too would import the model's code.
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, config=PreTrainedConfig())
+    except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
+        raise WeightsFailure(
+            f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
+        ) from None
+
+
 class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
     def __init__(self, folder: Path):
-        # Takes as long to import as torch does; whoever loads weights meanwhile needn't wait for it.
-        with without_collecting():
-            from transformers import AutoTokenizer, PreTrainedConfig
-
-        # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
-        logging.getLogger("transformers").setLevel(logging.ERROR)
-        try:
-            # The tokenizer names its class. Looking into the model's config too would import the model's code.
-            config = PreTrainedConfig()
-            self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, config=config)
-        except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
-            raise WeightsFailure(
-                f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
-            ) from None
+        own = read_tokenizer(folder)
+        self._tokenizer: FileTokenizer = by_transformers(folder) if own is None else own
         chat = family_of(read_json(folder / "config.json")).chat
         if self._tokenizer.chat_template is None:
             self._tokenizer.chat_template = chat.template.read_text(encoding="utf-8")
@@ -124,39 +133,32 @@ class ChatTokenizer:
         except Exception as error:  # templates refuse what their models were not trained on: a system prompt, for one
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
-        ids: list[int] = self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
-        return ids
+        return self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
 
     def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
         said: dict[str, Any] = {"enable_thinking": thinking}
         if (efforts := self._efforts) is not None:
             said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
-        rendered = self._tokenizer.apply_chat_template(
+        return self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
             **said,
         )
-        assert isinstance(rendered, str)
-        return rendered
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""
-        text = self._tokenizer.decode(list(ids), skip_special_tokens=True)
-        assert isinstance(text, str)
-        return text
+        return self._tokenizer.decode(list(ids), skip_special_tokens=True)
 
     def piece(self, token: int) -> str:
         """How one token looks by itself; a part of a character looks like a replacement character."""
         if token not in self._pieces:
-            text = self._tokenizer.decode([token], skip_special_tokens=False)
-            assert isinstance(text, str)
-            self._pieces[token] = text
+            self._pieces[token] = self._tokenizer.decode([token], skip_special_tokens=False)
         return self._pieces[token]
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
-    """Begins to load a tokenizer, which is mostly imports, while the GPU is set up and the weights are read."""
+    """Begins to load a tokenizer, of large vocabularies a second, while the GPU is set up and the weights are read."""
     loaded: Future[ChatTokenizer] = Future()
 
     def load() -> None:

@@ -17,6 +17,7 @@ from ..errors import Load, WeightsFailure
 from ..files.cache_folder import cache_folder
 from ..files.gguf import Gguf, read_gguf
 from ..files.headers import damaged
+from ..files.word_splits import DIGITS_APART, WORDS
 from ..models.family import Json
 from ..models.registry import FAMILIES
 
@@ -27,17 +28,6 @@ NAMED_TOKENS = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 """In ``tokenizer_config.json``, and what files call them."""
 FORMAT = 1
 """Counts how the folder is written."""
-
-WORDS = {
-    "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "llama-bpe": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
-    "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
-}
-"""What merges never cross, by the name that files have for it."""
-DIGITS_APART = {"smollm": "gpt-2"}
-"""Each digit is a word; the rest is as in these."""
 
 
 def packaged_folder(package: str) -> Path | None:

@@ -76,11 +76,15 @@ class PackedRows:
                 what = "not a finite number" if highest > LAST else f"2^{HIGHEST + 1 - BIAS} or more"
                 raise WeightsFailure(f"A scale of {name} is {what}.", DOWNLOAD_AGAIN)
             return
-        if not self.scales.isfinite().all():
+        scales = self.scales
+        # In one tensor: a GPU is waited for once.
+        faults = torch.stack([~scales.isfinite().all(), (scales.abs() >= HIGHEST_SCALE).any(), (scales == 0).any()])
+        endless, huge, zero = faults.tolist()
+        if endless:
             raise WeightsFailure(f"A scale of {name} is not a finite number.", DOWNLOAD_AGAIN)
-        if self.stored.kind.format == "int4" and (self.scales.abs() >= HIGHEST_SCALE).any():
+        if huge and self.stored.kind.format == "int4":
             raise WeightsFailure(f"A scale of {name} is 2^32 or more.", DOWNLOAD_AGAIN)
-        if (self.scales == 0).any() and any(_lost(*part[1:]) for part in self._in_parts()):
+        if zero and any(_lost(*part[1:]) for part in self._in_parts()):
             raise WeightsFailure(f"A scale of {name} is 0, but the numbers that it scales are not.", DOWNLOAD_AGAIN)
 
     def _in_parts(self) -> Iterator[tuple[int, Tensor, Tensor]]:

@@ -32,7 +32,7 @@ CUDA = torch.device("cuda")
 PROMPT_ROWS = 2 * MAX_ROWS
 """Rows of a short prompt that is tried out, beside the longest piece: others run the machine code of one of them."""
 CORES_LEFT = 6
-"""To the program meanwhile: four threads read weights, one imports the tokenizer, one runs the engine."""
+"""To the program meanwhile: four threads read weights, one the tokenizer, one runs the engine."""
 
 
 def launch_all(order: Order) -> None:

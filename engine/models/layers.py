@@ -23,9 +23,17 @@ RopeTable = tuple[Tensor, Tensor]
 """What ``rope_table`` makes."""
 
 
+class _Linear(nn.Linear):
+    """Without the weights that the constructor would draw: what a checkpoint holds takes their place. On ``meta``,
+    where models are planned, drawing them goes through torch's reference functions in Python."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
 def linear(inputs: int, outputs: int, bias: bool = False) -> nn.Linear:
     """A projection, without bias unless it says so."""
-    return nn.Linear(inputs, outputs, bias=bias)
+    return _Linear(inputs, outputs, bias=bias)
 
 
 def embedding(vocabulary: int, hidden: int) -> nn.Embedding:

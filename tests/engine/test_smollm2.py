@@ -25,6 +25,7 @@ from engine.models.drafter import Drafter
 from engine.models.packed import hold_in_fewer_bits, packs_on_cpu
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
+from engine.tokenizer_files import read_tokenizer
 from measure.engine.questions import held_out, questions
 from measure.engine.smollm2 import NEAR, Both, answers, differences, load
 from tests.engine.decoding.test_lookup_rounds import TABLE
@@ -80,6 +81,7 @@ def test_texts_become_the_ids_of_transformers(tmp_path: Path, monkeypatch: pytes
     (path,) = folder.glob("*.gguf")
     reference = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     reference.chat_template = load_gguf_checkpoint(str(path))["tokenizer_config"]["chat_template"]
+    assert read_tokenizer(folder) is not None
     tokenizer = ChatTokenizer(folder)
     for talk in (TALK, TALK[1:2]):
         said = [{"role": message.role, "content": message.content} for message in talk]

@@ -61,7 +61,7 @@ class Int4Weight(Weight):
     def packed(cls, numbers: Tensor, scales: Tensor) -> Int4Weight:
         """From numbers 0 to 15, uint8 [..., rows, depth], 8 of which stands for zero, and scales [..., rows, groups] in
         the dtype to keep."""
-        return cls(_nibbles_of(to_panels(numbers, DEPTH)), to_panels(scales, 1).squeeze(-1))
+        return cls(_nibbles_of(numbers), to_panels(scales, 1).squeeze(-1))
 
     @classmethod
     def of(cls, weight: Tensor, group: int = 32) -> Int4Weight:
@@ -101,13 +101,20 @@ def _places() -> list[int]:
     return [4 * word + place for word in range(4) for place in NIBBLES]
 
 
-def _nibbles_of(blocks: Tensor) -> Tensor:
-    """uint8 [..., 16] of numbers 0 to 15, [..., 32]: below zero -1 - number and a sign, else the number."""
-    words = blocks[..., _places()].reshape(*blocks.shape[:-1], 4, 8)
-    negative = (words < 8).to(torch.uint8)
-    nibbles = (words ^ 7 * negative) & 7 | negative.roll(2, -1) << 3
-    low, high = nibbles.reshape(*blocks.shape[:-1], DEPTH // 2, 2).unbind(-1)
-    return low | high << 4
+def _nibbles_of(numbers: Tensor) -> Tensor:
+    """uint8 [..., rows / 16, depth / 32, 16, 16] of numbers 0 to 15, [..., rows, depth]: below zero -1 - number and a
+    sign, else the number. They get to their ``NIBBLES`` by no index, which a GPU would be waited for: a number's place
+    in its block is, in bits, its half, its word (2 bits), its nibble and its neighbour; that of its byte is its word,
+    its neighbour and its half."""
+    *outer, rows, depth = numbers.shape
+    placed = numbers.reshape(*outer, rows // ROWS, ROWS, depth // DEPTH, 2, 4, 2, 2)
+    halves = placed[..., 0, :] | placed[..., 1, :] << 4
+    words = halves.movedim((-5, -3), (-4, -1)).reshape(*outer, rows // ROWS, depth // DEPTH, ROWS, 4, 4)
+    turned = words ^ 0x88  # the highest bits say now what is below zero
+    negative = turned >> 3 & 0x11
+    turned ^= 15 * negative
+    turned |= (negative << 3).roll(1, -1)
+    return turned.flatten(-2)
 
 
 def _numbers_of(nibbles: Tensor) -> Tensor:

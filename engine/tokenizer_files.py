@@ -1,0 +1,190 @@
+"""A checkpoint's tokenizer as its files describe it, without ``transformers``, which takes seconds to import.
+
+``transformers`` is what the files were written for, so its reading of them is the rule. What is read here comes out
+the same; anything that would be more work than this is left to ``transformers``: ``read_tokenizer`` returns None.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+from tokenizers.models import BPE
+
+from .chat_template import ChatTemplate
+from .files.word_splits import WORDS
+
+ASK_FOR_MORE = (
+    "auto_map",
+    "init_inputs",
+    "fast_tokenizer_files",
+    "add_prefix_space",
+    "split_special_tokens",
+    "fix_mistral_regex",
+    "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+)
+"""Fields of ``tokenizer_config.json`` that change what the file says."""
+OFFSETS_ONLY = {"trim_offsets"}
+"""What doesn't change ids."""
+ENCODING_ONLY = {"trim_offsets", "add_prefix_space", "use_regex"}
+"""What a decoder has, and doesn't heed."""
+
+
+class _Pipeline(NamedTuple):
+    """What a class of ``transformers`` builds around a checkpoint's vocabulary, whatever its file says."""
+
+    normalizer: Any
+    pre_tokenizer: Any
+    decoder: Any
+    model: dict[str, Any]
+    named: dict[str, str]
+    """Special tokens, where the checkpoint doesn't name them."""
+
+
+def _pipelines() -> dict[str, _Pipeline | None]:
+    """By ``tokenizer_class``; None where the file holds for everything."""
+    gemma = _Pipeline(
+        normalizers.Replace(" ", "▁"),
+        pre_tokenizers.Split(" ", "merged_with_previous"),
+        decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]),
+        {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True},
+        {f"{name}_token": f"<{name}>" for name in ("unk", "bos", "eos", "pad", "mask")},
+    )
+    words = pre_tokenizers.Split(Regex(WORDS["qwen2"]), "isolated")
+    qwen = _Pipeline(
+        normalizers.NFC(),
+        pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]),
+        decoders.ByteLevel(),
+        {"unk_token": None, "fuse_unk": False, "byte_fallback": False},
+        {f"{name}_token": "<|endoftext|>" for name in ("unk", "eos", "pad")},
+    )
+    return {"TokenizersBackend": None, "PreTrainedTokenizer": None, "GemmaTokenizer": gemma, "Qwen2Tokenizer": qwen}
+
+
+class FileTokenizer:
+    """The part of ``transformers``' tokenizers that this program uses, by the same names."""
+
+    def __init__(self, tokenizer: Tokenizer, named: dict[str, str], chat_template: str | None) -> None:
+        """``named``: special tokens by their part, such as ``bos_token``; templates may write them."""
+        self._tokenizer = tokenizer
+        self.named = named
+        self.chat_template = chat_template
+        self.added_tokens_decoder: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
+        mask = named.get("mask_token")
+        self.mask_token_id: int | None = None if mask is None else tokenizer.token_to_id(mask)
+
+    def __len__(self) -> int:
+        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        return ids
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
+        return str(self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens))
+
+    @cached_property
+    def _template(self) -> ChatTemplate:
+        return ChatTemplate(self.chat_template or "")
+
+    def apply_chat_template(
+        self, messages: list[dict[str, str]], tokenize: bool, add_generation_prompt: bool, **said: Any
+    ) -> str:
+        assert not tokenize
+        return self._template.render(messages, add_generation_prompt, **{**self.named, **said})
+
+
+def read_tokenizer(folder: Path) -> FileTokenizer | None:
+    """The tokenizer of a checkpoint; None where only ``transformers`` can say how it is meant, or what is wrong."""
+    try:
+        return _read(folder)
+    except Exception:  # the tokenizers library raises a bare Exception for a damaged file
+        return None
+
+
+def _read(folder: Path) -> FileTokenizer | None:
+    about = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    kind, pipelines = about["tokenizer_class"].removesuffix("Fast"), _pipelines()
+    if kind not in pipelines or any(about.get(name) for name in ASK_FOR_MORE):
+        return None
+    if (folder / "additional_chat_templates").exists():
+        return None
+    template = about.get("chat_template")
+    if (file := folder / "chat_template.jinja").exists():
+        template = file.read_text("utf-8")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    pipeline = pipelines[kind]
+    named = _named(about, {} if pipeline is None else pipeline.named)
+    if not isinstance(tokenizer.model, BPE) or not isinstance(template, str | None):
+        return None
+    if not _holds(tokenizer, about, named, folder):
+        return None
+    if pipeline is not None and not _is_built_so(tokenizer, pipeline, about, named):
+        return None
+    return FileTokenizer(tokenizer, named, template)
+
+
+def _named(about: dict[str, Any], otherwise: dict[str, str]) -> dict[str, str]:
+    """Special tokens that have a part, by its name."""
+    said = otherwise | {
+        name: _text(token)
+        for name, token in about.items()
+        if name.endswith("_token") and not isinstance(token, bool)  # such as add_bos_token
+    }
+    if isinstance(more := about.get("extra_special_tokens"), dict):
+        said |= more
+    return {name: token for name, token in said.items() if token is not None}
+
+
+def _text(token: Any) -> Any:
+    """Of a token that may be written as a table."""
+    return token["content"] if isinstance(token, dict) and token.get("__type") == "AddedToken" else token
+
+
+def _holds(tokenizer: Tokenizer, about: dict[str, Any], named: dict[str, str], folder: Path) -> bool:
+    """Whether the tokenizer has all special tokens already, as they would be added to it."""
+    added: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
+    if (listed := about.get("added_tokens_decoder")) is not None:
+        if any(added.get(int(index)) != AddedToken(**token) for index, token in listed.items()):
+            return False
+    elif any((folder / name).exists() for name in ("special_tokens_map.json", "added_tokens.json")):
+        return False
+    if not (about.get("model_specific_special_tokens") or {}).items() <= named.items():
+        return False
+    more = about.get("extra_special_tokens") or about.get("additional_special_tokens") or []
+    special = {token.content for token in added.values() if token == AddedToken(token.content, special=True)}
+    return special.issuperset((*named.values(), *([] if isinstance(more, dict) else map(_text, more))))
+
+
+def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any], named: dict[str, str]) -> bool:
+    """Whether building the pipeline around the file's vocabulary makes what the file describes."""
+    model = tokenizer.model
+    if any(getattr(model, name) != value for name, value in pipeline.model.items()):
+        return False
+    if model.unk_token is not None and named.get("unk_token") != model.unk_token:
+        return False
+    if model.dropout or model.continuing_subword_prefix or model.end_of_word_suffix or model.ignore_merges:
+        return False
+    for part, unheeded in (("normalizer", set()), ("pre_tokenizer", OFFSETS_ONLY), ("decoder", ENCODING_ONLY)):
+        if _description(getattr(tokenizer, part), unheeded) != _description(getattr(pipeline, part), unheeded):
+            return False
+    # All are added to the bare vocabulary, where those that it lacks get the next ids.
+    added, size = tokenizer.get_added_tokens_decoder(), tokenizer.get_vocab_size(with_added_tokens=False)
+    behind = sorted(index for index in added if index >= size)
+    listed = about.get("added_tokens_decoder")
+    return behind == list(range(size, size + len(behind))) and (listed is None or len(listed) == len(added))
+
+
+def _description(part: Any, unheeded: set[str]) -> Any:
+    """A part of a pipeline as a file has it, without some fields."""
+
+    def heeded(fields: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in fields.items() if name not in unheeded}
+
+    return None if part is None else json.loads(part.__getstate__(), object_hook=heeded)
