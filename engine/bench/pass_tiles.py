@@ -24,6 +24,8 @@ ROW_WARPS = (4, 8, 16)
 EARLY_STEPS = (1, 2, 0)
 NEVER_ASKED = ("head", "router", "expert_gate_up", "expert_gate_up_alone")
 """Products that ask for nothing before they wait."""
+NEVER_TURNED = ("head", "router", "expert_gate_up_alone")
+"""Products whose programs all begin at the same place of the depth, or where those of sixteen rows do."""
 ROUTER: Trial[Any] = Trial(lambda _tiles: [], splits=True)
 """Of a router that stands alone."""
 
@@ -83,7 +85,7 @@ class Knob:
         if isinstance(chosen, Tiles) and self.name == "expert_gate_up_alone" and self.trial is not None:
             beside = tiles.target.expert_gate_up  # a row alone takes steps as deep
             warps = chosen.warps if self.trial.warps else beside.warps
-            chosen = replace(chosen, depth=beside.depth, warps=warps)
+            chosen = replace(chosen, depth=beside.depth, turned=beside.turned, warps=warps)
         if isinstance(chosen, Tiles) and self.trial is not None:
             made = with_choice(whose, self.name, chosen, self.trial, card)
             if self.name == "expert_gate_up" and made.expert_gate_up_alone.depth != whose.expert_gate_up_alone.depth:
@@ -108,6 +110,8 @@ class Knob:
         else:
             assert self.trial is not None
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
+            if self.name not in NEVER_TURNED:
+                found.append(replace(chosen, turned=not chosen.turned))
             if self.name not in NEVER_ASKED:
                 found += [replace(chosen, early=steps) for steps in EARLY_STEPS]
         return [each for each in dict.fromkeys(found) if each != chosen]

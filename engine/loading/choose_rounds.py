@@ -10,7 +10,7 @@ from time import perf_counter
 
 import torch
 
-from ..commands import GenerationSettings, WeightFormat
+from ..commands import GenerationSettings
 from ..decoding.decoder import Decoder, Prompt
 from ..decoding.device_rounds import DeviceRounds
 from ..decoding.pass_check import passes_depart, products_depart, prompts_depart, wide_rows_depart

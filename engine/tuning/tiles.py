@@ -72,7 +72,8 @@ def neighbours(choice: Tiles, trial: Trial[Any], card: Card) -> list[Tiles]:
 
 def _halved_and_doubled(choice: Tiles, what: str, least: int, most: int) -> Iterator[Tiles]:
     now: int = getattr(choice, what)
-    yield from (replace(choice, **{what: value}) for value in (2 * now, now // 2) if least <= value <= most)
+    changes: list[dict[str, Any]] = [{what: value} for value in (2 * now, now // 2) if least <= value <= most]
+    yield from (replace(choice, **change) for change in changes)
 
 
 def _programs(choice: Tiles, card: Card) -> Iterator[Tiles]:
@@ -81,11 +82,11 @@ def _programs(choice: Tiles, card: Card) -> Iterator[Tiles]:
 
 
 def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], card: Card) -> AllTiles:
-    """With another choice, and with what must follow from it: a row alone takes steps as deep as sixteen, and of packed
+    """With another choice, and with what must follow from it: a row alone takes the steps of sixteen, and of packed
     weights, whose depth warps share, by as many warps."""
     changed: dict[str, Any] = {name: choice}
     if name == "expert_gate_up" and isinstance(tiles, TargetTiles):
-        alone = replace(tiles.expert_gate_up_alone, depth=choice.depth)
+        alone = replace(tiles.expert_gate_up_alone, depth=choice.depth, turned=choice.turned)
         alone = alone if trial.bits == 16 else replace(alone, warps=choice.warps)
         fits = card.programs_of(alone.shared_memory(trial.weight_tiles, trial.bits)) > 0
         changed["expert_gate_up_alone"] = alone if fits else replace(alone, stages=LEAST_STAGES)
@@ -183,8 +184,12 @@ def read_choice(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
     """One choice of some kind of tiles from a file; ``ValueError`` or ``TypeError`` for what is none."""
     made = kind(**parts)
     for each in fields(kind):
-        number = parts.get(each.name, each.default)
+        value = parts.get(each.name, each.default)
         may_be_none, least = each.name in ("registers", "early"), 0 if each.name == "early" else 1
-        if not (may_be_none and number is None) and not (type(number) is int and number >= least):
+        if type(each.default) is bool:
+            fits = type(value) is bool
+        else:
+            fits = (may_be_none and value is None) or (type(value) is int and value >= least)
+        if not fits:
             raise ValueError("not tiles")
     return made

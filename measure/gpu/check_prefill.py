@@ -238,8 +238,13 @@ def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
             except Exception as error:  # what does not fit is no choice
                 print(f"  {what.name} {name} {tiles}: {str(error)[:90]}")
         tried.sort(key=lambda each: each[0])
-        best = ", ".join(f"{t.columns}x{t.rows}x{t.depth}/{t.warps}w{t.stages}s{t.few}p{t.parts} {us:.0f}" for us, t in tried[:8])
+        best = ", ".join(f"{_short(tiles)} {us:.0f}" for us, tiles in tried[:8])
         report.line(f"sweep {what.name} {name}, {n} rows", best)
+
+
+def _short(tiles: ManyTiles) -> str:
+    sizes = f"{tiles.columns}x{tiles.rows}x{tiles.depth}"
+    return f"{sizes}/{tiles.warps}w{tiles.stages}s{tiles.few}p{tiles.parts}"
 
 
 def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:

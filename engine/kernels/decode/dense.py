@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
-from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs
+from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs, place_of
 from .tiles import Tiles
 
 
@@ -48,8 +48,8 @@ def project(
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format), num_warps=tiles.warps,
-        num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format), TURNED=tiles.turned,
+        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def gate_up(
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format),
-        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        TURNED=tiles.turned, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -88,9 +88,12 @@ def multiply_rows(
     BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
     SPLITS: tl.constexpr = 1,
+    column: tl.tensor = 0,
+    TURNED: tl.constexpr = False,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1. Lets the
-    next kernel start when it asks for its last tiles, AHEAD steps before they are multiplied."""
+    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1; ``column``
+    and TURNED are for ``place_of``. Lets the next kernel start when it asks for its last tiles, AHEAD steps before they
+    are multiplied."""
     # Some splits may lie past the end of the depth.
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
@@ -98,7 +101,7 @@ def multiply_rows(
     for step in tl.range(0, DEPTH, BLOCK_K):
         if step == last_asked(DEPTH, BLOCK_K, AHEAD):
             let_next_start()
-        at = start + step + tl.arange(0, BLOCK_K)
+        at = start + place_of(step, column, 0, weight.N, DEPTH, BLOCK_K, TURNED) + tl.arange(0, BLOCK_K)
         tile = load_factor(weight, 0, columns, at, x, aligned)
         total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
     return total
@@ -118,6 +121,7 @@ def project_tile(
     BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
+    TURNED: tl.constexpr,
 ) -> None:
     """One program's part of ``project``."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
@@ -128,10 +132,12 @@ def project_tile(
     if weight.FORMAT >= FP8:
         total = multiply_packed(
             x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
-            PARTS, AHEAD, SPLITS,
+            PARTS, AHEAD, TURNED, SPLITS,
         )  # fmt: skip
     else:
-        total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
+        total = multiply_rows(
+            x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS, tile * BLOCK_N, TURNED
+        )
     total = scaled(total, weight, 0, columns)
     if bias is not None:
         total += added.to(tl.float32)[None, :]
@@ -143,16 +149,17 @@ def project_tile(
 def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     tile, split = tl.program_id(0), tl.program_id(1)
     if EARLY > 0:
-        start = split * depth_of_split(K, BLOCK_K, SPLITS)
+        depth: tl.constexpr = depth_of_split(K, BLOCK_K, SPLITS)
+        start = split * depth + place_of(0, tile * BLOCK_N, 0, N, depth, BLOCK_K, TURNED)
         ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, EARLY)
     wait_for_inputs()
     project_tile(
         x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS,
-        AHEAD,
+        AHEAD, TURNED,
     )  # fmt: skip
 
 
@@ -160,19 +167,22 @@ def _project(
 def _gate_up(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     if EARLY > 0:
         first = tl.program_id(0) * BLOCK_N
-        ask_early(Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, 0, True, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
+        start = place_of(0, first, 0, 2 * INTER, K, BLOCK_K, TURNED)
+        ask_early(
+            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, start, True, 2 * BLOCK_N, BLOCK_K, EARLY, INTER
+        )
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if FORMAT >= FP8:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         gate, up = multiply_pairs(
             x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,
-            BLOCK_N, BLOCK_K, PARTS, AHEAD,
+            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
         )  # fmt: skip
     else:
         even: tl.constexpr = K % BLOCK_K == 0
@@ -182,7 +192,7 @@ def _gate_up(
         for step in tl.range(0, K, BLOCK_K):
             if step == last_asked(K, BLOCK_K, AHEAD):
                 let_next_start()
-            at = step + tl.arange(0, BLOCK_K)
+            at = place_of(step, tl.program_id(0) * BLOCK_N, 0, 2 * INTER, K, BLOCK_K, TURNED) + tl.arange(0, BLOCK_K)
             gate_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), 0, columns, at, x, aligned)
             up_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), INTER, columns, at, x, aligned)
             rows = load_rows(x, max_rows, at, K, even)

@@ -16,7 +16,7 @@ from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
 from .dense import project_tile
-from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs
+from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs, place_of
 from .router import Assignment
 from .tiles import Tiles
 
@@ -76,7 +76,8 @@ def expert_gate_up_rows(
         DENSE_K=depth, DENSE_FORMAT=gate_up.format if beside is None else beside.format,
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
         DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=0 if beside is None else tiles.asked(beside.format),
-        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
+        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -99,8 +100,8 @@ def expert_down_rows(
     _expert_down[(_expert_programs(hidden, entries, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(down.format), num_warps=tiles.warps,
-        num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(down.format), TURNED=tiles.turned,
+        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -130,6 +131,7 @@ def load_item(
 def _multiply(
     source: tl.tensor, live: tl.tensor, weight: Matrix, bias: tl.tensor, first: tl.tensor, column: tl.tensor,
     last: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    TURNED: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times an expert's rows from ``column`` on,
     plus their biases. The expert's weight begins at row ``first``. Lets the next kernel start if it is the ``last``."""
@@ -139,7 +141,7 @@ def _multiply(
     if weight.FORMAT >= FP8:
         depth: tl.constexpr = (weight.K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         total = multiply_packed(
-            source, live, weight, first, column, 0, last, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD
+            source, live, weight, first, column, 0, last, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED
         )  # fmt: skip
     else:
         even: tl.constexpr = weight.K % BLOCK_K == 0
@@ -148,7 +150,7 @@ def _multiply(
         for step in tl.range(0, weight.K, BLOCK_K):
             if last & (step == last_asked(weight.K, BLOCK_K, AHEAD)):
                 let_next_start()
-            at = step + tl.arange(0, BLOCK_K)
+            at = place_of(step, column, first, weight.N, weight.K, BLOCK_K, TURNED) + tl.arange(0, BLOCK_K)
             tile = load_factor(weight, first, columns, at, source, aligned)
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < weight.K), other=0.0)
             total = dot(rows, tile.T, total)
@@ -162,7 +164,7 @@ def _gate_up_tiles(
     bias: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, BEFORE: tl.constexpr,
+    AHEAD: tl.constexpr, TURNED: tl.constexpr, BEFORE: tl.constexpr,
 ) -> None:  # fmt: skip
     """What one of the experts' programs does, BEFORE which others stand."""
     tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
@@ -182,13 +184,14 @@ def _gate_up_tiles(
             both = _multiply(
                 source, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), bias, first,
                 item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD,
+                TURNED,
             )  # fmt: skip
             gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         elif FORMAT >= FP8:
             depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
             gate, up = multiply_pairs(
                 source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
-                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD,
+                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
             )  # fmt: skip
         else:
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
@@ -196,7 +199,8 @@ def _gate_up_tiles(
             for step in tl.range(0, K, BLOCK_K):
                 if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
                     let_next_start()
-                at = step + tl.arange(0, BLOCK_K)
+                at = place_of(step, item % tiles * BLOCK_N, first, 2 * INTER, K, BLOCK_K, TURNED)
+                at += tl.arange(0, BLOCK_K)
                 gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
                 up_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned)
                 rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
@@ -219,15 +223,17 @@ def _expert_gate_up(
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr,
     DENSE_K: tl.constexpr, DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr,
     DENSE_BLOCK_K: tl.constexpr, DENSE_PARTS: tl.constexpr, DENSE_EARLY: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr,
+    AHEAD: tl.constexpr, TURNED: tl.constexpr, DENSE_TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
     if dense_programs > 0 and DENSE_EARLY > 0:
+        dense_column = tl.program_id(0) % dense_tiles * DENSE_BLOCK_N
+        dense_depth: tl.constexpr = depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS)
         ask_early(
-            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0,
-            tl.program_id(0) % dense_tiles * DENSE_BLOCK_N,
-            tl.program_id(0) // dense_tiles * depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS),
+            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0, dense_column,
+            tl.program_id(0) // dense_tiles * dense_depth
+            + place_of(0, dense_column, 0, DENSE_N, dense_depth, DENSE_BLOCK_K, DENSE_TURNED),
             tl.program_id(0) < dense_programs, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_EARLY,
         )  # fmt: skip
     wait_for_inputs()
@@ -238,16 +244,17 @@ def _expert_gate_up(
             project_tile(
                 dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out, tile,
                 split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
+                DENSE_TURNED,
             )  # fmt: skip
         else:
             _gate_up_tiles(
                 x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
-                BLOCK_K, PARTS, AHEAD, dense_programs,
+                BLOCK_K, PARTS, AHEAD, TURNED, dense_programs,
             )  # fmt: skip
     else:
         _gate_up_tiles(
             x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
-            BLOCK_K, PARTS, AHEAD, dense_programs,
+            BLOCK_K, PARTS, AHEAD, TURNED, dense_programs,
         )  # fmt: skip
 
 
@@ -256,15 +263,16 @@ def _expert_down(
     act: tl.tensor, down: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, weights: tl.tensor,
     out: tl.tensor, bias: tl.tensor,
     EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
     if EARLY > 0:
+        start = place_of(0, item % tiles * BLOCK_N, tl.maximum(expert, 0) * N, N, K, BLOCK_K, TURNED)
         ask_early(
-            Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, 0, expert >= 0,
+            Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, start, expert >= 0,
             BLOCK_N, BLOCK_K, EARLY,
         )  # fmt: skip
     wait_for_inputs()
@@ -279,7 +287,7 @@ def _expert_down(
         first = expert.to(tl.int64) * N
         total = _multiply(
             source, live, Matrix(down, scales, N, K, FORMAT), bias, first, item % tiles * BLOCK_N, next_expert < 0,
-            BLOCK_N, BLOCK_K, PARTS, AHEAD,
+            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
         )  # fmt: skip
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))

@@ -24,6 +24,28 @@ def depth_of_split(depth: int, step: int, splits: int) -> int:
     return -(-depth // (step * splits)) * step
 
 
+TOGETHER = tl.constexpr(128) if tl else 128
+"""Neighbouring columns whose sums are ``turned`` alike. No tile has more, so the order of a column's sums doesn't
+depend on how wide its tile is."""
+
+
+@jit
+def place_of(
+    step: tl.tensor, column: tl.tensor, first: tl.tensor, N: tl.constexpr, DEPTH: tl.constexpr, BLOCK_K: tl.constexpr,
+    TURNED: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """Where in a depth a loop's ``step``, a multiple of BLOCK_K, stands: of products with those of N rows that begin at
+    ``column``, in the matrix that begins at row ``first``. All programs read the same rows x, and one place in L2
+    answers one program at a time: TURNED, each goes on from a place of its own to the end of the depth and then from
+    its start, so that they aren't all in one queue."""
+    if TURNED:
+        steps: tl.constexpr = (DEPTH + BLOCK_K - 1) // BLOCK_K
+        at = step + ((column // TOGETHER + first // N) % steps).to(tl.int32) * BLOCK_K
+        return tl.where(at < steps * BLOCK_K, at, at - steps * BLOCK_K)
+    else:
+        return step
+
+
 @jit
 def multiply_packed(
     rows: tl.tensor,
@@ -38,6 +60,7 @@ def multiply_packed(
     BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
+    TURNED: tl.constexpr,
     SPLITS: tl.constexpr = 1,
     INTER: tl.constexpr = 0,
 ) -> tl.tensor:
@@ -72,7 +95,7 @@ def multiply_packed(
     for step in tl.range(0, DEPTH, BLOCK_K, num_stages=AHEAD + 1):
         if last & (step == last_asked(DEPTH, BLOCK_K, AHEAD)):
             let_next_start()
-        at = start + step
+        at = start + place_of(step, column, first, weight.N, DEPTH, BLOCK_K, TURNED)
         left = depth < weight.K - at
         if aligned:
             tile = tl.load(data + at * (16 // per_byte))
@@ -147,12 +170,13 @@ def multiply_pairs(
     BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
+    TURNED: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """Gate and up, fp32 [16, BLOCK_N] each, from ``column`` on, of a weight [2 * INTER, K] that begins at
     row ``first``. Panels of the two take turns in one tile."""
     both = multiply_packed(
         rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, column, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
-        PARTS, AHEAD, 1, INTER,
+        PARTS, AHEAD, TURNED, 1, INTER,
     )  # fmt: skip
     gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
     return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])

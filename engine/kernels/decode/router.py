@@ -17,7 +17,7 @@ from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
 from .dense import multiply_rows
-from .packed import multiply_pairs
+from .packed import multiply_pairs, place_of
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -148,6 +148,7 @@ def gate_up_and_route(
         PARTS=tiles.warps,
         AHEAD=tiles.ahead,
         EARLY=tiles.asked(weight.format),
+        TURNED=tiles.turned,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         maxnreg=255,  # left alone, the compiler would rather spill than have two programs on a multiprocessor
@@ -299,15 +300,16 @@ def _gate_up_and_route(
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
     ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
     program = tl.program_id(0)
     if EARLY > 0:
+        start = place_of(0, (program - router_programs) * BLOCK_N, 0, 2 * INTER, K, BLOCK_K, TURNED)
         ask_early(
-            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, 0,
+            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, start,
             program >= router_programs, 2 * BLOCK_N, BLOCK_K, EARLY, INTER,
         )  # fmt: skip
     wait_for_inputs()
@@ -325,15 +327,16 @@ def _gate_up_and_route(
         if FORMAT >= FP8:
             gate, up = multiply_pairs(
                 x + row * K, row < max_rows, weight, scales, 0, first, True, INTER, K, FORMAT, depth, BLOCK_N, BLOCK_K,
-                PARTS, AHEAD,
+                PARTS, AHEAD, TURNED,
             )  # fmt: skip
         else:
             # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
             lane = tl.arange(0, 2 * BLOCK_N)
             paired = first + lane // 2 + lane % 2 * INTER
             both = multiply_rows(
-                x, Matrix(weight, scales, 2 * INTER, K, FORMAT), paired, 0, max_rows, depth, 2 * BLOCK_N, BLOCK_K, AHEAD
-            )
+                x, Matrix(weight, scales, 2 * INTER, K, FORMAT), paired, 0, max_rows, depth, 2 * BLOCK_N, BLOCK_K,
+                AHEAD, 1, first, TURNED,
+            )  # fmt: skip
             both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, paired)
             gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         act = activate(gate, False) * up

@@ -40,6 +40,8 @@ class Tiles:
     early: int | None = None
     """Steps whose tiles a launch asks into L2 before it waits. None: as many as are on their way at a time, of packed
     weights; of others none."""
+    turned: bool = False
+    """Whether programs begin at other places of the depth than those of columns further on: see ``packed.place_of``."""
 
     @property
     def ahead(self) -> int:
@@ -148,7 +150,22 @@ MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
 """By format, and whether there are experts."""
 Sizes = tuple[int, int]
 """A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
-MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {}
+MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
+    ("bf16", (4096, 14336)): TargetTiles(  # Llama-3.1-8B
+        qkv=Tiles(columns=64, depth=256, stages=5, early=1),
+        output=Tiles(columns=64, depth=256, splits=2),
+        gate_up=Tiles(columns=64, depth=128, warps=2, stages=3),
+        down=Tiles(columns=64, depth=128, splits=4, warps=2, early=1),
+    ),
+    ("bf16", (2048, 768)): TargetTiles(  # Qwen3-Coder-30B-A3B
+        qkv=Tiles(columns=64, depth=256, stages=5, early=1),
+        output=Tiles(columns=64, depth=256, splits=4, warps=2),
+        router=Tiles(columns=32, depth=256, splits=8),
+        expert_gate_up=Tiles(columns=128, depth=128, programs=396),
+        expert_gate_up_alone=Tiles(columns=64, depth=128, programs=264),
+        expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
+    ),
+}
 """What ``engine.bench tiles`` found for targets of these sizes, in place of the above."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}
 
@@ -217,7 +234,35 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
 """Steps twice as deep: as many bytes on their way."""
 
 
-DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {}
+DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
+    (True, (4096, 14336)): DraftTiles(  # Llama-3.1-8B's
+        context=Tiles(columns=32, depth=256, splits=3),
+        context_kv=Tiles(columns=32, depth=256),
+        qkv=Tiles(columns=32, depth=256, stages=5),
+        output=Tiles(columns=32, depth=256, splits=4, warps=2),
+        gate_up=Tiles(columns=32, depth=128, stages=3, early=1),
+        down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
+        head=Tiles(columns=64, depth=128, stages=5),
+    ),
+    (True, (2048, 6144)): DraftTiles(  # Qwen3-Coder-30B-A3B's
+        context=Tiles(columns=32, depth=256, splits=6),
+        context_kv=Tiles(columns=32, depth=256),
+        qkv=Tiles(columns=32, depth=256, early=2),
+        output=Tiles(columns=32, depth=256, splits=4, warps=2, stages=5, early=1),
+        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1),
+        down=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
+        head=Tiles(columns=64, depth=128, stages=5),
+    ),
+    (True, (2880, 7680)): DraftTiles(  # gpt-oss-20b's
+        context=Tiles(columns=32, depth=128, splits=6),
+        context_kv=Tiles(columns=32, depth=256),
+        qkv=Tiles(columns=32, depth=256, stages=5, early=2),
+        output=Tiles(columns=32, depth=256, splits=4, early=1),
+        gate_up=Tiles(columns=32, depth=128, stages=5),
+        down=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
+        head=Tiles(columns=64, depth=128, stages=5),
+    ),
+}
 """What ``engine.bench tiles`` found for drafters of these sizes, by whether they are read in 8 bits."""
 
 

@@ -105,16 +105,17 @@ def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
     deeper = Knob("target", "expert_gate_up", Trial(lambda _tiles: [], 2, 4, shares=True))
     alone = Knob("target", "expert_gate_up_alone", Trial(lambda _tiles: [], 2, 4, depth=False, warps=False))
     stale = replace(START.target.expert_gate_up_alone, columns=16)
-    found = deeper.put(START, Tiles(32, 256, warps=8, stages=3), HOPPER)
+    found = deeper.put(START, Tiles(32, 256, warps=8, stages=3, turned=True), HOPPER)
     for each in (found, alone.put(found, stale, HOPPER)):
         alike = each.target.expert_gate_up_alone
         assert (alike.depth, alike.warps, alike.stages) == (256, 8, 3 if each is found else stale.stages)
+        assert alike.turned  # sums begin where those of sixteen rows do
 
 
 def test_what_was_found_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "WINDOW_TILES", dict(attention.WINDOW_TILES))
     found = PassTiles(
-        replace(START.target, qkv=Tiles(64, 64, registers=128, early=0), rows=RowTiles(4)),
+        replace(START.target, qkv=Tiles(64, 64, registers=128, early=0, turned=True), rows=RowTiles(4)),
         replace(DRAFT_TILES, head=Tiles(128, 128)),
         replace(START.window, split=32) if START.window else None,
         START.full,
@@ -128,7 +129,15 @@ def test_what_was_found_is_read_again(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "tiles", [None, {}, {"target": {"qkv": {"columns": -1, "depth": 64}}}, {"target": {"other": {}}}, {"target": 1}]
+    "tiles",
+    [
+        None,
+        {},
+        {"target": {"qkv": {"columns": -1, "depth": 64}}},
+        {"target": {"qkv": {"columns": 32, "depth": 64, "turned": 1}}},
+        {"target": {"other": {}}},
+        {"target": 1},
+    ],
 )
 def test_what_holds_no_tiles_is_refused(tiles: Any, tmp_path: Path) -> None:
     whole = {"drafter": None, "window": None, "full": None}
@@ -143,7 +152,7 @@ def test_tiles_of_a_targets_sizes_come_before_those_of_its_format(monkeypatch: p
     monkeypatch.setitem(tiles.MEASURED_AT, ("bf16", (2816, 704)), found)
     assert target_tiles(moe, HOPPER, "bf16", (2816, 704)) == found
     assert target_tiles(moe, HOPPER, "bf16", (2816, 768)) == TargetTiles()
-    narrow = target_tiles(moe, HOPPER, "bf16", (2048, 768))
+    narrow = target_tiles(moe, HOPPER, "bf16", (2048, 640))
     assert narrow.router == replace(TargetTiles().router, splits=8)  # of 256 each: a ninth would have nothing
     monkeypatch.setitem(tiles.DRAFTS_MEASURED_AT, (True, (2816, 9728)), DraftTiles())
     assert tiles.draft_tiles(True, HOPPER, (2816, 9728)) == DraftTiles() != tiles.draft_tiles(True, HOPPER)
