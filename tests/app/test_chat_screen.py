@@ -147,7 +147,7 @@ async def test_a_paste_never_sends_and_a_large_one_folds(launch: Launch) -> None
     async with launch() as chat:
         chat.prompt.post_message(events.Paste(pasted.replace("\n", "\r")))
         await chat.pilot.pause()
-        assert chat.prompt.text == "[Pasted #1 +25 lines]" and chat.sent(Ask) == []
+        assert chat.prompt.text == "[Pasted #1 +24 lines]" and chat.sent(Ask) == []
         await chat.pilot.press("!", "enter")
         assert chat.sent(Ask)[0].messages[-1].content == pasted + "!"
 

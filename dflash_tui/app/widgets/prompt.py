@@ -169,7 +169,7 @@ class Prompt(TextArea):
         self.insert(self._fold(text))
 
     def _fold(self, text: str) -> str:
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
             return text
         size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
