@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.attachments.mentions import as_asked, attach, mention_of
-from dflash_tui.core.attachments.reading import AttachmentError, Reader
+from dflash_tui.core.attachments.reading import AttachmentError, NoSuchFile, Reader
 from dflash_tui.core.conversation.slash import SlashError
 
 from .widgets.attached import Attached
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.2
 """Seconds without a key after which files are looked at."""
+TAB_COMPLETES = "Look at the path; Tab completes it behind @."
 
 
 class Attaching:
@@ -65,7 +66,7 @@ class Attaching:
         try:
             files = self._reader.counted(attach(typed, self._reader.read).files, limit)
         except AttachmentError as error:
-            problem = f"{error} {error.hint}"
+            problem = _words(error)
         if not get_current_worker().is_cancelled and self._screen.app.is_running:
             self._screen.app.call_from_thread(self._show, typed, files, problem)
 
@@ -94,8 +95,13 @@ class Attaching:
             files = self._reader.counted(found.files, self._screen.room.limit)
         except AttachmentError as error:
             self._refused = typed
-            raise SlashError(f"{error} {error.hint} A plain @ is written @@.") from None
+            raise SlashError(f"{_words(error)} A plain @ is written @@.") from None
         if found.strange:
             words = f"There is no file {found.strange[0]}: what you wrote went as it stands."
             self._screen.notify(words, severity="warning", timeout=6, markup=False)
         return as_asked(text), files
+
+
+def _words(error: AttachmentError) -> str:
+    """With what the prompt can do about it."""
+    return f"{error} {TAB_COMPLETES if isinstance(error, NoSuchFile) else error.hint}"

@@ -156,6 +156,8 @@ class Drawing:
         screen = self._screen
         screen.query_one(GaugePanel).show(self.gauge_facts())
         screen.query_one(RoundStrip).show(screen.viewer.step)
+        if screen.viewer.lenses.lens == "source":
+            screen.show_legend()  # who may guess is settled by what is loaded, set and written
         screen.viewer.show_steps()
 
     def gauge_facts(self) -> GaugeFacts:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.rounds.lenses import Lens, Reading, Shade, next_lens
 from dflash_tui.core.rounds.travel import Traveller
 from dflash_tui.core.source import Feature
+from engine.events import Source
 
 from .widgets.token_log import TokenLog
 
@@ -47,6 +48,20 @@ class LensView:
         while following in NEEDS and not can(NEEDS[following]):
             following = next_lens(following)
         return following
+
+    @property
+    def guessers(self) -> set[Source] | None:
+        """Who may guess with what is loaded and set, or has in this conversation; None before that is known."""
+        from dflash_tui.core.race.race import kind_of  # not at the start: few look through this lens
+
+        screen, guessers = self._screen, {each for turn in self._travel.turns for each in turn.history.guessers}
+        if (ready := screen.chat.reducer.ready) is None:
+            return None
+        if ready.drafter is not None:
+            guessers.add("mtp" if kind_of(ready.drafter) == "mtp" else "dflash")
+        if screen.chat.settings.looks_up and screen.source.capabilities.can("draft_by"):
+            guessers.add("lookup")
+        return guessers
 
     def forget(self) -> None:
         """The turns of the chat have changed."""

@@ -15,6 +15,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.addresses import address_for
+from dflash_tui.core.settings.config import KEYS_TABLE
 from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
@@ -262,7 +263,10 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     in_lines = chosen.prompt is None and (chosen.plain or bare_terminal())
     text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
     if text is not None:
-        return _answer(text, files, target, settings, chosen, wanted, invocation)
+        try:
+            return _answer(text, files, target, settings, chosen, wanted, invocation)
+        finally:
+            _tell_keys(invocation)
     _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
@@ -305,6 +309,18 @@ def _answer(
         return answer(request, recorded(invocation.source(target), recording))
     finally:
         finish_trace(recording)
+
+
+def _tell_keys(invocation: Invocation) -> None:
+    """What the chat says of keys in the settings that are wrong: scripts read the same file."""
+    if not invocation.config.keys:
+        return
+    # The names of actions lie with the chat: imported behind the answer, and only for who has keys of their own.
+    from dflash_tui.app.actions import ACTIONS
+    from dflash_tui.app.keymap import accepted_keys
+
+    for problem in accepted_keys(invocation.config.keys, ACTIONS)[1]:
+        print(f"dflash-chat: [{KEYS_TABLE}] {problem}.", file=sys.stderr)
 
 
 def _open_chat(

@@ -65,7 +65,8 @@ async def test_a_file_goes_with_its_question(launch: Launch, here: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("bin.dat", "binary"), ("./gone", "There is no file"), ("../here", "a folder")]
+    ("name", "words"),
+    [("bin.dat", "binary"), ("./gone", "There is no file ./gone. Look at the path; Tab"), ("../here", "a folder")],
 )
 async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch, name: str, words: str) -> None:
     async with launch() as chat:

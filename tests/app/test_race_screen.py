@@ -55,7 +55,7 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         await driver.until(lambda: all(text.rstrip().endswith("guessed.") for text in logs_of(screen)))
         result = screen.race.result
         assert result is not None and [lane.lane.name for lane in result.lanes] == [
-            ALONE, "DFlash, auto", "DFlash, block 16",
+            ALONE, "DFlash, auto", "DFlash, block 16", "Lookup, auto",
         ]  # fmt: skip
         table = text_of(screen, "#race-table")
         assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)
@@ -114,7 +114,7 @@ async def test_the_result_can_be_saved_as_a_page(launch: Launch) -> None:
         await driver.until(lambda: screen.race.result is not None)
         await driver.pilot.press("e")
         page = (driver.out_dir / "race.html").read_text(encoding="utf-8")
-        assert "DFlash, block 16" in page and page.count("<article") == 3
+        assert "DFlash, block 16" in page and page.count("<article") == 4
 
 
 async def test_an_error_brings_the_chat_back(launch: Launch) -> None:

@@ -355,6 +355,15 @@ async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
         assert "Lenses: verdict, confidence, source, steps, latency, plain" in chat.notices()
 
 
+async def test_the_legend_names_only_who_may_have_guessed(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask("/lens source")
+        await chat.until(lambda: "in the text before" in shown(chat) and "MTP" not in shown(chat))
+        await chat.ask("/speculation drafter")
+        await chat.ask_and_wait()
+        await chat.until(lambda: "the drafter's guess" in shown(chat) and "in the text before" not in shown(chat))
+
+
 async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:
     async with launch(answer=LONG) as chat:
         await chat.pilot.press("f4")

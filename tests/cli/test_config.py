@@ -95,6 +95,13 @@ def test_a_mistake_is_told_by_line(program: Program, own: Path, text: str, messa
     assert program.code == ExitCode.USAGE and f"{own}, {message}" in program.out.decode()
 
 
+def test_a_prompt_tells_of_keys_what_the_chat_would(program: Program, own: Path) -> None:
+    own.write_text('[keys]\nsve = "f9"\nsave = "blub+x"\n')
+    program.run("-p", "hi")
+    assert program.code == ExitCode.OK and program.err.count(f"[keys] {own}, line") == 2
+    assert "line 2: there is no action sve" in program.err and "line 3: blub+x is no key" in program.err
+
+
 def test_help_and_doctor_survive_a_broken_file(program: Program, own: Path) -> None:
     own.write_text("seed = ")
     assert program.run("--help").code == program.run("help", "decoding").code == ExitCode.OK

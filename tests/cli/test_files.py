@@ -66,7 +66,7 @@ def test_files_stay_with_the_conversation(program: Program, here: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda path: None, "There is no file"),
+        (lambda path: None, "😀@.\n  Correct the path"),
         (lambda path: path.mkdir(), "is a folder"),
         (lambda path: os.mkfifo(path), "a pipe or a device"),
         (lambda path: path.symlink_to("/dev/zero"), "a pipe or a device"),

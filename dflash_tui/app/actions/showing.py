@@ -46,7 +46,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
         return
     screen.talk.require("speculation")
     ready = screen.chat.reducer.ready
-    lanes = own_lanes(screen.chat.settings, ready)
+    lanes = own_lanes(screen.chat.settings, ready, screen.source.capabilities.can("draft_by"))
     messages = question_of(screen.chat, argument.text)
 
     def create() -> Race:

@@ -339,8 +339,9 @@ class ChatScreen(Screen[None]):
 
     def show_legend(self) -> None:
         """What the colours of the transcript mean."""
-        narrow = self.size.width < FULL_LEGEND
-        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens, self.served, narrow)
+        lenses, narrow = self.viewer.lenses, self.size.width < FULL_LEGEND
+        guessers = lenses.guessers if lenses.lens == "source" else None
+        self.query_one("#ask").border_title = lens_legend(lenses.lens, self.served, narrow, guessers)
 
     # Completion
 

@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.document._document_navigator import DocumentNavigator
+from textual.document._wrapped_document import WrappedDocument
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -15,6 +17,7 @@ from dflash_tui.core.attachments.mentions import mention_of, pasted_paths
 from dflash_tui.core.sessions.prompts import PromptHistory
 
 from ..completion import Candidate, complete_file
+from .visible_document import VisibleDocument
 
 FOLD_LINES, FOLD_CHARACTERS = 6, 800
 """A paste of this size is shown as one marker."""
@@ -102,6 +105,14 @@ class Prompt(TextArea):
         self._place = len(self.questions.entries)
         self._draft = ""
 
+    def _set_document(self, text: str, language: str | None) -> None:
+        """In Textual's place, whose document is drawn as it is."""
+        super()._set_document("", language)
+        self.document = VisibleDocument(text)
+        self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._rewrap_and_refresh_virtual_size()
+
     @property
     def unfolded(self) -> str:
         """The text with every marker replaced by what was pasted."""
@@ -169,7 +180,7 @@ class Prompt(TextArea):
         self.insert(self._fold(text))
 
     def _fold(self, text: str) -> str:
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
             return text
         size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
@@ -257,7 +268,7 @@ class Prompt(TextArea):
     @property
     def _line_before_cursor(self) -> str:
         row, column = self.cursor_location
-        return self.document.get_line(row)[:column] if row < self.document.line_count else ""
+        return self.get_text_range((row, 0), (row, column)) if row < self.document.line_count else ""
 
     @property
     def _completed(self) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
-from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
+from dflash_tui.core.rounds.lenses import GUESSES, LEGENDS, Lens, Shade
 from dflash_tui.core.text.wrapping import shortened
-from engine.events import Step
+from engine.events import Source, Step
 
 STYLES: dict[Fate, str] = {
     "accepted": "$verdict-accepted-mark $verdict-accepted",
@@ -126,11 +128,15 @@ SHADE_STYLES: dict[Shade, str] = {
 """The stronger, the more to look at; each step has attributes of its own beside the colour."""
 
 
-def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Content:
-    """What the colours of the transcript mean through this lens."""
+def lens_legend(
+    lens: Lens, server: bool = False, narrow: bool = False, guessers: Collection[Source] | None = None
+) -> Content:
+    """What the colours of the transcript mean through this lens. ``guessers``: the only ones who may have guessed."""
     if lens == "verdict":
         return legend(server, narrow)
     name = Content.styled(f"{lens}  ", "bold $foreground")
     return name + Content("  ").join(
-        Content.styled(brief if narrow else words, SHADE_STYLES[shade]) for shade, words, brief in LEGENDS.get(lens, ())
+        Content.styled(brief if narrow else words, SHADE_STYLES[shade])
+        for shade, words, brief in LEGENDS.get(lens, ())
+        if guessers is None or shade not in GUESSES or GUESSES[shade] in guessers
     )

@@ -69,7 +69,7 @@ def context(plain: PlainChat, _: Argument) -> None:
 def race(plain: PlainChat, argument: Argument) -> None:
     """The target alone against DFlash on one question, in turns; Ctrl+C ends it."""
     plain.require("speculation")
-    lanes = own_lanes(plain.chat.settings, plain.chat.reducer.ready)
+    lanes = own_lanes(plain.chat.settings, plain.chat.reducer.ready, plain.engine.capabilities.can("draft_by"))
     held = Race(question_of(plain.chat, argument.text), lanes, RACE_RUNS, [plain.engine.send])
     _run(plain, held)
     if held.failure is not None:

@@ -35,13 +35,17 @@ class AttachmentError(Failure):
     """A file that can't go with a question. ``hint`` says what to do."""
 
 
+class NoSuchFile(AttachmentError):
+    """Nothing is at the path."""
+
+
 def read_file(path: Path, name: str | None = None) -> Attachment:
     """``name``: what it is called, if not by its path. Raises :class:`AttachmentError`."""
     shown = one_line(name or str(path))
     try:
         data = _read(path.expanduser(), shown)
     except FileNotFoundError:
-        raise AttachmentError(f"There is no file {shown}.", "Look at the path; Tab completes it behind @.") from None
+        raise NoSuchFile(f"There is no file {shown}.", "Correct the path, or leave the file out.") from None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links in expanduser, a NUL in the name
         raise AttachmentError(f"{shown} can't be read: {_reason(error)}.", "Name a file that you may read.") from None
     return Attachment(shown, _decoded(data, shown))

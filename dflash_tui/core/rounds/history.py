@@ -173,6 +173,15 @@ class StepHistory:
         named = named_sources({source: column[index] for source, column in self._by_source.items()})
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, named)
 
+    @property
+    def guessers(self) -> set[Source]:
+        """Who guessed an accepted token; the DFlash drafter where nobody is named."""
+        if not len(self):
+            return set()
+        named = {source: column[-1] for source, column in self._by_source.items()}
+        named["dflash"] += self.accepted_sum[-1] - sum(named.values())
+        return {source for source, count in named.items() if count}
+
     def cost(self, index: int) -> RoundCost:
         """Where the milliseconds went up to and with step ``index``, without the first, the prefill's."""
         index = range(len(self))[index]

@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, get_args
 
+from engine.events import Source
+
 from .history import CHECKPOINT, StepHistory
 from .packing import SOURCES
 from .trees import accepted_drafts
@@ -46,6 +48,10 @@ LEGENDS: dict[Lens, tuple[tuple[Shade, str, str], ...]] = {
     ),
 }  # fmt: skip
 """What each shade says, for the line under the transcript, and in fewer words where that is narrow."""
+
+
+GUESSES: dict[Shade, Source] = {"by-drafter": "dflash", "by-lookup": "lookup", "by-mtp": "mtp"}
+"""Shades that only tokens of one guesser have."""
 
 
 def next_lens(lens: Lens) -> Lens:

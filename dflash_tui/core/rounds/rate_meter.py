@@ -65,6 +65,7 @@ class RateMeter:
         tokens = rounds.emitted_sum[index] - rounds.emitted_sum[0]
         mean = tokens / seconds if seconds > 0 else 0.0
         samples = bisect_right(self._taken, index)
-        # Never less than the mean of an answer that was shorter than a window.
-        peak = max(self._peaks[samples - 1], mean) if samples else mean
-        return Rate(rounds.rate(index, self.WINDOW), mean, peak, self._samples.first(samples))
+        now = rounds.rate(index, self.WINDOW)
+        # Never less than the mean of an answer that was shorter than a window, or a second that ends between samples.
+        peak = max(self._peaks[samples - 1] if samples else 0.0, mean, now)
+        return Rate(now, mean, peak, self._samples.first(samples))

@@ -24,8 +24,15 @@ def is_harmless(text: str) -> bool:
     return _CHANGED.search(text) is None
 
 
+def signed(text: str) -> str:
+    """``text`` with a sign in the place of each character that a terminal would act on; tabs and newlines stay."""
+    return _UNSAFE.sub(_sign, text)
+
+
 def _replacement(match: re.Match[str]) -> str:
+    return "" if match[0] == "\r" else _sign(match)
+
+
+def _sign(match: re.Match[str]) -> str:
     code = ord(match[0])
-    if code == 0x0D:
-        return ""
     return chr(0x2400 + code) if code < 0x20 else "�"
