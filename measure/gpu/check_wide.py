@@ -32,8 +32,8 @@ from measure.gpu.report import Report
 LOOKUP_MS = 0.03
 """Looking a chain up: see ``check_lookup``."""
 COUNTS = (1, 5, 16, 17, 32, 47, 64)
-BETTER, WANTED_TOK_S = 1.6, 3000
-"""What 64 rows must gain on 16; what they should write in a second on an H200, in bf16."""
+WANTED_TOK_S = 3000
+"""What 64 rows should write in a second on an H200, in bf16. What whole rounds must gain is ``check_copying``'s."""
 
 
 class Rows:
@@ -117,8 +117,7 @@ def main() -> int:
             report.line(f"{num_tiles} tiles, {routing}, ms", said)
             speeds = [1e3 * count / (took + LOOKUP_MS) for count, took in ((MAX_ROWS, narrow), (len(rows.ids), wide))]
             said = f"{speeds[1]:.0f} tok/s, in rounds of 16 {speeds[0]:.0f}, {speeds[1] / speeds[0]:.2f} times"
-            must = num_tiles < 4 or weights != "bf16" or speeds[1] >= BETTER * speeds[0]
-            report.line(f"{num_tiles} tiles, {routing}, a copy", f"{said} (aim {WANTED_TOK_S})", must)
+            report.line(f"{num_tiles} tiles, {routing}, a copy", f"{said} (aim {WANTED_TOK_S} in bf16)")
         del rows
     report.write(options.out)
     return 0 if report.ok else 1
