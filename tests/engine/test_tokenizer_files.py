@@ -37,7 +37,14 @@ TALK = [
     {"role": "assistant", "content": "<think>\nhm\n</think>\n\nÜ?"},
 ]
 SYSTEM = {"role": "system", "content": "Be brief.\n"}
-GEMMA = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|think|>", "<|turn>", "<turn|>", "<|image|>", "<|video|>"]
+GEMMA_PARTS = {
+    **{"boa": "<|audio>", "eoa": "<audio|>", "audio": "<|audio|>", "boi": "<|image>", "eoi": "<image|>"},
+    **{"image": "<|image|>", "soc": "<|channel>", "eoc": "<channel|>", "sot": "<|turn>", "eot": "<turn|>"},
+    **{"std": "<|tool>", "etd": "<tool|>", "stc": "<|tool_call>", "etc": "<tool_call|>", "str": "<|tool_response>"},
+    **{"etr": "<tool_response|>", "think": "<|think|>", "escape": '<|"|>'},
+}
+"""As Gemma 4's ``tokenizer_config.json`` names them."""
+GEMMA = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", *GEMMA_PARTS.values(), "<|video|>"]
 QWEN = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_pad|>"]
 LLAMA = ["<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>"]
 
@@ -72,8 +79,9 @@ def as_gemma(folder: Path) -> None:
     begun: Any = {"single": "<bos> $A", "pair": "<bos> $A <bos> $B", "special_tokens": [("<bos>", 2)]}
     tokenizer.post_processor = processors.TemplateProcessing(**begun)
     named = {f"{token.strip('<>')}_token": token for token in GEMMA[:5]}
-    models_own = {"image_token": "<|image|>", "think_token": "<|think|>"}
+    models_own = {f"{part}_token": token for part, token in GEMMA_PARTS.items()}
     more = {"extra_special_tokens": ["<|video|>"], "model_specific_special_tokens": models_own, "padding_side": "left"}
+    more |= {"processor_class": "Gemma4Processor", "model_max_length": 10**30, "response_schema": {"type": "object"}}
     write(folder, tokenizer, {"tokenizer_class": "GemmaTokenizer", "backend": "tokenizers"} | named | models_own | more)
 
 
