@@ -75,7 +75,8 @@ class ChatTokenizer:
         """Raises ``WeightsFailure`` for a chat template that fails, or leaves out what was said."""
         try:
             first, second = (self._written([Message("user", words)], False, answering=True) for words in PROBES)
-            self._written([Message("user", first), Message("assistant", second)], False, answering=False)
+            both = self._written([Message("user", first), Message("assistant", second)], False, answering=False)
+            (first + both).encode()  # half a surrogate pair is no text
             why = "it leaves out what was asked" if first == second else ""
         except Exception as error:  # a template is a program: it may raise anything
             why = f"{type(error).__name__}: {error}"

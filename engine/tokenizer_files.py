@@ -114,7 +114,7 @@ def _read(folder: Path) -> FileTokenizer | None:
     if (folder / "additional_chat_templates").exists():
         return None
     template = about.get("chat_template")
-    if (file := folder / "chat_template.jinja").exists():
+    if (file := folder / "chat_template.jinja").is_file():
         template = file.read_text("utf-8")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()

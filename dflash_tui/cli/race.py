@@ -122,7 +122,7 @@ def race(
     typed = typed_flags()
     options = EngineOptions(model, draft, device, context, offline, weights=weights)
     drafters = [] if draft is None else [each.strip() for each in draft.split(",")]
-    if drafters == [LOOKUP]:
+    if drafters in ([LOOKUP], [NO_DRAFTER]):
         drafters = [NO_DRAFTER, LOOKUP]
     sides: list[Target] = []
     if len(drafters) < 2:
@@ -249,8 +249,10 @@ class _Track:
     def _begin(self, held: Race) -> None:
         """Everybody is ready."""
         own = [ready for ready in self._ready.values() if not ready.server]
-        if any(ready.drafter is None for ready in own) and len(self._sides) == len(own) == 1:
-            raise Problem("There is no drafter to race with.", "Choose a model that has one, or name it: --draft.")
+        drafts = any(lane.settings.speculation and lane.settings.draft_by != LOOKUP for lane in held.lanes)
+        if drafts and len(self._sides) == len(own) == 1 and own[0].drafter is None:
+            hint = "Choose a model that has one, name it: --draft; or race lookup: --draft lookup."
+            raise Problem("There is no drafter to race with.", hint)
         for side in self._sides:
             if problem := lacking(side, self._wanted):
                 raise problem

@@ -9,7 +9,7 @@ from functools import partial
 
 from dflash_tui.cli.main import main
 from dflash_tui.core.source import Emit
-from engine.commands import Ask, Close, EngineOptions, Stop
+from engine.commands import NO_DRAFTER, Ask, Close, EngineOptions, Stop
 from engine.events import (
     DraftToken,
     EmittedToken,
@@ -56,7 +56,8 @@ class ScriptPlayer(ScriptedEngine):
             self._emit(self.script.load_error)
             return False
         self._emit(LoadProgress("warming up", 1, 1))
-        self._emit(EngineReady("tiny", "tiny-DFlash", "cpu", "float32", 16, 4096, 0.1, "I know little."))
+        drafter = None if self.options.drafter == NO_DRAFTER else "tiny-DFlash"
+        self._emit(EngineReady("tiny", drafter, "cpu", "float32", 16, 4096, 0.1, "I know little."))
         return True
 
     def _answer_turn(self, ask: Ask) -> bool:

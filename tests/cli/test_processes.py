@@ -104,6 +104,21 @@ def test_a_reader_that_goes_away_ends_the_program_quietly() -> None:
     assert (process.returncode, errors) == (ExitCode.BROKEN_PIPE, b"")
 
 
+def test_a_chat_in_lines_ends_with_its_reader() -> None:
+    arguments = [sys.executable, "-m", "tests.cli.scripted", "plain", "--plain"]
+    with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=subprocess.DEVNULL) as process:
+        read_some(process)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.close()
+        with suppress(BrokenPipeError):  # it may have noticed
+            process.stdin.write(b"hi\n")
+            process.stdin.flush()
+        code = process.wait(10)
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    assert code == ExitCode.BROKEN_PIPE
+
+
 def test_output_is_flushed_at_every_step() -> None:
     with started("stuck", "--stream-json") as process:
         lines = b""

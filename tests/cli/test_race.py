@@ -87,3 +87,10 @@ def test_an_answer_that_fails_ends_the_race(program: Program) -> None:
     program.run(*PROMPT)
     assert (program.code, program.out) == (ExitCode.DEVICE, b"")
     assert len(program.engine.asked) == 1
+
+
+@pytest.mark.parametrize("draft", ["none", "lookup", "lookup,none"])
+def test_lookup_races_without_a_drafter(program: Program, draft: str) -> None:
+    program.run(*PROMPT, "--draft", draft, "--runs", "1")
+    assert program.code == ExitCode.OK and program.engine.options.drafter == "none"
+    assert [row.partition("  ")[0] for row in program.out.decode().splitlines()[1:3]] == [ALONE, "Lookup, auto"]

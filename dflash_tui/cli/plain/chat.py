@@ -27,6 +27,7 @@ from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice,
 
 from ..problems import Problem, engine_problem, show_problem
 from ..status import describe_models
+from ..streams import silence_stdout
 from ..turn import lacking
 from .asking import Asking
 from .command import Command
@@ -99,6 +100,9 @@ class PlainChat:
             pass
         except KeyboardInterrupt:
             return ExitCode.INTERRUPTED
+        except BrokenPipeError:  # which click would make into exit code 1
+            silence_stdout()
+            return ExitCode.BROKEN_PIPE
         except Problem as problem:
             show_problem(problem)
             return problem.code

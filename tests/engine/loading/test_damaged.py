@@ -53,6 +53,7 @@ def test_weights_that_are_no_numbers(pair: Path, part: str, value: float) -> Non
         ("{{ messages.nothing.at_all }}", "UndefinedError"),
         ("{{ raise_exception('no') }}", "no"),
         ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{{ messages[0].content }}{{ '\\ud800' }}", "UnicodeEncodeError"),
         ("", "leaves out"),
         ("the same for everybody", "leaves out"),
     ],
