@@ -128,7 +128,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     topic="scripts",
     common=True,
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     metavar="PATH",
     help="A text file beside the prompt; repeatable.",
 )
@@ -366,7 +366,7 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         wanted,
         invocation.config,
         _preset(flags, invocation),
-        tuple(map(str, flags.files)),
+        tuple(str(Path(name)) for name in flags.files),
         models_of(flags, invocation),
         _others(invocation),
     )
