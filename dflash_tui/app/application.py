@@ -58,7 +58,7 @@ class ChatApp(ThemedApp):
         """Keys that came before the driver listened, which takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """Those of the user, and what is wrong with them."""
-        self.chat_screen.said = said_with(self._keys[0], ACTIONS)
+        self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -109,9 +109,8 @@ class ChatApp(ThemedApp):
         return failure.kind if failure else None
 
     def _take_keys(self) -> None:
-        keymap, problems = self._keys
-        self.set_keymap(keymap)
-        if problems:
+        self.set_keymap(self._keys.keymap)
+        if problems := self._keys.mistakes + self._keys.losses:
             self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10, markup=False)
 
     def _catch_signals(self) -> None:

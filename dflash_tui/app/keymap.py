@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from textual.binding import ActiveBinding
 
@@ -17,16 +18,42 @@ FIXED = {"enter": "sending", "ctrl+q": "quitting"}
 """Keys that no action may take: without them there is no way on, or out."""
 
 
-def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Action]) -> tuple[dict[str, str], list[str]]:
-    """The keymap for Textual, and what to tell the user: keys that can't be taken, and actions that lost theirs."""
-    keymap: dict[str, str] = {}
-    problems: list[str] = []
+@dataclass(frozen=True, slots=True)
+class AcceptedKeys:
+    """What becomes of the keys that the user wants."""
+
+    keymap: dict[str, str]
+    """For Textual: keys by the action's id, no key twice."""
+    mistakes: list[str]
+    """Lines that can't be followed, by their place."""
+    losses: list[str]
+    """Actions whose key was given to another, which is no mistake."""
+
+
+def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Action]) -> AcceptedKeys:
+    """Of two lines that want the same key the later gets it."""
+    asked: dict[str, list[str]] = {}
+    mistakes: list[str] = []
     for id, entry in wanted.items():
         if problem := _problem(id, str(entry.value), actions):
-            problems.append(f"{entry.place}: {problem}")
+            mistakes.append(f"{entry.place}: {problem}")
         else:
-            keymap[id] = ",".join(_keys(str(entry.value)))
-    return keymap, problems + list(_conflicts(keymap, actions))
+            asked[id] = _keys(str(entry.value))
+    owners = {key: id for id, keys in asked.items() for key in keys}
+    left = {id: ",".join(key for key in keys if owners[key] == id) for id, keys in asked.items()}
+    keymap = {id: keys for id, keys in left.items() if keys}
+    losses: list[str] = []
+    for id, action in actions.items():
+        own = [] if id in keymap else _keys(action.keys)
+        for key in dict.fromkeys([*asked.get(id, ()), *own]):
+            winner = owners.get(key, id)
+            if winner == id:
+                continue
+            if key in asked.get(id, ()) and wanted[id].path == wanted[winner].path:
+                mistakes.append(f"{wanted[id].place}: {key} goes to {winner}, whose line comes later, and not to {id}")
+            else:
+                losses.append(f"{key} is now {winner} and no longer {id}")
+    return AcceptedKeys(keymap, mistakes, losses)
 
 
 def _keys(value: str) -> list[str]:
@@ -51,18 +78,6 @@ def _problem(id: str, value: str, actions: Mapping[str, Action]) -> str:
     return "" if _keys(value) else f"{id} has no key left; leave the line out to keep its own"
 
 
-def _conflicts(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Iterator[str]:
-    """Keys that two actions would have: the one that was asked for gets it."""
-    owners: dict[str, str] = {}
-    for id, action in actions.items():
-        for key in _keys(keymap.get(id, action.keys)):
-            other = owners.setdefault(key, id)
-            if other != id and (id in keymap or other in keymap):
-                winner, loser = (id, other) if id in keymap else (other, id)
-                both = "; so would your other line" if loser in keymap else ""
-                yield f"{key} is now {winner} and no longer {loser}{both}"
-
-
 _NAMES = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "Esc", "comma": ",", "full_stop": ".",
     "left_curly_bracket": "{", "right_curly_bracket": "}", "left_square_bracket": "[", "right_square_bracket": "]",
@@ -81,13 +96,21 @@ Said = Callable[[str], str]
 
 
 def said_with(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Said:
-    """Puts the user's keys in the place of the usual ones that a sentence names. Keys that are a letter or a sign alone
-    stay: a sentence has others."""
+    """Puts the user's keys in the place of the usual ones that a sentence names, and the slash command in that of a key
+    which another action has now. Keys that are a letter or a sign alone stay: a sentence has others."""
+    taken = {key for keys in keymap.values() for key in _keys(keys)}
     names: dict[str, str] = {}
-    for id, keys in keymap.items():
-        usual, own = (key_name(each.split(",")[0]) for each in (actions[id].keys, keys))
-        if len(usual) > 1:
-            names |= {usual: own, usual.replace("Ctrl+", "^"): own}
+    for id, action in actions.items():
+        first, *others = _keys(action.keys) or [""]
+        usual = key_name(first)
+        if len(usual) < 2 or (id not in keymap and first not in taken):
+            continue
+        left = _keys(keymap[id]) if id in keymap else [key for key in others if key not in taken]
+        for spelling in (usual, usual.replace("Ctrl+", "^")):
+            if left:
+                names[spelling] = key_name(left[0])
+            elif action.slash:
+                names |= {f"{spelling} {action.slash}": f"/{action.slash}", spelling: f"/{action.slash}"}
     if not names:
         return str
     pattern = re.compile("|".join(rf"(?<![\w+]){re.escape(name)}(?![\w+])" for name in names))

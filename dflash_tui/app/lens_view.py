@@ -57,7 +57,7 @@ class LensView:
         screen, guessers = self._screen, {each for turn in self._travel.turns for each in turn.history.guessers}
         if (ready := screen.chat.reducer.ready) is None:
             return None
-        if ready.drafter is not None:
+        if ready.drafter is not None and screen.chat.settings.uses_drafter:
             guessers.add("mtp" if kind_of(ready.drafter) == "mtp" else "dflash")
         if screen.chat.settings.looks_up and screen.source.capabilities.can("draft_by"):
             guessers.add("lookup")

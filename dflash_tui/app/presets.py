@@ -36,6 +36,7 @@ class Presets:
         screen.set_block(chat.settings.block_size)
         screen.set_temperature(chat.settings.temperature)
         screen.drawing.draw_status()
+        screen.show_legend()
 
     @property
     def name(self) -> str:

@@ -27,11 +27,12 @@ from engine.loading.cuda_context import wake_gpu
 
 from .background import bare_terminal, check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
-from .config import SCREEN_FLAGS, Invocation, chosen_screen_options
+from .config import CORRECT, SCREEN_FLAGS, Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
 from .flags import ENGINE_TOPICS, Flags, wanted_by
 from .headless import Request, WhenFull, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
+from .keys import key_mistakes
 from .logs import log_to_file
 from .models import models_of
 from .output import DEFAULT_OUT, check_directory
@@ -128,7 +129,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     topic="scripts",
     common=True,
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     metavar="PATH",
     help="A text file beside the prompt; repeatable.",
 )
@@ -313,14 +314,11 @@ def _answer(
 
 def _tell_keys(invocation: Invocation) -> None:
     """What the chat says of keys in the settings that are wrong: scripts read the same file."""
-    if not invocation.config.keys:
-        return
-    # The names of actions lie with the chat: imported behind the answer, and only for who has keys of their own.
-    from dflash_tui.app.actions import ACTIONS
-    from dflash_tui.app.keymap import accepted_keys
-
-    for problem in accepted_keys(invocation.config.keys, ACTIONS)[1]:
-        print(f"dflash-chat: [{KEYS_TABLE}] {problem}.", file=sys.stderr)
+    mistakes = key_mistakes(invocation.config.keys)
+    for mistake in mistakes:
+        print(f"dflash-chat: [{KEYS_TABLE}] {mistake}.", file=sys.stderr)
+    if mistakes:
+        print(f"  {CORRECT}", file=sys.stderr)
 
 
 def _open_chat(
@@ -366,7 +364,7 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         wanted,
         invocation.config,
         _preset(flags, invocation),
-        tuple(map(str, flags.files)),
+        tuple(str(Path(name)) for name in flags.files),
         models_of(flags, invocation),
         _others(invocation),
     )

@@ -38,8 +38,11 @@ from engine.commands import AUTO, GenerationSettings
 
 from .block_size import BlockSizeType
 from .help import Flag, variable_of
+from .keys import key_mistakes
 from .problems import Problem
 
+CORRECT = "Correct the file; dflash-chat config check looks again."
+"""What to do about a mistake in a settings file."""
 RETIRED = ("verify",)
 """Settings of earlier versions: a file may still have them, and they do nothing."""
 SCREEN_FLAGS = {
@@ -64,9 +67,9 @@ def load_config(program: click.Command) -> Config:
     try:
         config = read_all()
     except ConfigError as error:
-        raise Problem(f"{error}.", "Correct the file; dflash-chat config check looks again.") from error
+        raise Problem(f"{error}.", CORRECT) from error
     for problem in problems(program, config):
-        raise Problem(problem, "Correct the file; dflash-chat config check looks again.")
+        raise Problem(problem, CORRECT)
     return config
 
 
@@ -221,7 +224,7 @@ def config_command(program: click.Command) -> click.Command:
         for line in wrong:
             click.echo(line)
         if not wrong:
-            click.echo("No mistakes. Names of actions in [keys] are checked when the chat opens.")
+            click.echo("No mistakes.")
         return ExitCode.USAGE if wrong else ExitCode.OK
 
     return config
@@ -231,7 +234,7 @@ def _check(program: click.Command, path: Path) -> Iterator[str]:
     try:
         config = read_config(path)
         found = list(problems(program, config))
-        yield from found or file_problems(config)
+        yield from found or [*key_mistakes(config.keys), *file_problems(config)]
     except ConfigError as error:
         yield str(error)
 

@@ -61,7 +61,7 @@ class Flags:
     stream_json: bool
     system: str | None
     preset: str | None
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     force: bool
     when_full: WhenFull
     timeout: float | None

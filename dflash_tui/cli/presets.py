@@ -33,8 +33,10 @@ def apply_preset(flags: Flags, config: Config) -> Flags:
     return replace(flags, **said)
 
 
-def attached_files(paths: Sequence[Path]) -> tuple[Attachment, ...]:
-    """The files of ``--file``. Raises ``AttachmentError``, and :class:`Problem` for stdin."""
-    if any(str(path) == "-" for path in paths):
+def attached_files(names: Sequence[str]) -> tuple[Attachment, ...]:
+    """The files of ``--file``. Raises ``AttachmentError``, and :class:`Problem` for stdin and for no name."""
+    if "-" in names:
         raise Problem("--file takes files.", "What is piped in goes with the prompt by itself.")
-    return tuple(read_file(path) for path in paths)
+    if "" in names:  # which a path would read as the current folder
+        raise Problem("The name of the file behind --file is empty.", "Name a file, or leave the flag out.")
+    return tuple(read_file(Path(name)) for name in names)

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.glyphs import large_number
-from dflash_tui.app.keymap import accepted_keys
+from dflash_tui.app.keymap import AcceptedKeys, accepted_keys
 from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.cli.background import is_dark
@@ -106,20 +106,45 @@ async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
     ],
 )
 def test_keys_that_can_not_be_taken(wanted: dict[str, Entry], message: str) -> None:
-    keymap, problems = accepted_keys(wanted, ACTIONS)
-    assert keymap == {} and len(problems) == 1 and message in problems[0]
+    accepted = accepted_keys(wanted, ACTIONS)
+    assert accepted.keymap == {} and len(accepted.mistakes) == 1 and message in accepted.mistakes[0]
 
 
 def test_who_loses_a_key_is_told() -> None:
-    keymap, problems = accepted_keys(keys(save="ctrl+n"), ACTIONS)
-    assert keymap == {"save": "ctrl+n"}
-    assert problems == ["ctrl+n is now save and no longer new"]
-    assert accepted_keys(keys(save="f12"), ACTIONS) == ({"save": "f12"}, [])
+    losses = ["ctrl+n is now save and no longer new"]
+    assert accepted_keys(keys(save="ctrl+n"), ACTIONS) == AcceptedKeys({"save": "ctrl+n"}, [], losses)
+    assert accepted_keys(keys(save="f12"), ACTIONS) == AcceptedKeys({"save": "f12"}, [], [])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "keymap", "winner", "loser"),
+    [
+        (keys(save="f1", help="f1"), {"help": "f1"}, "help", "save"),
+        (keys(help="f1", save="f1"), {"save": "f1"}, "save", "help"),
+        (keys(save="f1,f12", help="f1"), {"save": "f12", "help": "f1"}, "help", "save"),
+    ],
+)
+def test_of_two_lines_the_later_gets_the_key(
+    wanted: dict[str, Entry], keymap: dict[str, str], winner: str, loser: str
+) -> None:
+    told = f"config.toml, line 1: f1 goes to {winner}, whose line comes later, and not to {loser}"
+    assert accepted_keys(wanted, ACTIONS) == AcceptedKeys(keymap, [told], [])
+
+
+async def test_two_lines_with_one_key_leave_one_action_on_it(launch: Launch) -> None:
+    async with launch(screen_options=ScreenOptions(keys=keys(help="f1", save="f1"))) as chat:
+        await chat.ask_and_wait()
+        assert "/help · Esc stop · F1 save" in drawn(chat) and "F1 help" not in drawn(chat)
+        await chat.pilot.press("f1")
+        await chat.until(lambda: (chat.out_dir / "index.html").exists())
+        assert not isinstance(chat.app.screen, HelpScreen)
 
 
 def test_the_keys_of_the_table_do_not_clash() -> None:
     assert (
-        accepted_keys({id: Entry(action.keys, PLACE) for id, action in ACTIONS.items() if action.keys}, ACTIONS)[1]
+        accepted_keys(
+            {id: Entry(action.keys, PLACE) for id, action in ACTIONS.items() if action.keys}, ACTIONS
+        ).mistakes
         == []
     )
 

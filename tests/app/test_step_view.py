@@ -359,6 +359,11 @@ async def test_the_legend_names_only_who_may_have_guessed(launch: Launch) -> Non
     async with launch() as chat:
         await chat.ask("/lens source")
         await chat.until(lambda: "in the text before" in shown(chat) and "MTP" not in shown(chat))
+        await chat.ask("/speculation lookup")
+        await chat.until(lambda: "in the text before" in shown(chat) and "the drafter's guess" not in shown(chat))
+        await chat.ask("/speculation off")
+        await chat.until(lambda: "in the text before" not in shown(chat) and "not drafted" in shown(chat))
+        assert "the drafter's guess" not in shown(chat)
         await chat.ask("/speculation drafter")
         await chat.ask_and_wait()
         await chat.until(lambda: "the drafter's guess" in shown(chat) and "in the text before" not in shown(chat))

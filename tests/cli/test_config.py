@@ -100,6 +100,9 @@ def test_a_prompt_tells_of_keys_what_the_chat_would(program: Program, own: Path)
     program.run("-p", "hi")
     assert program.code == ExitCode.OK and program.err.count(f"[keys] {own}, line") == 2
     assert "line 2: there is no action sve" in program.err and "line 3: blub+x is no key" in program.err
+    assert program.err.endswith("config check looks again.\n")
+    program.run("config", "check")
+    assert program.code == ExitCode.USAGE and program.out.decode().count(f"{own}, line") == 2
 
 
 def test_help_and_doctor_survive_a_broken_file(program: Program, own: Path) -> None:

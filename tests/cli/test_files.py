@@ -89,6 +89,11 @@ def test_a_dash_is_no_file(program: Program) -> None:
     assert program.code == ExitCode.USAGE and "by itself" in program.err
 
 
+def test_an_empty_name_is_no_folder(program: Program) -> None:
+    program.run("-p", "hi", "--file", "")
+    assert program.code == ExitCode.USAGE and "is empty.\n  Name a file" in program.err
+
+
 def test_more_than_the_context_holds(program: Program, here: Path) -> None:
     (here / "a.txt").write_text("word " * 20_000)
     program.run("-p", "hi", "--file", "a.txt")

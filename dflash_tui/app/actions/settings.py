@@ -112,6 +112,7 @@ def speculate(screen: ChatScreen, argument: Argument) -> None:
         screen.notify("No drafter is loaded: start without --no-speculation or --draft none.", severity="warning")
         return
     screen.chat.speculate(speculation, by)
+    screen.show_legend()
     words = WHO_GUESSES[by] if speculation else "the target writes alone, and its speed is measured"
     screen.notify(f"From the next question on {words}.", timeout=4)
 

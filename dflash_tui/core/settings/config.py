@@ -45,7 +45,7 @@ class Config:
     settings: Mapping[str, Entry] = field(default_factory=dict)
     """By the flag's name."""
     keys: Mapping[str, Entry] = field(default_factory=dict)
-    """By the action's id; values are key names, several joined by commas."""
+    """By the action's id, in the order of the lines; values are key names, several joined by commas."""
     servers: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     """By the server's name."""
     presets: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Config:
         """This one's entries before the other's."""
         return Config(
             {**other.settings, **self.settings},
-            {**other.keys, **self.keys},
+            {id: entry for id, entry in other.keys.items() if id not in self.keys} | dict(self.keys),
             {**other.servers, **self.servers},
             {**other.presets, **self.presets},
         )
