@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine.commands import EngineOptions
 from engine.events import EngineError, Step, TurnFinished, event_to_dict
 from tests.scripted_engine import PAGE, tokenise
 
@@ -148,7 +149,7 @@ def test_thoughts_are_no_content(serve: Serve) -> None:
     from tests.cli.scripted import Script, ScriptPlayer
 
     def player(emit: Any, **_: Any) -> ScriptPlayer:
-        return ScriptPlayer(Script(pieces=("a", "b")), None, emit)  # type: ignore[arg-type]
+        return ScriptPlayer(Script(pieces=("a", "b")), EngineOptions(), emit)
 
     with serve(make=player) as served:
         chunks = served.chunks(stop="thought", logprobs=True)
@@ -177,7 +178,9 @@ def test_an_answer_that_breaks_off_says_so_in_the_stream(serve: Serve) -> None:
     from tests.cli.scripted import Script, ScriptPlayer
 
     def player(emit: Any, **_: Any) -> ScriptPlayer:
-        return ScriptPlayer(Script(error=EngineError("device", "The GPU ran out of memory.", "")), None, emit)  # type: ignore[arg-type]
+        return ScriptPlayer(
+            Script(error=EngineError("device", "The GPU ran out of memory.", "")), EngineOptions(), emit
+        )
 
     with serve(make=player) as served:
         chunks = served.chunks(return_dflash_events=True)
