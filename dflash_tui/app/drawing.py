@@ -13,7 +13,7 @@ from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Happening, Rewind
 from dflash_tui.core.text.spans import Spans
 from engine.commands import MIN_BLOCK_SIZE
-from engine.events import EngineReady, LoadProgress, TurnFinished, TurnStarted
+from engine.events import EngineReady, LoadProgress, Source, TurnFinished, TurnStarted
 
 from .widgets.gauge_panel import GaugePanel
 from .widgets.loading import LoadPanel
@@ -38,6 +38,8 @@ class Drawing:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self._gpu_shown: GpuReading | None = None
+        self._guessers: set[Source] | None = None
+        """Whom the source lens's legend named when they last changed."""
         self._log_failure_told = False
         self.settled = False
         """What loading left has been put aside."""
@@ -156,8 +158,10 @@ class Drawing:
         screen = self._screen
         screen.query_one(GaugePanel).show(self.gauge_facts())
         screen.query_one(RoundStrip).show(screen.viewer.step)
-        if screen.viewer.lenses.lens == "source":
-            screen.show_legend()  # who may guess is settled by what is loaded, set and written
+        lenses = screen.viewer.lenses
+        if lenses.lens == "source" and (guessers := lenses.guessers) != self._guessers:
+            self._guessers = guessers
+            screen.show_legend()
         screen.viewer.show_steps()
 
     def gauge_facts(self) -> GaugeFacts:

@@ -183,8 +183,7 @@ def _gate_up_tiles(
         if CLAMPED:
             both = _multiply(
                 source, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), bias, first,
-                item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD,
-                TURNED,
+                item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
             )  # fmt: skip
             gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         elif FORMAT >= FP8:
@@ -243,8 +242,7 @@ def _expert_gate_up(
             split = tl.program_id(0) // dense_tiles
             project_tile(
                 dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out, tile,
-                split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
-                DENSE_TURNED,
+                split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD, DENSE_TURNED,
             )  # fmt: skip
         else:
             _gate_up_tiles(
