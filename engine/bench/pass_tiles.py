@@ -22,6 +22,7 @@ AnyTiles = Tiles | RowTiles | AttendTiles
 LEAST_SPLIT, MOST_SPLIT, LEAST_KEYS = 32, 256, 16
 ROW_WARPS = (4, 8, 16)
 EARLY_STEPS = (1, 2, 0)
+REGISTERS = (None, 168, 128, 96)
 NEVER_ASKED = ("head", "router", "expert_gate_up", "expert_gate_up_alone")
 """Products that ask for nothing before they wait."""
 NEVER_TURNED = ("head", "router", "expert_gate_up_alone")
@@ -109,9 +110,10 @@ class Knob:
             found += _routers(chosen, depth)
         else:
             assert self.trial is not None
-            found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
             if self.name not in NEVER_TURNED:
                 found.append(replace(chosen, turned=not chosen.turned))
+            found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
+            found += [replace(chosen, registers=most) for most in REGISTERS]
             if self.name not in NEVER_ASKED:
                 found += [replace(chosen, early=steps) for steps in EARLY_STEPS]
         return [each for each in dict.fromkeys(found) if each != chosen]

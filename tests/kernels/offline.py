@@ -79,6 +79,8 @@ class Compiled:
     name: str
     grid: tuple[int, ...]
     registers: int
+    bounded: bool
+    """Whether the launch says how many a thread may have. Where none does, the assembler spares them and waits more."""
     local: int
     """Bytes of local memory per thread: spilled registers, and tables of sines and cosines."""
     shared: int
@@ -141,6 +143,7 @@ def compile_launch(launch: Launch) -> Compiled:
         name=launch.name,
         grid=launch.grid,
         registers=registers,
+        bounded="maxnreg" in launch.options,
         local=local,
         shared=built.metadata.shared,
         wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),

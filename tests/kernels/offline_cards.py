@@ -37,10 +37,8 @@ SPILLED, SPILLED_BY_PROMPTS = 64, 96
 """Bytes of a thread that may lie in local memory: sixteen registers, of 128 or more. On Hopper none may, where a kernel
 reads weights or a cache."""
 
-STREAMS = (
-    *("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head"),
-    *("_attend_window", "_attend_one_row", "_attend_full"),
-)
+PRODUCTS = ("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head")
+STREAMS = (*PRODUCTS, "_attend_window", "_attend_one_row", "_attend_full")
 """Kernels that read weights, keys or values: their speed is that of 16-byte loads."""
 
 ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
@@ -125,6 +123,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"needs {one.shared} bytes of shared memory"
     if one.registers > MOST_REGISTERS or one.local > (0 if measured else SPILLED_BY_PROMPTS if prompt else SPILLED):
         return f"has {one.registers} registers and {one.local} bytes in local memory"
+    if one.name in PRODUCTS and not one.bounded:
+        return "leaves it to the assembler how many registers it has"
     if one.overwritten:
         return f"writes {one.overwritten} times where tensor cores may have yet to read"
     if one.turns > 1:

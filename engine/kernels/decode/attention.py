@@ -24,6 +24,7 @@ from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
 from .branches import most_branches
 from .rope import norm_rope_store, norm_rope_store_reference
+from .tiles import RowTiles
 
 LOG2_E = log2(e)
 
@@ -344,7 +345,7 @@ def _attend_to_all(
         num_stages=tiles.stages, **shared,
     )  # fmt: skip
     _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
-        *parts, sinks, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, num_warps=4, **shared
+        *parts, sinks, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, **RowTiles(warps=4).options, **shared
     )
 
 

@@ -49,7 +49,7 @@ def project(
         x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format), TURNED=tiles.turned,
-        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        **tiles.options,
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def gate_up(
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format),
-        TURNED=tiles.turned, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        TURNED=tiles.turned, **tiles.options,
     )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def expert_gate_up_rows(
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
         DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=0 if beside is None else tiles.asked(beside.format),
         DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
-        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        **tiles.options,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def expert_down_rows(
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(down.format), TURNED=tiles.turned,
-        num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        **tiles.options,
     )  # fmt: skip
 
 

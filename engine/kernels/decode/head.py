@@ -80,7 +80,7 @@ def head_rows(
         hidden, embedding.values, embedding.scales, out.logits, out.tile_best, out.tile_token, out.tile_mass,
         0.0 if softcap is None else softcap, max_rows,
         VOCAB=vocab, K=size, FORMAT=embedding.format, CAPPED=softcap is not None, BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, **tiles.options,
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
     count = out.tile_best.shape[1]
     _pick[(max_rows,)](
         out.tile_best, out.tile_token, out.tile_mass, out.token, out.probability, out.peak,
-        TILES=count, BLOCK=power_of_two(count), num_warps=tiles.warps,
+        TILES=count, BLOCK=power_of_two(count), **tiles.options,
     )  # fmt: skip
 
 

@@ -35,9 +35,8 @@ def place_of(
     TURNED: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """Where in a depth a loop's ``step``, a multiple of BLOCK_K, stands: of products with those of N rows that begin at
-    ``column``, in the matrix that begins at row ``first``. All programs read the same rows x, and one place in L2
-    answers one program at a time: TURNED, each goes on from a place of its own to the end of the depth and then from
-    its start, so that they aren't all in one queue."""
+    ``column``, in the matrix that begins at row ``first``. TURNED, a program goes on from a place of its own to the end
+    of the depth and then from its start, so that not all ask memory for the same part at a time."""
     if TURNED:
         steps: tl.constexpr = (DEPTH + BLOCK_K - 1) // BLOCK_K
         at = step + ((column // TOGETHER + first // N) % steps).to(tl.int32) * BLOCK_K

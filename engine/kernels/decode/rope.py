@@ -11,6 +11,7 @@ from ..round.tree_rows import TreeRows
 from ..shared.heads import HeadNorms, cos_sin, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
+from .tiles import RowTiles
 
 
 @early_kernel
@@ -88,7 +89,7 @@ def norm_rope_store(
         projected, norms.q, norms.k, frequencies, k, v, cursor, rows, capacity, projected.stride(0), norms.eps,
         None if tree is None else tree.depths,
         HEADS=heads, KV_HEADS=kv_heads, HEAD_DIM=head_dim, VALUE_IS_KEY=value_is_key, ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values, num_warps=1 if head_dim <= 256 else 2,
+        NORM_VALUES=norms.norm_values, **_options(head_dim),
     )  # fmt: skip
 
 
@@ -101,8 +102,12 @@ def norm_rope_queries(
     _norm_rope_store[(1, heads)](
         projected, norm, norm, frequencies, projected, projected, cursor, rows, 1, projected.stride(0), eps, None,
         HEADS=heads, KV_HEADS=1, HEAD_DIM=head_dim, VALUE_IS_KEY=True, ROUNDED_FIRST=False, NORM_VALUES=False,
-        num_warps=1 if head_dim <= 256 else 2,
+        **_options(head_dim),
     )  # fmt: skip
+
+
+def _options(head_dim: int) -> dict[str, int]:
+    return RowTiles(warps=1 if head_dim <= 256 else 2).options
 
 
 def norm_rope_store_reference(

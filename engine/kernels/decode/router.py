@@ -149,9 +149,7 @@ def gate_up_and_route(
         AHEAD=tiles.ahead,
         EARLY=tiles.asked(weight.format),
         TURNED=tiles.turned,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-        maxnreg=255,  # left alone, the compiler would rather spill than have two programs on a multiprocessor
+        **tiles.options,
     )
 
 
@@ -167,7 +165,7 @@ def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_RO
         K=depth, EXPERTS=num_experts, TOP_K=found.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS, ALONE=max_rows == 1,
         BLOCK=power_of_two(num_experts), SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=255,
+        AHEAD=tiles.ahead, **tiles.options,
     )  # fmt: skip
 
 

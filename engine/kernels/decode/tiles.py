@@ -20,6 +20,12 @@ multiplies."""
 LEAST_STAGES = 2
 
 
+def most_registers(warps: int) -> int:
+    """What a thread of a program of so many warps can have. Launches that leave it open may get more; or far fewer than
+    there are, and then a step of an INT4 product waits 425 cycles for itself in place of 307 (MEASUREMENTS.md)."""
+    return min(255, 65536 // (32 * warps))
+
+
 @dataclass(frozen=True, slots=True)
 class Tiles:
     """Tile of a product with a weight [columns of the result, depth]."""
@@ -36,7 +42,7 @@ class Tiles:
     programs: int = 528
     """Experts only: how many programs share the tiles of the experts that run."""
     registers: int | None = None
-    """The most that a thread may have: with fewer more programs run at once. None: as many as the compiler likes."""
+    """The most that a thread may have: with fewer more programs run at once. None: as many as there are for so many."""
     early: int | None = None
     """Steps whose tiles a launch asks into L2 before it waits. None: as many as are on their way at a time, of packed
     weights; of others none."""
@@ -47,6 +53,12 @@ class Tiles:
     def ahead(self) -> int:
         """How many steps before it multiplies them a program asks for tiles."""
         return self.stages - 1
+
+    @property
+    def options(self) -> dict[str, int]:
+        """For a launch."""
+        registers = most_registers(self.warps) if self.registers is None else self.registers
+        return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": registers}
 
     def asked(self, weight_format: int) -> int:
         """Steps whose tiles a launch asks into L2 before it waits, of a weight of this format."""
@@ -67,8 +79,8 @@ class RowTiles:
 
     @property
     def options(self) -> dict[str, int]:
-        """For a launch. Left alone, the compiler may give a thread more registers than so many threads can have."""
-        return {"num_warps": self.warps, "maxnreg": min(255, 65536 // (32 * self.warps))}
+        """For a launch."""
+        return {"num_warps": self.warps, "maxnreg": most_registers(self.warps)}
 
 
 ROW_TILES = RowTiles()
@@ -79,17 +91,17 @@ class TargetTiles:
     """The choices for one target; these for 26B-A4B. What they aim at is in DECISIONS.md: 40 KB or more on their way to
     each of 132 multiprocessors, all programs of a launch resident at once."""
 
-    qkv: Tiles = Tiles(columns=32, depth=128, stages=5)
+    qkv: Tiles = Tiles(columns=32, depth=128, stages=5, early=1)
     output: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2, stages=4)
-    gate_up: Tiles = Tiles(columns=16, depth=256)
+    gate_up: Tiles = Tiles(columns=16, depth=256, early=1)
     """Of the experts' models 132 programs, each with whole sums: one for each multiprocessor."""
     router: Tiles = Tiles(columns=32, depth=256, splits=11)
     """One step each. As deep as those of gate and up, whose rows' layout would decide that of the scores otherwise."""
-    down: Tiles = Tiles(columns=32, depth=64, splits=3, stages=6)
+    down: Tiles = Tiles(columns=64, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)
     """For passes of one row. Only splits and depth decide the order of sums, so the bits are the same."""
-    expert_down: Tiles = Tiles(columns=64, depth=64, warps=2, stages=4)
+    expert_down: Tiles = Tiles(columns=64, depth=64, warps=2, early=1)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
 
@@ -108,27 +120,28 @@ FP8_TARGET = TargetTiles(
     output=Tiles(columns=32, depth=128, splits=4, stages=3),
     gate_up=Tiles(columns=16, depth=256, stages=3),
     down=Tiles(columns=64, depth=128, splits=3),
-    expert_gate_up=Tiles(columns=32, depth=128, programs=1056),
+    expert_gate_up=Tiles(columns=32, depth=128, stages=5, programs=1056, registers=128),
     expert_gate_up_alone=Tiles(columns=16, depth=128, programs=1056, registers=128),
-    expert_down=Tiles(columns=64, depth=64, warps=2, programs=1056),
+    expert_down=Tiles(columns=64, depth=64, warps=2, programs=1056, turned=True),
 )
-"""For packed weights: a warp takes 32 of the depth, or 64. Splits are those of bf16, since a target may hold both."""
+"""For packed weights: a warp takes 32 of the depth, or 64. What a target holds in bf16 has these splits, too."""
 INT4_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=128, stages=6),
+    qkv=Tiles(columns=64, depth=128, stages=5),
     output=Tiles(columns=128, depth=128, splits=4),
     gate_up=Tiles(columns=32, depth=256, warps=8, stages=3),
-    down=Tiles(columns=128, depth=128, splits=3),
-    expert_gate_up=Tiles(columns=64, depth=128, stages=3, programs=396),
-    expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396),
-    expert_down=Tiles(columns=64, depth=64, warps=2, programs=1056),
+    down=Tiles(columns=128, depth=128, splits=6),
+    expert_gate_up=Tiles(columns=64, depth=128, stages=3, programs=396, turned=True),
+    expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396, turned=True),
+    expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056, turned=True),
     rows=RowTiles(warps=16),
 )
 MXFP4_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=128, stages=5),
+    qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
+    output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
     router=Tiles(columns=32, depth=256, splits=12),
-    expert_gate_up=Tiles(columns=64, depth=64, warps=2, stages=5, programs=792),
+    expert_gate_up=Tiles(columns=64, depth=64, warps=2, stages=5, programs=792, registers=168),
     expert_gate_up_alone=Tiles(columns=64, depth=64, warps=2, stages=7, programs=792),
-    expert_down=Tiles(columns=64, depth=512, stages=2, programs=1056),
+    expert_down=Tiles(columns=64, depth=512, stages=2, programs=1056, turned=True),
     rows=RowTiles(warps=16),
 )
 """For gpt-oss, whose hidden and intermediate size 2880 is 45 times 64: so no tile of gate and up crosses an edge."""
@@ -152,18 +165,25 @@ Sizes = tuple[int, int]
 """A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
 MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
     ("bf16", (4096, 14336)): TargetTiles(  # Llama-3.1-8B
-        qkv=Tiles(columns=64, depth=256, stages=5, early=1),
+        qkv=Tiles(columns=64, depth=256, early=1),
         output=Tiles(columns=64, depth=256, splits=2),
-        gate_up=Tiles(columns=64, depth=128, warps=2, stages=3),
+        gate_up=Tiles(columns=32, depth=128, warps=2, stages=3),
         down=Tiles(columns=64, depth=128, splits=4, warps=2, early=1),
+    ),
+    ("bf16", (4096, 12288)): TargetTiles(  # Qwen3-8B
+        qkv=Tiles(columns=64, depth=256),
+        output=Tiles(columns=32, depth=128, splits=2),
+        gate_up=Tiles(columns=32, depth=128, warps=2, early=1),
+        down=Tiles(columns=64, depth=128, splits=4, stages=5, early=1, turned=True),
     ),
     ("bf16", (2048, 768)): TargetTiles(  # Qwen3-Coder-30B-A3B
         qkv=Tiles(columns=64, depth=256, stages=5, early=1),
-        output=Tiles(columns=64, depth=256, splits=4, warps=2),
+        output=Tiles(columns=32, depth=256, splits=4, warps=2, early=1),
         router=Tiles(columns=32, depth=256, splits=8),
         expert_gate_up=Tiles(columns=128, depth=128, programs=396),
         expert_gate_up_alone=Tiles(columns=64, depth=128, programs=264),
         expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
+        rows=RowTiles(warps=16),
     ),
 }
 """What ``engine.bench tiles`` found for targets of these sizes, in place of the above."""
@@ -223,12 +243,12 @@ class DraftTiles:
 
 DRAFT_TILES = DraftTiles()
 DRAFT_TILES_IN_8_BITS = DraftTiles(
-    context=Tiles(columns=32, depth=256, splits=6),
-    context_kv=Tiles(columns=32, depth=256),
-    qkv=Tiles(columns=32, depth=256, stages=5),
+    context=Tiles(columns=32, depth=128, splits=6, warps=2, stages=5),
+    context_kv=Tiles(columns=32, depth=256, stages=3),
+    qkv=Tiles(columns=32, depth=128, warps=2, stages=5),
     output=Tiles(columns=32, depth=256, splits=4, early=1),
     gate_up=Tiles(columns=32, depth=256, early=1),
-    down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
+    down=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=2),
     head=Tiles(columns=64, depth=128, stages=5),
 )
 """Steps twice as deep: as many bytes on their way."""
@@ -236,21 +256,30 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
 
 DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
     (True, (4096, 14336)): DraftTiles(  # Llama-3.1-8B's
-        context=Tiles(columns=32, depth=256, splits=3),
+        context=Tiles(columns=32, depth=256, splits=3, early=2),
         context_kv=Tiles(columns=32, depth=256),
         qkv=Tiles(columns=32, depth=256, stages=5),
         output=Tiles(columns=32, depth=256, splits=4, warps=2),
         gate_up=Tiles(columns=32, depth=128, stages=3, early=1),
         down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
+        head=Tiles(columns=64, depth=256, stages=3),
+    ),
+    (True, (4096, 12288)): DraftTiles(  # Qwen3-8B's
+        context=Tiles(columns=32, depth=128, splits=6, stages=3),
+        context_kv=Tiles(columns=32, depth=256),
+        qkv=Tiles(columns=32, depth=256, stages=5),
+        output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
+        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1),
+        down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
         head=Tiles(columns=64, depth=128, stages=5),
     ),
     (True, (2048, 6144)): DraftTiles(  # Qwen3-Coder-30B-A3B's
-        context=Tiles(columns=32, depth=256, splits=6),
+        context=Tiles(columns=32, depth=128, splits=6, early=1),
         context_kv=Tiles(columns=32, depth=256),
-        qkv=Tiles(columns=32, depth=256, early=2),
+        qkv=Tiles(columns=32, depth=256, early=1),
         output=Tiles(columns=32, depth=256, splits=4, warps=2, stages=5, early=1),
-        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1),
-        down=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
+        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1, turned=True),
+        down=Tiles(columns=32, depth=256, splits=4, stages=5, early=2, turned=True),
         head=Tiles(columns=64, depth=128, stages=5),
     ),
     (True, (2880, 7680)): DraftTiles(  # gpt-oss-20b's
@@ -260,7 +289,7 @@ DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
         output=Tiles(columns=32, depth=256, splits=4, early=1),
         gate_up=Tiles(columns=32, depth=128, stages=5),
         down=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
-        head=Tiles(columns=64, depth=128, stages=5),
+        head=Tiles(columns=64, depth=256, stages=3),
     ),
 }
 """What ``engine.bench tiles`` found for drafters of these sizes, by whether they are read in 8 bits."""

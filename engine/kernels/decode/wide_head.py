@@ -25,7 +25,7 @@ def wide_head_rows(hidden: Tensor, embedding: Weight, softcap: float | None, out
         hidden, embedding.values, embedding.scales, out.logits, out.tile_best, out.tile_token, out.tile_mass,
         0.0 if softcap is None else softcap, rows,
         VOCAB=vocab, K=size, FORMAT=embedding.format, CAPPED=softcap is not None, FOUR=rows == 4 * MAX_ROWS,
-        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, AHEAD=tiles.ahead, **tiles.options,
     )  # fmt: skip
 
 
