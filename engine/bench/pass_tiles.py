@@ -149,6 +149,7 @@ def _windows(chosen: WindowTiles) -> Iterator[WindowTiles]:
     for warps, registers in ((4, 255), (8, 128), (8, 255)):
         yield replace(chosen, warps=warps, registers=registers)
     yield from (replace(chosen, rows=rows) for rows in (16, 32))
+    yield from (replace(chosen, added=added) for added in (4096, 2048, 1024))
 
 
 def _fulls(chosen: FullTiles) -> Iterator[FullTiles]:

@@ -200,6 +200,15 @@ def test_a_row_alone_adds_up_to_eighteen_splits_at_once(window: int, ordered_sum
         assert torch.equal(case.attend(290 + row, 1, tiles, 1, first=row)[0], block[row])
 
 
+def test_rows_whose_splits_are_added_up_together_have_the_same_bits(ordered_sums: None) -> None:
+    """All rows of a tile in three waits for memory for eight splits, or four rows at a time in one."""
+    config = layer(2, 1, 256, 100)
+    few = replace(SMALL_WINDOW, split=16)
+    case = make(config, capacity_of(config), torch.bfloat16)
+    expected = case.copy().attend(300, 16, few)
+    assert torch.equal(case.attend(300, 16, replace(few, added=4096)), expected)
+
+
 @pytest.mark.parametrize("programs", [1, 3])
 def test_a_program_may_take_several_splits(programs: int) -> None:
     """Two tiles of rows, each of two parts of the values."""

@@ -6,12 +6,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..shared.sinks import sink_score
-from ..toolchain.jit import jit, tl
+from ..toolchain.jit import constexpr_function, jit, tl
 
-AHEAD = tl.constexpr(9) if tl else 9
-"""So many splits are on their way at a time."""
 FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
 """Of a row alone: behind a short text, and of a window of 1024."""
+
+
+@constexpr_function
+def splits_ahead(values: int) -> int:
+    """How many splits are on their way at a time, of so many values each: a wait for memory takes long, and so many
+    registers there are."""
+    return max(3, min(9, 9 * 1024 // values))
 
 
 class Parts(NamedTuple):
@@ -47,14 +52,15 @@ def add_splits(
 ) -> None:
     """Attention of ``num_packed`` grouped rows: their ``count`` splits, added in order, a few rows at a time to overlap
     loads. A split a row sees nothing of changes no bit: factor exactly 1, terms exactly 0."""
+    splits: tl.constexpr = splits_ahead(ROWS * HEAD_DIM)
     lane = tl.arange(0, HEAD_DIM)
     for first in range(0, num_packed, ROWS):
         place = first + tl.arange(0, ROWS)
         valid = place < num_packed
         highest, total = _begin(sinks, tl.program_id(0) * GROUP + (first_packed + place) % GROUP, ROWS)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
-        for first_split in range(0, count, AHEAD):
-            for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
+        for first_split in range(0, count, splits):
+            for ahead in tl.static_range(splits):  # unrolled, so that their loads are under way together
                 there = valid & (first_split + ahead < count)
                 part = first_part + (first_split + ahead) * GROUP_ROWS + place
                 of_split = tl.load(parts.highest + part, mask=there, other=float("-inf"))

@@ -40,6 +40,9 @@ class WindowTiles:
     warps: int
     registers: int
     """Of a thread, at most: with 8 warps, 128 let two programs share a multiprocessor."""
+    added: int = 1024
+    """Rows times channels of a split that the last program of a tile has on their way at a time, of few splits if of
+    many rows."""
 
     def shared_memory(self, head_dim: int) -> int:
         """Bytes of a program: keys and values of a split, and queries."""
@@ -80,8 +83,6 @@ FULL_TILES = {
 }
 """Likewise."""
 
-ADDED_AT_ONCE = 1024
-"""Rows times channels of a split that the last program of a tile with a window has on their way at a time."""
 COMBINED_LANES = 64
 """Channels that a program of ``_combine_splits`` adds."""
 
@@ -278,7 +279,7 @@ def _attend_in_window(
         "num_warps": tiles.warps,
         "maxnreg": tiles.registers,
     }
-    added = ADDED_AT_ONCE // head_dim
+    added = max(1, tiles.added // head_dim)
     # A warp to a head, of which there are the group's queries, a key and a value.
     heads = max(power_of_two(group + 2), tiles.warps)
     assert layer.window is not None

@@ -255,6 +255,15 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
 
 
 DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
+    (True, (5376, 10752)): DraftTiles(  # Gemma 4 31B's, which were not looked for
+        context=Tiles(columns=32, depth=256, splits=6),
+        context_kv=Tiles(columns=32, depth=256),
+        qkv=Tiles(columns=32, depth=256, stages=5),
+        output=Tiles(columns=32, depth=256, splits=4, early=1),
+        gate_up=Tiles(columns=32, depth=256, early=1),
+        down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
+        head=Tiles(columns=64, depth=128, stages=5),
+    ),
     (True, (4096, 14336)): DraftTiles(  # Llama-3.1-8B's
         context=Tiles(columns=32, depth=256, splits=3, early=2),
         context_kv=Tiles(columns=32, depth=256),
