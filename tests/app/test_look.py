@@ -81,7 +81,7 @@ async def test_a_models_own_letters_stay(launch: Launch) -> None:
 
 
 async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b"))) as chat:
+    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b", stop="f12"))) as chat:
         await chat.ask_and_wait()
         assert "^S save" not in drawn(chat) and "F9 save" in drawn(chat) and "F9 saves the last" in chat.log.text
         await chat.pilot.press("ctrl+s")
@@ -91,7 +91,7 @@ async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
         await chat.pilot.press("f1")
         await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
         shown = str(chat.app.screen.query_one(Static).render())
-        assert "F9" in shown and "Ctrl+B" in shown
+        assert "F9" in shown and "Ctrl+B" in shown and "F12 stops it" in shown and "Esc stops it" not in shown
 
 
 @pytest.mark.parametrize(
