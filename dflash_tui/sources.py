@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from engine.commands import Command, EngineOptions
+from engine.errors import UsageFailure
+from engine.files import working_folder
 from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
@@ -68,9 +69,9 @@ def llama_source(options: EngineOptions) -> SourceFactory:
 def require_folder() -> None:
     """Raises :class:`Failure` in a folder that is gone, where PyTorch ends the process while it loads."""
     try:
-        os.getcwd()
-    except OSError:
-        raise Failure("The folder you are in is gone.", "Go to another one with cd, and start again.") from None
+        working_folder.require_folder()
+    except UsageFailure as failure:
+        raise Failure(str(failure), failure.hint) from None
 
 
 def local_source(options: EngineOptions) -> SourceFactory:

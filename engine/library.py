@@ -23,6 +23,7 @@ from .commands import (
 )
 from .errors import UsageFailure, failure_of
 from .events import EngineReady, Event, LoadProgress, Step
+from .files.working_folder import require_folder
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -67,8 +68,9 @@ def load(
 
     ``target`` is a folder or a model's name on the hub; None is the bundled pair. ``progress`` is told of every step.
     Raises ``EngineFailure``: ``WeightsFailure`` for a pair that isn't there or is damaged, ``DeviceFailure`` where it
-    doesn't fit, ``UsageFailure`` for options that can't be had.
+    doesn't fit, ``UsageFailure`` for options that can't be had, and in a working folder that is gone.
     """
+    require_folder()
     from .service import load_runner
 
     told: list[EngineReady] = []

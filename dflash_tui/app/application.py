@@ -67,7 +67,7 @@ class ChatApp(ThemedApp):
             for action in ACTIONS.values():
                 if action.listed:
                     name = action.id.replace("-", " ").capitalize()
-                    yield SystemCommand(name, action.title, partial(screen.action_act, action.id))
+                    yield SystemCommand(name, screen.said(action.title), partial(screen.action_act, action.id))
         yield from super().get_system_commands(screen)
 
     async def on_event(self, event: events.Event) -> None:

@@ -49,7 +49,9 @@ def complete(text: str, actions: Iterable[Action], screen: ChatScreen) -> list[C
         found = [Candidate(f"/{name} {value}") for value in _values(action, screen) if value.startswith(typed)]
     else:
         found = [
-            Candidate(f"/{action.slash}{' ' if action.takes else ''}", f"{action.takes}  {action.title}".strip())
+            Candidate(
+                f"/{action.slash}{' ' if action.takes else ''}", f"{action.takes}  {screen.said(action.title)}".strip()
+            )
             for action in commands
             if action.slash.startswith(name)
         ]

@@ -55,9 +55,10 @@ def bars(values: Sequence[float], height: int) -> list[str]:
     return ["".join(EIGHTHS[min(max(step - 8 * level, 0), 8)] for step in steps) for level in reversed(range(height))]
 
 
-def fitting(hints: Sequence[str], width: int) -> str:
-    """As many hints as have room in so many cells: the last, and before it the first ones."""
-    *first, last = hints
+def fitting(hints: Sequence[str], width: int, brief: Sequence[str] = ()) -> str:
+    """As many hints as have room in so many cells: the last, and before it the first ones. ``brief``: the same in fewer
+    words, for where not all of them have."""
+    *first, last = brief if brief and cell_len(" · ".join(hints)) > width else hints
     while first and cell_len(" · ".join([*first, last])) > width:
         first.pop()
     return " · ".join([*first, last])

@@ -96,16 +96,23 @@ Said = Callable[[str], str]
 
 
 def said_with(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Said:
-    """Puts the user's keys in the place of the usual ones that a sentence names, and the slash command in that of a key
-    which another action has now. Keys that are a letter or a sign alone stay: a sentence has others."""
+    """Puts the user's keys in the place of the usual ones that a sentence names, and the slash command, or the key that
+    stands in, in that of a key which another action has now. Keys that are a letter or a sign alone stay: a sentence
+    has others."""
     taken = {key for keys in keymap.values() for key in _keys(keys)}
+
+    def in_force(id: str) -> list[str]:
+        if id in keymap:
+            return _keys(keymap[id])
+        return [key for key in _keys(actions[id].keys) if key not in taken]
+
     names: dict[str, str] = {}
     for id, action in actions.items():
-        first, *others = _keys(action.keys) or [""]
+        first = next(iter(_keys(action.keys)), "")
         usual = key_name(first)
         if len(usual) < 2 or (id not in keymap and first not in taken):
             continue
-        left = _keys(keymap[id]) if id in keymap else [key for key in others if key not in taken]
+        left = in_force(id) or (in_force(action.stand_in) if action.stand_in else [])
         for spelling in (usual, usual.replace("Ctrl+", "^")):
             if left:
                 names[spelling] = key_name(left[0])

@@ -35,7 +35,7 @@ class Runs:
         turn, block = chosen_program(self._screen.chat.tree.path, words)
         lines = block.content.splitlines()
         size = counted(len(lines), "line")
-        question = (
+        question = self._screen.said(
             f"Run block {block.number}, {size} of Python? It runs as you, in an empty folder, for at most "
             f"{SECONDS:.0f} s; it can read your files. Esc stops it."
         )
@@ -53,7 +53,7 @@ class Runs:
         except RunError as error:
             self._screen.notify(f"{error} {error.hint}", title="Not run", severity="error", timeout=6, markup=False)
             return
-        self.words = f"block {block.number} runs; Esc stops it"
+        self.words = self._screen.said(f"block {block.number} runs; Esc stops it")
         self._screen.drawing.draw_status()
         self._screen.run_worker(partial(self._wait, turn, self._running), name="run", thread=True, exit_on_error=False)
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.race.race import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
 from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import Dialect
@@ -104,13 +106,16 @@ class Flags:
         if model is not None and looks_like_host(model) and not os.path.exists(model):
             hint = f"A server's address begins with http:// or https://: dflash-chat http://{model}"
             raise Problem(f"There is no model called {model!r}.", hint)
+        if self.draft == LOOKUP and not os.path.exists(LOOKUP):
+            hint = f"To have drafts looked up in the text so far: --draft-by {LOOKUP}"
+            raise Problem(f"There is no drafter called {LOOKUP!r}.", hint, ExitCode.WEIGHTS)
         for name in (model, self.draft):
             if name is not None and not is_gguf(name):
                 check_path(name)  # before torch is imported, or a screen opened
         return EngineOptions(
             model,
             # A drafter that is never asked would take seconds and gigabytes.
-            NO_DRAFTER if self.no_speculation or self.draft_by == "lookup" else self.draft,
+            NO_DRAFTER if self.no_speculation or self.draft_by == LOOKUP else self.draft,
             self.device,
             self.context,
             self.offline,

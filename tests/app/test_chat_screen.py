@@ -153,13 +153,13 @@ async def test_a_paste_never_sends_and_a_large_one_folds(launch: Launch) -> None
 
 
 async def test_what_a_terminal_would_act_on_is_shown_as_a_sign_and_asked_as_it_is(launch: Launch) -> None:
-    typed = "a\x1b[31mb\u202ec " * 9  # two rows, by the width of what is shown
+    typed = "a\x1b[31mb\u202e\u2028c " * 9  # two rows, by the width of what is shown
     async with launch(size=(80, 24)) as chat:
         chat.prompt.post_message(events.Paste(typed))
         await chat.until(lambda: chat.prompt.text == typed)
         await chat.pilot.press("left", "x", "ctrl+z")
         rows = [chat.prompt.render_line(row).text.rstrip() for row in range(chat.prompt.wrapped_document.height)]
-        assert " ".join(rows) == ("a␛[31mb�c " * 9).rstrip() and max(map(len, rows)) <= chat.prompt.wrap_width
+        assert " ".join(rows) == ("a␛[31mb��c " * 9).rstrip() and max(map(len, rows)) <= chat.prompt.wrap_width
         await chat.pilot.press("enter")
         assert chat.sent(Ask)[0].messages[-1].content == typed
 

@@ -150,16 +150,17 @@ async def test_what_an_older_block_wrote_comes_into_view(launch: Launch) -> None
         assert any("▸ block 1 ran" in row.text for row in seen) and any("22 more lines" in row.text for row in seen)
 
 
-async def test_escape_stops_a_program(launch: Launch) -> None:
+async def test_escape_stops_a_program_and_so_does_control_c(launch: Launch) -> None:
     async with launch(answer="```python\nwhile True: pass\n```") as chat:
         await chat.ask_and_wait()
-        await chat.ask("/run 1")
         status = chat.screen.query_one(StatusLine)
-        await chat.pilot.press("y")
-        assert status.facts.state == "block 1 runs; Esc stops it"
-        await chat.pilot.press("escape")
-        await chat.until(lambda: "▸ block 1 ran · stopped" in chat.log.text)
-        assert status.facts.state == "ready"
+        for count, key in enumerate(("escape", "ctrl+c"), start=1):
+            await chat.ask("/run 1")
+            await chat.pilot.press("y")
+            assert status.facts.state == "block 1 runs; Esc stops it"
+            await chat.pilot.press(key)
+            await chat.until(lambda count=count: chat.log.text.count("▸ block 1 ran · stopped") == count)
+            assert status.facts.state == "ready"
 
 
 @pytest.mark.parametrize(

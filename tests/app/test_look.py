@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.glyphs import large_number
-from dflash_tui.app.keymap import AcceptedKeys, accepted_keys
+from dflash_tui.app.keymap import AcceptedKeys, accepted_keys, said_with
 from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.cli.background import is_dark
@@ -81,7 +81,7 @@ async def test_a_models_own_letters_stay(launch: Launch) -> None:
 
 
 async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b"))) as chat:
+    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b", stop="f12"))) as chat:
         await chat.ask_and_wait()
         assert "^S save" not in drawn(chat) and "F9 save" in drawn(chat) and "F9 saves the last" in chat.log.text
         await chat.pilot.press("ctrl+s")
@@ -91,7 +91,7 @@ async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
         await chat.pilot.press("f1")
         await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
         shown = str(chat.app.screen.query_one(Static).render())
-        assert "F9" in shown and "Ctrl+B" in shown
+        assert "F9" in shown and "Ctrl+B" in shown and "F12 stops it" in shown and "Esc stops it" not in shown
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,8 @@ async def test_two_lines_with_one_key_leave_one_action_on_it(launch: Launch) -> 
     async with launch(screen_options=ScreenOptions(keys=keys(help="f1", save="f1"))) as chat:
         await chat.ask_and_wait()
         assert "/help · Esc stop · F1 save" in drawn(chat) and "F1 help" not in drawn(chat)
+        said = said_with({"save": "escape"}, ACTIONS)
+        assert said("F1 help · Esc stop · ^S save") == "F1 help · Ctrl+C stop · Esc save"
         await chat.pilot.press("f1")
         await chat.until(lambda: (chat.out_dir / "index.html").exists())
         assert not isinstance(chat.app.screen, HelpScreen)

@@ -7,12 +7,15 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from runpy import run_module
 from typing import Any
 
 import pytest
 
+import engine
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.settings.config import CONFIG_VARIABLE
+from engine.errors import UsageFailure
 
 from .conftest import Program
 
@@ -270,3 +273,16 @@ def test_a_folder_that_is_gone_is_told_before_pytorch_loads(
     (tmp_path / "gone").rmdir()
     program.run(*command.split())
     assert program.code == 2 and "The folder you are in is gone" in program.err
+
+
+def test_without_this_program_the_engine_tells_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(SystemExit) as ended:
+        run_module("engine.bench", run_name="__main__")
+    assert ended.value.code == 2 and "The folder you are in is gone" in capsys.readouterr().err
+    with pytest.raises(UsageFailure, match="is gone"):
+        engine.load()

@@ -218,6 +218,7 @@ def test_a_race_names_its_lanes_and_is_no_part_of_the_conversation(talk: Callabl
     assert "Ask something first" in out
     for lane in ("one token at a time: ", "MTP, auto: ", "MTP, block 16: ", "MTP, block 8: ", "MTP, block 4: "):
         assert f"\n{lane}" in out
+    assert out.count("Every lane has run ") == 4, "two races of three runs, and the last run has the result"
     assert [turn.question for turn in load_session(path).turns] == ["hi"]
 
 

@@ -94,6 +94,12 @@ def test_what_cannot_be_done_as_asked(
     refused(program.run(*arguments, stdin=stdin), message, hint)
 
 
+def test_looking_up_is_no_drafter_but_another_flag(program: Program) -> None:
+    program.run("--draft", "lookup", "-p", "hi")
+    assert program.code == ExitCode.WEIGHTS and "no drafter called 'lookup'" in program.err
+    assert "--draft-by lookup" in program.err and not program.engines
+
+
 def test_a_command_may_stand_behind_its_flags_and_take_those_of_the_screen(program: Program) -> None:
     plain = program.run("replay", "maths").out
     assert plain and program.run("replay", "maths", "--ascii", "--no-mouse").out == plain

@@ -36,6 +36,8 @@ class Action:
     """Shown in the help screen and the palette."""
     choices: Callable[[ChatScreen], Iterable[str]] | None = None
     """What can stand behind the slash command, for completion; without it ``takes`` says so, as in ``on|off``."""
+    stand_in: str = ""
+    """The id of an action that does this too: its key is named where another action has this one's."""
 
     @property
     def needs_argument(self) -> bool:

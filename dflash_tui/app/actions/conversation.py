@@ -44,7 +44,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
 
 
 def interrupt(screen: ChatScreen, argument: Argument) -> None:
-    """A selection is copied, an answer is stopped, and twice in a row quits."""
+    """A selection is copied, what Esc stops is stopped, and twice in a row quits."""
     prompt = screen.query_one(Prompt)
     selected = prompt.selected_text or screen.get_selected_text()
     if selected:
@@ -53,7 +53,7 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
         screen.clear_selection()
     elif screen.chat.busy:
         stop(screen, argument)
-    else:
+    elif not (screen.runs.stop() or screen.talk.leave_edit()):
         _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
 
 
@@ -75,7 +75,7 @@ def new_chat(screen: ChatScreen, _: Argument) -> None:
 
 
 ACTIONS = (
-    Action("stop", "stop the answer and keep what it wrote", stop, "escape"),
+    Action("stop", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"),
     Action("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
     Action("new", "start a new chat", new_chat, "ctrl+n", "new"),
     Action("quit", "leave", leave, slash="quit"),

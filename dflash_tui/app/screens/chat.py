@@ -228,7 +228,7 @@ class ChatScreen(Screen[None]):
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
-        self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values()))
+        self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values(), self.said))
 
     def open_replay(self, path: Path | None) -> None:
         """Show a recorded run above this screen, which waits."""

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ..actions.action import Action
-from ..keymap import key_name
+from ..keymap import Said, key_name
 from ..widgets.round_strip import legend
 from .once import LeavesOnce
 
@@ -64,8 +64,9 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Action]) -> None:
+    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Action], said: Said) -> None:
         super().__init__()
+        self._said = said
         self._active = bindings
         self._actions = list(actions)
 
@@ -81,7 +82,9 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
     def _lines(self, width: int) -> list[Content]:
         known = [*_PROMPT_KEYS.items(), *self._effective_keys()]
         keys = [_entry(key, does, width) for key, does in known]
-        named = [(f"/{action.slash} {action.takes}", action.title) for action in self._actions if action.slash]
+        named = [
+            (f"/{action.slash} {action.takes}", self._said(action.title)) for action in self._actions if action.slash
+        ]
         commands = [_entry(command, does, width) for command, does in named]
         colours = [_entry(name, says, width) for name, says in COLOURS.items()]
         return [
@@ -98,7 +101,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         for binding in sorted(own, key=lambda binding: order.index(str(binding.id))):
             if binding.show and binding.description:
                 merged.setdefault(binding.description, []).append(key_name(binding.key))
-        return [("  ".join(keys), does) for does, keys in merged.items()]
+        return [("  ".join(keys), self._said(does)) for does, keys in merged.items()]
 
 
 def _entry(key: str, does: str, width: int) -> Content:

@@ -69,6 +69,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         ("Space pause", "End result", "− + pace", "Esc close"),
         ("Space see it again", "e save as a page", "r race again", "Esc close"),
     )
+    BRIEF_OVER_KEYS = ("Space see it again", "e save", "r race again", "Esc close")
 
     def __init__(
         self,
@@ -148,7 +149,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _draw_keys(self) -> None:
         keys = self.MEASURING_KEYS if self._clock is None else self.OVER_KEYS if self.replayed else self.RACING_KEYS
-        self.query_one("#race-keys", Static).update(fitting(keys, self.size.width - 4))
+        brief = self.BRIEF_OVER_KEYS if keys == self.OVER_KEYS else ()
+        self.query_one("#race-keys", Static).update(fitting(keys, self.size.width - 4, brief))
 
     def _clear(self) -> None:
         """Lanes without text, and no result."""

@@ -1,13 +1,17 @@
 """A text that is being written, and how it is shown: control characters and those that reorder what follows as signs,
-one for each, so that cursor and wrapping are where they seem to be."""
+one for each, so that cursor and wrapping are where they seem to be. Textual's document ends a line at everything that
+Python ends one at, such as a form feed or U+2028, and forgets which it was; here one ends where a terminal's does."""
 
 from __future__ import annotations
 
+import re
 from typing import overload
 
 from textual.document._document import Document, EditResult, Location
 
 from dflash_tui.core.text.harmless import signed
+
+_LINE_END = re.compile("\r\n|\r|\n")
 
 
 class VisibleDocument(Document):
@@ -15,6 +19,7 @@ class VisibleDocument(Document):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        self._lines = _LINE_END.split(text)
         self._shown = [signed(line) for line in self._lines]
 
     @property
@@ -29,7 +34,14 @@ class VisibleDocument(Document):
         return self._shown[line_index]
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        (top, _), (bottom, _) = sorted((start, end))
-        result = super().replace_range(start, end, text)
-        self._shown[top : bottom + 1] = map(signed, self._lines[top : result.end_location[0] + 1])
-        return result
+        """In Textual's place."""
+        (top, left), (bottom, right) = sorted((start, end))
+        replaced = self.get_text_range(start, end)
+        before = self._lines[top][:left] if top < len(self._lines) else ""
+        after = self._lines[bottom][right:] if bottom < len(self._lines) else ""
+        lines = _LINE_END.split(before + text)
+        stop = (top + len(lines) - 1, len(lines[-1]))
+        lines[-1] += after
+        self._lines[top : bottom + 1] = lines
+        self._shown[top : bottom + 1] = map(signed, lines)
+        return EditResult(stop, replaced)

@@ -86,6 +86,9 @@ def race(plain: PlainChat, argument: Argument) -> None:
 
 
 def _run(plain: PlainChat, held: Race) -> None:
+    """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before all
+    have run as often as they will."""
+    plain.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
     events: SimpleQueue[Event] = SimpleQueue()
     plain.diverted = events.put
     told = 0
@@ -101,9 +104,9 @@ def _run(plain: PlainChat, held: Race) -> None:
             if isinstance(event, EngineError) and event.fatal:
                 raise engine_problem(event)
             done, total = held.progress
-            if done > told:
-                told = done
-                plain.say(f"Run {done} of {total} is over.")
+            if (times := done * RACE_RUNS // total) > told:
+                told = times
+                plain.say(f"Every lane has run {times} of {RACE_RUNS} times.")
     finally:
         plain.diverted = None
 

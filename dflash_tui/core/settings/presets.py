@@ -84,6 +84,10 @@ def read_system(text: str, folder: Path | None = None) -> str:
     if not text.startswith("@") or text.startswith("@@"):
         return text.removeprefix("@") if text.startswith("@@") else text
     name = text.removeprefix("@")
+    if not name.strip():
+        raise AttachmentError(
+            "No file is named after the @.", "Name one, such as @tutor.md; @@ begins a text with an @."
+        )
     prompt = read_file((folder or Path()) / Path(name).expanduser(), name).text.strip("\n")
     if not prompt.strip():
         raise AttachmentError(f"{name} is empty.", "Write the system prompt into it.")

@@ -93,6 +93,8 @@ def test_system_prompts_in_files(tmp_path: Path) -> None:
     assert "gone.md" in problem
     with pytest.raises(AttachmentError, match="is empty"):
         read_system("@empty.md", tmp_path)
+    with pytest.raises(AttachmentError, match=r"No file is named"):
+        read_system("@", tmp_path)
     assert read_system("plain") == "plain"
 
 
