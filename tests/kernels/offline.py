@@ -27,6 +27,7 @@ from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
 from tests.kernels.bank_conflicts import turns
 from tests.kernels.register_factors import overwritten
+from tests.kernels.waits import loops
 
 TYPES = {
     torch.bfloat16: "bf16",
@@ -101,6 +102,8 @@ class Compiled:
     """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
     in_tensor_memory: bool
     """Whether it multiplies as Blackwell alone can."""
+    code: bytes
+    """Of the machine."""
 
 
 @contextmanager
@@ -157,6 +160,7 @@ def compile_launch(launch: Launch) -> Compiled:
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
         overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
         turns=turns(built.asm["ttgir"]),
+        code=cubin,
     )
 
 
@@ -258,16 +262,19 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 
 
 def table(compiled: list[Compiled]) -> str:
-    """Markdown."""
+    """Markdown. Of each innermost loop that multiplies, how many operations it has and how long they wait for each
+    other."""
     lines = [
-        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads | reads before it waits |",
-        "|--|--|--|--|--|--|--|--|--|",
+        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads | reads before it waits "
+        "| loops: cycles |",
+        "|--|--|--|--|--|--|--|--|--|--|",
     ]
     for one in compiled:
         grid = "x".join(map(str, one.grid))
         early = ", ".join(sorted(one.reads_early)) or "-"
         lines.append(
             f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.local} | {one.shared} "
-            f"| {one.wide_loads} | {one.narrow_loads} | {early if one.waits else NEVER_WAITS} |"
+            f"| {one.wide_loads} | {one.narrow_loads} | {early if one.waits else NEVER_WAITS} "
+            f"| {', '.join(map(str, loops(one.code))) or '-'} |"
         )
     return "\n".join(lines)

@@ -1,10 +1,11 @@
-"""``python -m tests.kernels.offline_target [SHAPE ...]``: compiles every kernel of a target's pass for Hopper
-at the published shapes, and prints what each takes."""
+"""``python -m tests.kernels.offline_target [SHAPE[:FORMAT] ...]``: compiles every kernel of a target's pass for Hopper
+at the published shapes, and prints what each takes. FORMAT: of the weights, bf16 unless said."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import cast
 
 import torch
 
@@ -69,4 +70,8 @@ def _launch_draft_head(config: TargetConfig, tiles: Tiles) -> None:
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:] or ["26B-A4B"]:
-        print(f"{wanted}\n{table([compile_launch(launch) for launch in launches_of(wanted)])}\n")
+        name, _, weights = wanted.partition(":")
+        compiled = [
+            compile_launch(launch) for launch in launches_of(name, weights=cast(WeightFormat, weights or "bf16"))
+        ]
+        print(f"{wanted}\n{table(compiled)}\n")
