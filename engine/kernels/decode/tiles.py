@@ -147,10 +147,9 @@ MXFP4_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
     output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
     router=Tiles(columns=32, depth=256, splits=12),
-    expert_gate_up=Tiles(columns=64, depth=64, warps=2, stages=5, programs=792, registers=168),
-    expert_gate_up_alone=Tiles(columns=64, depth=64, warps=2, stages=7, programs=792),
+    expert_gate_up=Tiles(columns=64, depth=64, warps=2, programs=792, registers=168, turned=True),
+    expert_gate_up_alone=Tiles(columns=64, depth=64, warps=2, stages=6, programs=792, turned=True),
     expert_down=Tiles(columns=64, depth=512, stages=2, programs=1056, turned=True),
-    rows=RowTiles(warps=16),
 )
 """For gpt-oss, whose hidden and intermediate size 2880 is 45 times 64: so no tile of gate and up crosses an edge."""
 PACKED_DENSE_TARGET = TargetTiles(
@@ -173,7 +172,7 @@ Sizes = tuple[int, int]
 """A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
 MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
     ("bf16", (4096, 14336)): TargetTiles(  # Llama-3.1-8B
-        qkv=Tiles(columns=64, depth=256, early=1),
+        qkv=Tiles(columns=64, depth=256, early=1, turned=True),
         output=Tiles(columns=64, depth=256, splits=2),
         gate_up=Tiles(columns=32, depth=128, warps=2, stages=3),
         down=Tiles(columns=64, depth=128, splits=4, warps=2, early=1),
@@ -253,7 +252,7 @@ DRAFT_TILES = DraftTiles()
 DRAFT_TILES_IN_8_BITS = DraftTiles(
     context=Tiles(columns=32, depth=128, splits=6, warps=2, stages=5),
     context_kv=Tiles(columns=32, depth=256, stages=3),
-    qkv=Tiles(columns=32, depth=128, warps=2, stages=5),
+    qkv=Tiles(columns=32, depth=128, warps=2, stages=5, early=2),
     output=Tiles(columns=32, depth=256, splits=4, early=1),
     gate_up=Tiles(columns=32, depth=256, early=1),
     down=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=2),
@@ -275,41 +274,42 @@ DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
     (True, (4096, 14336)): DraftTiles(  # Llama-3.1-8B's
         context=Tiles(columns=32, depth=256, splits=3, early=2),
         context_kv=Tiles(columns=32, depth=256),
-        qkv=Tiles(columns=32, depth=256, stages=5),
-        output=Tiles(columns=32, depth=256, splits=4, warps=2),
-        gate_up=Tiles(columns=32, depth=128, stages=3, early=1),
-        down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
+        qkv=Tiles(columns=64, depth=256, stages=5, turned=True),
+        output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
+        gate_up=Tiles(columns=32, depth=128, stages=3, early=1, turned=True),
+        down=Tiles(columns=64, depth=256, splits=2, stages=5, early=1, turned=True),
         head=Tiles(columns=64, depth=256, stages=3),
     ),
     (True, (4096, 12288)): DraftTiles(  # Qwen3-8B's
         context=Tiles(columns=32, depth=128, splits=6, stages=3),
         context_kv=Tiles(columns=32, depth=256),
-        qkv=Tiles(columns=32, depth=256, stages=5),
+        qkv=Tiles(columns=32, depth=128, warps=2, stages=5, early=2),
         output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
-        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1),
-        down=Tiles(columns=32, depth=256, splits=2, stages=5, early=1),
-        head=Tiles(columns=64, depth=128, stages=5),
+        gate_up=Tiles(columns=32, depth=128, early=1),
+        down=Tiles(columns=32, depth=256, splits=2, stages=5, registers=96, early=1, turned=True),
+        head=Tiles(columns=64, depth=256, stages=3),
     ),
     (True, (2048, 6144)): DraftTiles(  # Qwen3-Coder-30B-A3B's
         context=Tiles(columns=32, depth=128, splits=6, early=1),
         context_kv=Tiles(columns=32, depth=256),
-        qkv=Tiles(columns=32, depth=256, early=1),
+        qkv=Tiles(columns=64, depth=256, early=1),
         output=Tiles(columns=32, depth=256, splits=4, warps=2, stages=5, early=1),
-        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1, turned=True),
+        gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1),
         down=Tiles(columns=32, depth=256, splits=4, stages=5, early=2, turned=True),
         head=Tiles(columns=64, depth=128, stages=5),
     ),
     (True, (2880, 7680)): DraftTiles(  # gpt-oss-20b's
         context=Tiles(columns=32, depth=128, splits=6),
         context_kv=Tiles(columns=32, depth=256),
-        qkv=Tiles(columns=32, depth=256, stages=5, early=2),
-        output=Tiles(columns=32, depth=256, splits=4, early=1),
-        gate_up=Tiles(columns=32, depth=128, stages=5),
+        qkv=Tiles(columns=32, depth=128, warps=2, stages=5, early=2),
+        output=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
+        gate_up=Tiles(columns=32, depth=128, stages=5, early=2),
         down=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
         head=Tiles(columns=64, depth=256, stages=3),
     ),
 }
-"""What ``engine.bench tiles`` found for drafters of these sizes, by whether they are read in 8 bits."""
+"""What ``engine.bench tiles`` found for drafters of these sizes, or what they were timed with, by whether they are read
+in 8 bits."""
 
 
 def draft_tiles(in_8_bits: bool, card: Card, sizes: Sizes | None = None) -> DraftTiles:
