@@ -96,6 +96,8 @@ class Compiled:
     """Whether every program of it waits, and writes nothing before."""
     overwritten: int
     """Operations that write where tensor cores may have yet to read."""
+    fades_fused: int
+    """Sums with a power of two in which the compiler fused the other product than the source says."""
     turns: int
     """The most that a warp takes to read 128 bytes of shared memory."""
     warps_side_by_side: bool
@@ -159,6 +161,7 @@ def compile_launch(launch: Launch) -> Compiled:
         ),
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
         overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
+        fades_fused=_fades_fused(ptx),
         turns=turns(built.asm["ttgir"]),
         code=cubin,
     )
@@ -247,6 +250,12 @@ def _waits(ptx: str) -> bool:
 def _before_waiting(ptx: str) -> str:
     body, _, _ = ptx[ptx.index(".entry") :].partition("griddepcontrol.wait")
     return re.sub(r"//.*", "", body)
+
+
+def _fades_fused(ptx: str) -> int:
+    """Fused products to which the factor that fades earlier splits is added, as if they had weighed 1."""
+    powers = set(re.findall(r"\bex2\.approx[.\w]*\s+(%\w+)", ptx))
+    return sum(addend in powers for addend in re.findall(r"\bfma\.rn\.f32\s+%\w+, %\w+, [%\w]+, (%\w+);", ptx))
 
 
 def _resources(cubin: bytes) -> tuple[int, int]:

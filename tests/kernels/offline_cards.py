@@ -125,6 +125,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"has {one.registers} registers and {one.local} bytes in local memory"
     if one.name in PRODUCTS and not one.bounded:
         return "leaves it to the assembler how many registers it has"
+    if one.name in ATTENTION and one.fades_fused:
+        return f"adds up {one.fades_fused} times in another order than it says"
     if one.overwritten:
         return f"writes {one.overwritten} times where tensor cores may have yet to read"
     if one.turns > 1:

@@ -1,5 +1,7 @@
 """The last step of layers with a window: a tile's last program adds all splits, in one order whatever the kernel, so
-that a row's bits are the same in all; ``tl.fma`` says which product is fused."""
+that a row's bits are the same in all; ``tl.fma`` says which product is fused. Behind a sink the sum of weights begins
+with a 1 that the compiler knows where it unrolls: a product left to it would then be fused with the factor in place of
+the sum, and was, in one kernel of two."""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ def add_splits(
                 shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
                 fading = tl.exp2(highest - shift)
                 factor = tl.exp2(of_split - shift)
-                total = tl.fma(total, fading, totals * factor)
+                total = tl.fma(total, fading, tl.fma(totals, factor, 0.0))
                 mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
                 highest = now_highest
         mixed = mixed / tl.where(valid, total, 1.0)[:, None]
@@ -112,7 +114,7 @@ def add_splits_of_one_row(
             now_highest = tl.maximum(highest, of_split)
             fading = tl.exp2(highest - now_highest)
             factor = tl.exp2(of_split - now_highest)
-            total = tl.fma(total, fading, totals * factor)
+            total = tl.fma(total, fading, tl.fma(totals, factor, 0.0))
             mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
             highest = now_highest
         mixed = mixed / tl.where(valid, total, 1.0)[:, None]
