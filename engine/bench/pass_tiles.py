@@ -19,7 +19,6 @@ Kind = Literal["one", "sixteen", "draft"]
 """Passes that are timed: of the target's one row and sixteen, and a draft."""
 AnyTiles = Tiles | RowTiles | AttendTiles
 
-LEAST_COLUMNS = 16
 LEAST_SPLIT, MOST_SPLIT, LEAST_KEYS = 32, 256, 16
 ROW_WARPS = (4, 8, 16)
 EARLY_STEPS = (1, 2, 0)
@@ -113,8 +112,6 @@ class Knob:
             assert self.trial is not None
             if self.name not in NEVER_TURNED:
                 found.append(replace(chosen, turned=not chosen.turned))
-            if self.owner == "target":
-                found += _singles(chosen, self.trial, card)
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
             found += [replace(chosen, registers=most) for most in REGISTERS]
             if self.name not in NEVER_ASKED:
@@ -132,22 +129,6 @@ def _shared_depths(chosen: Tiles, trial: Trial[Any], card: Card) -> Iterator[Til
             for stages in (3, 5):
                 made = replace(chosen, depth=warps * each, warps=warps, stages=stages)
                 if card.programs_of(made.shared_memory(trial.weight_tiles, trial.bits)) > 0:
-                    yield made
-
-
-def _singles(chosen: Tiles, trial: Trial[Any], card: Card) -> Iterator[Tiles]:
-    """Packed weights: ways to read a row alone as one, for which a warp needs more of the depth. Programs of half the
-    columns then read little more."""
-    if trial.bits == 16:
-        return
-    deep = 64 if trial.bits == 8 else 128
-    for warps in (8, 4, 2, 1) if trial.warps else (chosen.warps,):
-        depth = warps * deep if trial.depth else chosen.depth
-        for columns in (chosen.columns, chosen.columns // 2):
-            for stages in (3, 5):
-                made = replace(chosen, columns=columns, depth=depth, warps=warps, stages=stages, single=True)
-                fits = card.programs_of(made.shared_memory(trial.weight_tiles, trial.bits)) > 0
-                if fits and depth >= warps * deep and columns >= LEAST_COLUMNS:
                     yield made
 
 

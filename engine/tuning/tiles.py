@@ -86,7 +86,7 @@ def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], ca
     weights, whose depth warps share, by as many warps."""
     changed: dict[str, Any] = {name: choice}
     if name == "expert_gate_up" and isinstance(tiles, TargetTiles):
-        alone = replace(tiles.expert_gate_up_alone, depth=choice.depth, turned=choice.turned, single=choice.single)
+        alone = replace(tiles.expert_gate_up_alone, depth=choice.depth, turned=choice.turned)
         alone = alone if trial.bits == 16 else replace(alone, warps=choice.warps)
         fits = card.programs_of(alone.shared_memory(trial.weight_tiles, trial.bits)) > 0
         changed["expert_gate_up_alone"] = alone if fits else replace(alone, stages=LEAST_STAGES)

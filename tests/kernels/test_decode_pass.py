@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine.bench.shapes import read_shape
-from engine.bench.weights import random_pair
-from engine.commands import WeightFormat
-from engine.kernels.decode.tiles import TargetTiles, Tiles, products_of
+from engine.kernels.decode.tiles import TargetTiles, Tiles
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight
@@ -29,7 +25,6 @@ from engine.speculation.trees import Node, path_to
 from tests.engine.conftest import no_progress
 from tests.engine.models.published import PUBLISHED, write_published
 from tests.engine.small_decoders import prompt_ids
-from tests.pace import only_in_ci
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -68,12 +63,12 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 class Pass:
     """A target's rows over a cache that holds a prompt, and what its modules make of the same."""
 
-    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1), tiles: TargetTiles = LARGE):
+    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1)):
         dtype = target.embed_tokens.weight.dtype
         self.target, self.taps, self.length = target, taps, 0
         self.caches = [Cache(target.config.layers, 128, PROMPT, dtype, CPU) for _ in range(2)]
         self.cursor, self.count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
-        self.rows = DecodePass(target, self.caches[0], self.cursor, self.count, taps, tiles)
+        self.rows = DecodePass(target, self.caches[0], self.cursor, self.count, taps, LARGE)
         self.by_modules(prompt_ids(PROMPT), both=True)
         self.commit(PROMPT)
 
@@ -136,23 +131,8 @@ def test_bf16_is_no_worse_than_the_modules(target: Gemma4) -> None:
 def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4) -> None:
     """Logits, features, keys and values: what DFlash computes in one pass, the target alone computes in three."""
     target = deepcopy(target).to(torch.bfloat16)
-    same_bits_one_by_one(Pass(target), Pass(target))
-
-
-@torch.inference_mode()
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("weights", ["int4", only_in_ci("fp8")])
-def test_so_it_has_where_packed_products_read_a_row_alone_as_one(weights: WeightFormat) -> None:
-    target = random_pair(read_shape("tiny"), CPU, weights=weights)[0]
-    assert isinstance(target, Gemma4)
-    target.layers, target.config = target.layers[4:6], replace(target.config, layers=target.config.layers[4:6])
-    tiles = replace(LARGE, expert_gate_up_alone=LARGE.expert_gate_up)  # in as many parts
-    changed: dict[str, Any] = {name: replace(each, single=True) for name, each in products_of(tiles).items()}
-    same_bits_one_by_one(Pass(target), Pass(target, tiles=replace(tiles, **changed)))
-
-
-def same_bits_one_by_one(block: Pass, steps: Pass) -> None:
     ids = prompt_ids(3, seed=1)
+    block, steps = Pass(target), Pass(target)
     logits, features = block.by_rows(ids)
     for row, token in enumerate(ids):
         step_logits, step_features = steps.by_rows([token], max_rows=1)

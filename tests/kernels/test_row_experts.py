@@ -280,8 +280,7 @@ def test_a_row_has_the_same_bits_among_others_with_mxfp4_experts(dtype: torch.dt
 def test_experts_may_begin_at_places_of_their_own(
     kind: Callable[[Tensor], Weight], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each at another, so a row's sums have other bits, but the same alone and among others, in tiles of any width,
-    whether it is read as one or not."""
+    """Each at another, so a row's sums have other bits, but the same alone and among others, in tiles of any width."""
     layer = ClampedLayer(torch.float32, kind)
     plain = layer.run(16)
     monkeypatch.setattr(layer, "tiles", Tiles(columns=64, depth=32, warps=1, programs=7))
@@ -290,6 +289,6 @@ def test_experts_may_begin_at_places_of_their_own(
     whole = layer.run(16)
     torch.testing.assert_close(whole, plain, atol=1e-3, rtol=1e-4)
     assert not torch.equal(whole, unturned)
-    monkeypatch.setattr(layer, "tiles", replace(layer.tiles, columns=16, single=True))
+    monkeypatch.setattr(layer, "tiles", replace(layer.tiles, columns=16))
     for rows, first in ((1, 6), (5, 9)):
         assert torch.equal(layer.run(rows, first), whole[first : first + rows])

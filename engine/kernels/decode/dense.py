@@ -49,7 +49,7 @@ def project(
         x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format), TURNED=tiles.turned,
-        ONE=tiles.one(weight.format, max_rows), **tiles.options,
+        **tiles.options,
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def gate_up(
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format),
-        TURNED=tiles.turned, ONE=tiles.one(weight.format, max_rows), **tiles.options,
+        TURNED=tiles.turned, **tiles.options,
     )  # fmt: skip
 
 
@@ -122,7 +122,6 @@ def project_tile(
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
     TURNED: tl.constexpr,
-    ONE: tl.constexpr,
 ) -> None:
     """One program's part of ``project``."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
@@ -132,8 +131,8 @@ def project_tile(
         added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
         total = multiply_packed(
-            x if ONE else x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth,
-            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE, SPLITS,
+            x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
+            PARTS, AHEAD, TURNED, SPLITS,
         )  # fmt: skip
     else:
         total = multiply_rows(
@@ -151,7 +150,6 @@ def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
-    ONE: tl.constexpr,
 ) -> None:  # fmt: skip
     tile, split = tl.program_id(0), tl.program_id(1)
     if EARLY > 0:
@@ -161,7 +159,7 @@ def _project(
     wait_for_inputs()
     project_tile(
         x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS,
-        AHEAD, TURNED, ONE,
+        AHEAD, TURNED,
     )  # fmt: skip
 
 
@@ -170,7 +168,6 @@ def _gate_up(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
-    ONE: tl.constexpr,
 ) -> None:  # fmt: skip
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     if EARLY > 0:
@@ -184,8 +181,8 @@ def _gate_up(
     if FORMAT >= FP8:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         gate, up = multiply_pairs(
-            x if ONE else x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K,
-            FORMAT, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE,
+            x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,
+            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
         )  # fmt: skip
     else:
         even: tl.constexpr = K % BLOCK_K == 0

@@ -76,8 +76,7 @@ def expert_gate_up_rows(
         DENSE_K=depth, DENSE_FORMAT=gate_up.format if beside is None else beside.format,
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
         DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=0 if beside is None else tiles.asked(beside.format),
-        DENSE_TURNED=beside_tiles.turned, DENSE_ONE=beside is not None and beside_tiles.one(beside.format, max_rows),
-        PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned, ONE=tiles.one(gate_up.format, max_rows),
+        DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
         **tiles.options,
     )  # fmt: skip
 
@@ -102,7 +101,7 @@ def expert_down_rows(
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(down.format), TURNED=tiles.turned,
-        ONE=tiles.one(down.format, max_rows), **tiles.options,
+        **tiles.options,
     )  # fmt: skip
 
 
@@ -132,18 +131,17 @@ def load_item(
 def _multiply(
     source: tl.tensor, live: tl.tensor, weight: Matrix, bias: tl.tensor, first: tl.tensor, column: tl.tensor,
     last: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
-    TURNED: tl.constexpr, ONE: tl.constexpr,
+    TURNED: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times an expert's rows from ``column`` on,
-    plus their biases; or ONE row, to which ``source`` points. The expert's weight begins at row ``first``. Lets the
-    next kernel start if it is the ``last``."""
+    plus their biases. The expert's weight begins at row ``first``. Lets the next kernel start if it is the ``last``."""
     columns = column + tl.arange(0, BLOCK_N)
     if bias is not None:  # asked for before it is needed
         added = tl.load(bias + first + columns, mask=columns < weight.N, other=0.0).to(tl.float32)
     if weight.FORMAT >= FP8:
         depth: tl.constexpr = (weight.K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         total = multiply_packed(
-            source, live, weight, first, column, 0, last, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE
+            source, live, weight, first, column, 0, last, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED
         )  # fmt: skip
     else:
         even: tl.constexpr = weight.K % BLOCK_K == 0
@@ -166,7 +164,7 @@ def _gate_up_tiles(
     bias: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, TURNED: tl.constexpr, ONE: tl.constexpr, BEFORE: tl.constexpr,
+    AHEAD: tl.constexpr, TURNED: tl.constexpr, BEFORE: tl.constexpr,
 ) -> None:  # fmt: skip
     """What one of the experts' programs does, BEFORE which others stand."""
     tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
@@ -179,20 +177,20 @@ def _gate_up_tiles(
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
         place = pair[:, None]  # all that follows of it shares one change of layout
         live = place >= 0
-        source = x if ONE else x + tl.maximum(place, 0) // TOP_K * K
+        source = x + tl.maximum(place, 0) // TOP_K * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         first = expert.to(tl.int64) * (2 * INTER)
         if CLAMPED:
             both = _multiply(
                 source, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), bias, first,
-                item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE,
+                item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
             )  # fmt: skip
             gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         elif FORMAT >= FP8:
             depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
             gate, up = multiply_pairs(
                 source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
-                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE,
+                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
             )  # fmt: skip
         else:
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
@@ -224,7 +222,7 @@ def _expert_gate_up(
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr,
     DENSE_K: tl.constexpr, DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr,
     DENSE_BLOCK_K: tl.constexpr, DENSE_PARTS: tl.constexpr, DENSE_EARLY: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, TURNED: tl.constexpr, DENSE_TURNED: tl.constexpr, ONE: tl.constexpr, DENSE_ONE: tl.constexpr,
+    AHEAD: tl.constexpr, TURNED: tl.constexpr, DENSE_TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
@@ -245,17 +243,16 @@ def _expert_gate_up(
             project_tile(
                 dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out, tile,
                 split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD, DENSE_TURNED,
-                DENSE_ONE,
             )  # fmt: skip
         else:
             _gate_up_tiles(
                 x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
-                BLOCK_K, PARTS, AHEAD, TURNED, ONE, dense_programs,
+                BLOCK_K, PARTS, AHEAD, TURNED, dense_programs,
             )  # fmt: skip
     else:
         _gate_up_tiles(
             x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
-            BLOCK_K, PARTS, AHEAD, TURNED, ONE, dense_programs,
+            BLOCK_K, PARTS, AHEAD, TURNED, dense_programs,
         )  # fmt: skip
 
 
@@ -265,7 +262,6 @@ def _expert_down(
     out: tl.tensor, bias: tl.tensor,
     EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
-    ONE: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     item = tl.program_id(0)
@@ -284,12 +280,12 @@ def _expert_down(
         counts = tl.load(weights + tl.maximum(pair, 0))
         place = pair[:, None]  # see above
         live = place >= 0
-        source = act + (tl.max(pair, axis=0) if ONE else tl.maximum(place, 0)) * K
+        source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         first = expert.to(tl.int64) * N
         total = _multiply(
             source, live, Matrix(down, scales, N, K, FORMAT), bias, first, item % tiles * BLOCK_N, next_expert < 0,
-            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE,
+            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
         )  # fmt: skip
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))

@@ -60,14 +60,12 @@ def multiply_packed(
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
     TURNED: tl.constexpr,
-    ONE: tl.constexpr,
     SPLITS: tl.constexpr = 1,
     INTER: tl.constexpr = 0,
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times the weight's rows from ``first`` +
-    ``column`` on, over depth start .. start + DEPTH - 1. With ONE there is one row, to which ``rows`` points, and all
-    sixteen results are its. With INTER, every second panel is one of as many rows further on: up beside the gate. Lets
-    the next kernel start, if ``last``, when it asks for its last tiles."""
+    ``column`` on, over depth start .. start + DEPTH - 1. With INTER, every second panel is one of as many rows further
+    on: up beside the gate. Lets the next kernel start, if ``last``, when it asks for its last tiles."""
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
     parts: tl.constexpr = min(PARTS, BLOCK_K // 32)
@@ -83,7 +81,7 @@ def multiply_packed(
     data += (part * (16 // per_byte))[:, None, None] + (lane // width * (16 * width) + lane % width)[None, None, :]
     near = lane if weight.FORMAT == FP8 else lane // 16 * 32 + lane % 16
     depth = part[:, None, None] + near[None, None, :]
-    sources = rows + depth if ONE else rows[None, :, :] + depth
+    sources = rows[None, :, :] + depth
     if weight.FORMAT == FP8:
         scale = tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)
     else:
@@ -102,7 +100,8 @@ def multiply_packed(
             tile = tl.load(data + at * (16 // per_byte))
         else:
             tile = tl.load(data + at * (16 // per_byte), mask=left & inside[None, :, None], other=0)
-        x = _load_rows(sources + at, live, left, even, ONE)
+        there = live[None, :, :] if even else live[None, :, :] & left
+        x = tl.load(sources + at, mask=there, other=0.0)
         if weight.FORMAT == FP8:
             total = dot(_in_registers(x), tl.permute(fp8_factor(tile, rows), 0, 2, 1), total)
         else:
@@ -112,7 +111,7 @@ def multiply_packed(
             else:
                 known = (block < weight.K // 32 - at // 32) & inside[None, :, None]
                 steps = tl.load(scales + group, mask=known, other=0)
-            high_x = _load_rows(sources + at + 16, live, left, even, ONE)
+            high_x = tl.load(sources + at + 16, mask=there, other=0.0)
             if weight.FORMAT == MXFP4:
                 steps = mxfp4_steps(steps)
             steps = tl.broadcast_to(steps[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
@@ -129,18 +128,6 @@ def multiply_packed(
         return lifted(total)
     else:
         return raised(total)
-
-
-@jit
-def _load_rows(
-    sources: tl.tensor, live: tl.tensor, left: tl.tensor, EVEN: tl.constexpr, ONE: tl.constexpr
-) -> tl.tensor:
-    """[parts, 16, depth] of the rows x. EVEN: no step has less ``left`` than others."""
-    if ONE:
-        x = tl.load(sources) if EVEN else tl.load(sources, mask=left, other=0.0)
-        return tl.broadcast_to(x, [sources.shape[0], 16, sources.shape[2]])
-    else:
-        return tl.load(sources, mask=live[None, :, :] if EVEN else live[None, :, :] & left, other=0.0)
 
 
 @jit
@@ -183,13 +170,12 @@ def multiply_pairs(
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
     TURNED: tl.constexpr,
-    ONE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """Gate and up, fp32 [16, BLOCK_N] each, from ``column`` on, of a weight [2 * INTER, K] that begins at
     row ``first``. Panels of the two take turns in one tile."""
     both = multiply_packed(
         rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, column, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
-        PARTS, AHEAD, TURNED, ONE, 1, INTER,
+        PARTS, AHEAD, TURNED, 1, INTER,
     )  # fmt: skip
     gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
     return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])

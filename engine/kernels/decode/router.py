@@ -149,7 +149,6 @@ def gate_up_and_route(
         AHEAD=tiles.ahead,
         EARLY=tiles.asked(weight.format),
         TURNED=tiles.turned,
-        ONE=tiles.one(weight.format, max_rows),
         **tiles.options,
     )
 
@@ -299,7 +298,7 @@ def _gate_up_and_route(
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
     ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr, ONE: tl.constexpr,
+    AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
@@ -325,8 +324,8 @@ def _gate_up_and_route(
         places = first + tl.arange(0, BLOCK_N)
         if FORMAT >= FP8:
             gate, up = multiply_pairs(
-                x if ONE else x + row * K, row < max_rows, weight, scales, 0, first, True, INTER, K, FORMAT, depth,
-                BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, ONE,
+                x + row * K, row < max_rows, weight, scales, 0, first, True, INTER, K, FORMAT, depth, BLOCK_N, BLOCK_K,
+                PARTS, AHEAD, TURNED,
             )  # fmt: skip
         else:
             # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.

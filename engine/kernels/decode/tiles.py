@@ -48,10 +48,6 @@ class Tiles:
     weights; of others none."""
     turned: bool = False
     """Whether programs begin at other places of the depth than those of columns further on: see ``packed.place_of``."""
-    single: bool = False
-    """Packed weights: whether a row alone is read as one, and repeated in registers. Else it is the first of a tile of
-    sixteen, and fifteen rows of zeros are written to shared memory with it. For steps of which a warp has so much depth
-    that each thread has 4 bytes of the row: 128, in FP8 64."""
 
     @property
     def ahead(self) -> int:
@@ -63,10 +59,6 @@ class Tiles:
         """For a launch."""
         registers = most_registers(self.warps) if self.registers is None else self.registers
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": registers}
-
-    def one(self, weight_format: int, max_rows: int) -> bool:
-        """Whether a product of at most so many rows with a weight of this format takes them as ``single``."""
-        return self.single and max_rows == 1 and weight_format >= FP8
 
     def asked(self, weight_format: int) -> int:
         """Steps whose tiles a launch asks into L2 before it waits, of a weight of this format."""
