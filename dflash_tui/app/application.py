@@ -57,7 +57,7 @@ class ChatApp(ThemedApp):
         self.typed = begin.typed if begin else b""
         """Keys that came before the driver listened, which takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
-        """Those of the user, and what is wrong with them."""
+        """Those of the user, and what became of them."""
         self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from textual.binding import ActiveBinding
 
@@ -16,6 +17,8 @@ _KEY = re.compile(r"((ctrl|alt|shift|meta|super|hyper)\+)*([a-z0-9_]+|[!-~])")
 _NO_MODIFIER = re.compile(r"[!-~]|[a-z_]*_[a-z_]*|space|enter|tab|backspace|delete|left|right|up|down|home|end")
 FIXED = {"enter": "sending", "ctrl+q": "quitting"}
 """Keys that no action may take: without them there is no way on, or out."""
+PALETTE = "ctrl+p"
+"""Textual's key for the palette, which has every action by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ def _keys(value: str) -> list[str]:
 def _problem(id: str, value: str, actions: Mapping[str, Action]) -> str:
     """Why an action can't have these keys; empty when it can."""
     if id not in actions:
-        return f"there is no action {id}; F1 and the palette list them"
+        near = get_close_matches(id, [each.id for each in actions.values() if each.keys], 1)
+        return f"there is no action {id}; {f'do you mean {near[0]}?' if near else 'the palette (Ctrl+P) lists them'}"
     if not actions[id].keys:
         return f"{id} is a slash command (/{actions[id].slash}) and takes no key"
     for key in _keys(value):
@@ -96,9 +100,9 @@ Said = Callable[[str], str]
 
 
 def said_with(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Said:
-    """Puts the user's keys in the place of the usual ones that a sentence names, and the slash command, or the key that
-    stands in, in that of a key which another action has now. Keys that are a letter or a sign alone stay: a sentence
-    has others."""
+    """Puts the user's keys in the place of the usual ones that a sentence names. In that of a key which another action
+    has now: the key that stands in, else the slash command, else the palette's key. Keys that are a letter or a sign
+    alone stay: a sentence has others."""
     taken = {key for keys in keymap.values() for key in _keys(keys)}
 
     def in_force(id: str) -> list[str]:
@@ -118,6 +122,8 @@ def said_with(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Said:
                 names[spelling] = key_name(left[0])
             elif action.slash:
                 names |= {f"{spelling} {action.slash}": f"/{action.slash}", spelling: f"/{action.slash}"}
+            elif PALETTE not in taken:
+                names[spelling] = key_name(PALETTE)
     if not names:
         return str
     pattern = re.compile("|".join(rf"(?<![\w+]){re.escape(name)}(?![\w+])" for name in names))

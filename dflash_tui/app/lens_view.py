@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflash_tui.core.race.race import kind_of
 from dflash_tui.core.rounds.lenses import Lens, Reading, Shade, next_lens
 from dflash_tui.core.rounds.travel import Traveller
 from dflash_tui.core.source import Feature
@@ -52,8 +53,6 @@ class LensView:
     @property
     def guessers(self) -> set[Source] | None:
         """Who may guess with what is loaded and set, or has in this conversation; None before that is known."""
-        from dflash_tui.core.race.race import kind_of  # not at the start: few look through this lens
-
         screen, guessers = self._screen, {each for turn in self._travel.turns for each in turn.history.guessers}
         if (ready := screen.chat.reducer.ready) is None:
             return None

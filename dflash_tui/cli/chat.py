@@ -316,7 +316,7 @@ def _tell_keys(invocation: Invocation) -> None:
     """What the chat says of keys in the settings that are wrong: scripts read the same file."""
     mistakes = key_mistakes(invocation.config.keys)
     for mistake in mistakes:
-        print(f"dflash-chat: [{KEYS_TABLE}] {mistake}.", file=sys.stderr)
+        print(f"dflash-chat: [{KEYS_TABLE}] {mistake}", file=sys.stderr)
     if mistakes:
         print(f"  {CORRECT}", file=sys.stderr)
 

@@ -128,7 +128,7 @@ def race(
     if len(drafters) < 2:
         sides = _sides(options, server, against, typed, invocation.config)
     elif against is not None or server is not None or is_address(model) or is_gguf(model):
-        raise Problem("Several drafters race on this engine alone.", "Name one drafter, or leave the server out.")
+        raise Problem(f"--draft {draft} races on this engine alone.", "Leave server or GGUF out, or name one drafter.")
     servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
         settings = GenerationSettings(**decoding)  # type: ignore[arg-type]  # names are its fields
@@ -251,7 +251,7 @@ class _Track:
         own = [ready for ready in self._ready.values() if not ready.server]
         drafts = any(lane.settings.speculation and lane.settings.draft_by != LOOKUP for lane in held.lanes)
         if drafts and len(self._sides) == len(own) == 1 and own[0].drafter is None:
-            hint = "Choose a model that has one, name it: --draft; or race lookup: --draft lookup."
+            hint = "Choose a model that has one, name one with --draft, or race lookup alone: --draft lookup."
             raise Problem("There is no drafter to race with.", hint)
         for side in self._sides:
             if problem := lacking(side, self._wanted):

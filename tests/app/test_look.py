@@ -135,11 +135,21 @@ async def test_two_lines_with_one_key_leave_one_action_on_it(launch: Launch) -> 
     async with launch(screen_options=ScreenOptions(keys=keys(help="f1", save="f1"))) as chat:
         await chat.ask_and_wait()
         assert "/help · Esc stop · F1 save" in drawn(chat) and "F1 help" not in drawn(chat)
-        said = said_with({"save": "escape"}, ACTIONS)
-        assert said("F1 help · Esc stop · ^S save") == "F1 help · Ctrl+C stop · Esc save"
         await chat.pilot.press("f1")
         await chat.until(lambda: (chat.out_dir / "index.html").exists())
         assert not isinstance(chat.app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize(
+    ("keymap", "hints"),
+    [
+        ({"save": "escape"}, "F1 help · Ctrl+C stop · Esc save"),
+        ({"save": "escape", "new": "ctrl+c"}, "F1 help · Ctrl+P stop · Esc save"),
+        ({"save": "escape,f1", "interrupt": "f9"}, "/help · F9 stop · Esc save"),
+    ],
+)
+def test_hints_name_a_way_that_is_left(keymap: dict[str, str], hints: str) -> None:
+    assert said_with(keymap, ACTIONS)("F1 help · Esc stop · ^S save") == hints
 
 
 def test_the_keys_of_the_table_do_not_clash() -> None:

@@ -99,7 +99,8 @@ def test_a_prompt_tells_of_keys_what_the_chat_would(program: Program, own: Path)
     own.write_text('[keys]\nsve = "f9"\nsave = "blub+x"\n')
     program.run("-p", "hi")
     assert program.code == ExitCode.OK and program.err.count(f"[keys] {own}, line") == 2
-    assert "line 2: there is no action sve" in program.err and "line 3: blub+x is no key" in program.err
+    assert "line 2: there is no action sve; do you mean save?\n" in program.err
+    assert "line 3: blub+x is no key" in program.err
     assert program.err.endswith("config check looks again.\n")
     program.run("config", "check")
     assert program.code == ExitCode.USAGE and program.out.decode().count(f"{own}, line") == 2

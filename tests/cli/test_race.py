@@ -72,6 +72,7 @@ def test_json_is_one_object(program: Program) -> None:
         ((*PROMPT, "--draft", "mtp,mtp"), "each once"),
         ((*PROMPT, "--draft", "none,none"), "each once"),
         ((*PROMPT, "--draft", "mtp,dflash", "--against", "http://localhost:1"), "on this engine alone"),
+        ((*PROMPT, "--draft", "lookup", "--against", "http://localhost:1"), "--draft lookup races on this"),
     ],
 )
 def test_what_cannot_be_raced_is_told_before_a_model_is_loaded(

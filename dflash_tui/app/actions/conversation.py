@@ -25,7 +25,7 @@ def require_idle(screen: ChatScreen) -> None:
 
 
 def stop(screen: ChatScreen, _: Argument) -> None:
-    """The innermost thing that can be ended: the answer, an edit, loading; else the prompt gets the keyboard."""
+    """The innermost thing that can be ended: answer, program, edit, loading; else the prompt gets the keyboard."""
     waiting = screen.chat.waiting
     if screen.chat.stop():
         if waiting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -17,6 +18,8 @@ from dflash_tui.core.figures.tables import Table
 from .once import LeavesOnce
 
 MUTED = "$verdict-pending"
+WIDTH, FRAME = 84, 7
+"""Cells of the box at most, and what of them its border, padding and scrollbar take."""
 
 
 class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
@@ -31,6 +34,8 @@ class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
         max-height: 100%;
         padding: 0 2;
         scrollbar-size-vertical: 1;
+        scrollbar-background: $surface;
+        scrollbar-color: $foreground 25%;
         background: $surface;
         border: round $primary;
         border-title-color: $primary;
@@ -48,7 +53,7 @@ class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             for table in self._tables:
-                yield Static(drawn(table), id=table.id)
+                yield Static(drawn(table, self._room), id=table.id)
 
     def on_mount(self) -> None:
         frame = self.query_one(VerticalScroll)
@@ -58,15 +63,27 @@ class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
             for table in self.query(f"#{self._section}"):
                 self.call_after_refresh(frame.scroll_to_widget, table, top=True, animate=False)
 
+    def on_resize(self) -> None:
+        for table in self._tables:
+            self.query_one(f"#{table.id}", Static).update(drawn(table, self._room))
 
-def drawn(table: Table) -> Content:
-    """The table as text: columns aligned, the first to the left and figures to the right."""
+    @property
+    def _room(self) -> int:
+        """Cells of a line."""
+        return min(self.app.size.width, WIDTH) - FRAME
+
+
+def drawn(table: Table, width: int) -> Content:
+    """The table as text: columns aligned, the first to the left and figures to the right. Where they are wider than so
+    many cells, the first column wraps."""
     grid = [table.head, *table.rows] if table.head else list(table.rows)
     sizes = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    sizes[0] = min(sizes[0], max(width - sum(2 + size for size in sizes[1:]), 10))
     lines = [Content.styled(table.title, "bold $primary")]
     for row in grid:
-        cells = [f"{row[0]:<{sizes[0]}}", *(f"{cell:>{size}}" for cell, size in zip(row[1:], sizes[1:], strict=True))]
-        lines.append(Content.styled("  ".join(cells), MUTED if row is table.head else ""))
+        says, *rest = textwrap.wrap(row[0], sizes[0], subsequent_indent="  ")
+        cells = [f"{says:<{sizes[0]}}", *(f"{cell:>{size}}" for cell, size in zip(row[1:], sizes[1:], strict=True))]
+        lines.append(Content.styled("\n".join(["  ".join(cells), *rest]), MUTED if row is table.head else ""))
     if table.note:
         lines.append(Content.styled(table.note, MUTED))
     return Content("\n").join(lines)
