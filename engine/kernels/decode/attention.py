@@ -72,7 +72,7 @@ AttendTiles = WindowTiles | FullTiles
 WINDOW_TILES = {
     64: WindowTiles(128, 16, 8, 128),
     128: WindowTiles(128, 16, 8, 128),
-    256: WindowTiles(64, 16, 8, 128),
+    256: WindowTiles(64, 16, 8, 128, added=4096),
 }
 """By head size; those of 64 by analogy."""
 FULL_TILES = {
