@@ -193,6 +193,7 @@ class Search:
             self._fail(candidate, error)
             return
         if wrong is not None:
+            self._check_base(candidate)
             self._fail(candidate, ValueError(wrong))
             return
         results.tried.append((name_of(knob), asdict(candidate.tiles), share))
@@ -204,6 +205,15 @@ class Search:
             self._extend(line)
             line.waiting += waiting
         results.trying = None
+
+    def _check_base(self, candidate: Candidate) -> None:
+        """``RuntimeError``: the tiles in use are wrong by now, too. Something that was tried before wrote where it may
+        not, and what was timed since is no measure."""
+        wrong = self.passes.what_is_wrong(self.results.tiles)
+        if wrong is not None:
+            raise RuntimeError(
+                f"The tiles in use are wrong by now, before {name_of(candidate.line.room.knob)}: {wrong}."
+            )
 
     def _fail(self, candidate: Candidate, error: BaseException) -> None:
         first = (str(error).splitlines() or [""])[0][:200]
@@ -244,7 +254,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Searches and prints; returns the exit code, 1 when the GPU broke on the way."""
+    """Searches and prints; returns the exit code, 1 when it broke on the way."""
     started = perf_counter()
     options = make_parser().parse_args(arguments)
     device = pick_device(options.device)
@@ -309,7 +319,7 @@ def _search(
         times = compare(passes, before, results.tiles, kinds)
         results.before, results.now = (dict(zip(kinds, each, strict=True)) for each in times)
     except (RuntimeError, EngineFailure) as error:  # of the GPU, for good: what was found is in the file
-        print(f"the GPU broke at {results.trying}: {str(error).splitlines()[0]}; go on with --tiles {options.out}")
+        print(f"the search broke at {results.trying}: {str(error).splitlines()[0]}; go on with --tiles {options.out}")
         broken = True
     save()
     _print(results, before)

@@ -92,6 +92,18 @@ def test_what_changes_bits_is_not_taken() -> None:
     assert any("other bits" in why for _, _, why in results.failed)
 
 
+def test_tiles_in_use_that_go_wrong_end_it() -> None:
+    asked: list[PassTiles] = []
+
+    def wrong(chosen: PassTiles) -> str | None:
+        asked.append(chosen)
+        return "other bits" if len(asked) > 1 else None
+
+    with pytest.raises(RuntimeError, match="wrong by now"):
+        searched(cost, wrong)
+    assert asked[0] == asked[-1] == START  # not the candidate in between
+
+
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
 def test_a_pass_says_whether_a_row_alone_has_other_bits() -> None:
     decoder = Decoder(*random_pair(read_shape("tiny", 6), CPU), 128)
