@@ -19,7 +19,7 @@ from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Place
-from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted
+from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
 from tests.core.events_for_tests import make_step
 
 from ..scripted_engine import PAGE
@@ -226,6 +226,7 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert "the guess falls, the target's token stands." in words
         assert "moon" in words and "62 %" in words and "8 %" in words
         assert "✗" in words and "⇒" in words
+        assert "one at a time: not measured" in words, "so is what the round cost"
         assert "swarm" in words, "the transcript stays in view"
         assert "Esc close" in words, "so do the keys"
         scene = chat.screen.viewer.scene
@@ -244,6 +245,15 @@ def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
     shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
     assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
     assert any(str(line).startswith("found p ") for line in shown), "the odds are no drafter's"
+
+
+@pytest.mark.parametrize("width", [78, 58])
+def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
+    step = replace(make_step(11, 15), verify_width=13, choice=WidthChoice(0.0004, 0.2, 700.0))
+    scene = Scene(inspect_step(step, 7, 107, None, 6.5), keys=("Esc close",))
+    *_, choice, cost, _ = map(str, scene_lines(scene, width, 9))
+    assert "the 13th is under 0.1" in choice and choice.endswith("0.20 ms")
+    assert cost.endswith("one at a time: 12 × 6.5 = 78.0 ms")
 
 
 @pytest.mark.alone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap as wrap_words
 
@@ -126,39 +126,54 @@ class StepTable(Widget):
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
+    inspection = scene.inspection
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
-    told_found = scene.inspection.found  # cut within a word: code looked up may be one word without a blank
+    told_found = inspection.found  # cut within a word: code looked up may be one word without a blank
     found = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
-    table = _table(scene, width, height - 1 - len(words) - below - len(found) - bool(scene.inspection.width))
-    chosen = [_width(scene.inspection, width)] if scene.reached("verify") and scene.inspection.width else []
     # Before the verdict the cost would give away how many were kept.
-    told = scene.inspection.cost if scene.reached("judge") else ""
+    told = inspection.cost if scene.reached("judge") else ()
+    room = height - 1 - len(words) - below - len(found) - bool(inspection.width)
+    if told and room >= LEAST_TABLE and not any(column.further for column in inspection.columns):
+        room -= 1  # odds leave the table for the cost; a tree's choices don't
+    table = _table(scene, width, room)
+    chosen = [_width(inspection, width)] if scene.reached("verify") and inspection.width else []
     lines = [title_line(scene, width), *table, *words, *found, *chosen][: max(height - below, 1)]
-    lines += [Content.styled(line, NUMBERS) for line in _cut(told, width, height - below - len(lines))]
+    lines += [Content.styled(line, NUMBERS) for line in _fitted(told, width, height - below - len(lines))]
     if below:
         keys = fitting(scene.keys, width)
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
     return lines
 
 
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap_words(text, max(width, 20))
+
+
 def _cut(text: str, width: int, most: int) -> list[str]:
     """Wrapped, in no more lines than that; what is missing shows as an ellipsis."""
-    lines = wrap_words(text, max(width, 20))
+    lines = _wrapped(text, width)
     if len(lines) <= most or most < 1:
         return lines[: max(most, 0)]
     *kept, last = lines[:most]
     return [*kept, f"{last[: max(width - 2, 1)].rstrip()} …"]
 
 
+def _fitted(forms: Sequence[str], width: int, most: int) -> list[str]:
+    """The first of these forms of a text that has room in so many lines, else the last one, cut."""
+    fit = next((form for form in forms if len(_wrapped(form, width)) <= most), "".join(forms[-1:]))
+    return _cut(fit, width, most)
+
+
 def _width(inspection: Inspection, width: int) -> Content:
     """Why so much was verified, and how much it was in the rounds up to this one, as many as have room."""
-    said = f"{inspection.width}  last rounds "
-    room = width - cell_len(said)
+    said = "".join(_fitted(inspection.width, width, 1))
+    head = f"{said}  last rounds "
+    room = width - cell_len(head)
     if room < LEAST_ROUNDS:
-        return Content.styled("".join(_cut(inspection.width, width, 1)), NUMBERS)
+        return Content.styled(said, NUMBERS)
     return Content.assemble(
-        (said, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
+        (head, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
     )
 
 

@@ -114,7 +114,7 @@ def _section(figure: Figure) -> Section:
             return Prose(_set(figure.answers[0].text))
         case "round":
             inspection = figure.inspection(figure.round)
-            caption = f"round {inspection.step.index}: {inspection.summary}; {inspection.cost}"
+            caption = f"round {inspection.step.index}: {inspection.summary}; {inspection.cost[0]}"
             return RoundFigure(inspection.step, caption)
         case "histogram":
             return histogram_table(figure)

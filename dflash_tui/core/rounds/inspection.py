@@ -89,19 +89,20 @@ class Inspection:
         return f"kept {step.num_accepted}{looked_at} of {len(step.draft)} drafted{end}"
 
     @property
-    def cost(self) -> str:
-        """Milliseconds, and what one token at a time would have taken."""
+    def cost(self) -> tuple[str, ...]:
+        """Milliseconds, and what one token at a time would have taken, from more words to fewer."""
         step, tokens = self.step, len(self.step.emitted)
-        spent = f"draft and verify {NOT_KNOWN}, together {step.total_ms:.1f} ms{CLOCKS[self.times]}"
+        together = f"{step.total_ms:.1f} ms{CLOCKS[self.times]}"
+        spent = f"draft and verify {NOT_KNOWN}, together {together}"
         if step.draft_ms is not None and step.verify_ms is not None:
             other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
             parts = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f}"
             spent = f"{parts} = {step.total_ms:.1f} ms"
-        if self.plain_ms is None:
-            alone = "one at a time: not measured"
-        else:
-            alone = f"one at a time: {tokens} × {self.plain_ms:.1f} = {tokens * self.plain_ms:.1f} ms"
-        return f"{spent} for {tokens} token{'s' * (tokens != 1)} · {alone}"
+        product, alone = "", "not measured"
+        if self.plain_ms is not None:
+            product, alone = f"{tokens} × {self.plain_ms:.1f} = ", f"{tokens * self.plain_ms:.1f} ms"
+        made = f"for {tokens} token{'s' * (tokens != 1)} · one at a time:"
+        return f"{spent} {made} {product}{alone}", f"{together} {made} {product}{alone}", f"{together} {made} {alone}"
 
     @property
     def found(self) -> str:
@@ -116,21 +117,26 @@ class Inspection:
         return f"found {where} tokens back: {alike} stood there, then {quoted(guess)}"
 
     @property
-    def width(self) -> str:
-        """Why so much of the draft was verified, or nothing drafted, in a line; empty where nobody chooses."""
+    def width(self) -> tuple[str, ...]:
+        """Why so much of the draft was verified, or nothing drafted, from more words to fewer; empty where nobody
+        chooses."""
         step, choice = self.step, self.step.choice
         if choice is None:
-            return ""
+            return ()
         if not step.draft:
-            return f"nothing drafted: lately a draft was not worth the {choice.cost_ms:.2f} ms that it adds"
+            worth = f"worth the {choice.cost_ms:.2f} ms"
+            return (
+                f"nothing drafted: lately a draft was not {worth} that it adds",
+                f"nothing drafted: lately not {worth}",
+            )
         verified, drafted = num_verified(step), MAX_DRAFT if step.tree else len(step.draft)
-        edge = min(verified + 1, drafted)
+        edge = ordinal(min(verified + 1, drafted))
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
         cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
-        said = f"the {ordinal(edge)} is {_percent(choice.chance)} likely and {cost}"
-        if step.tree:
-            return f"verified the {verified} likeliest: {said}"
-        return f"verified {'all' if verified == drafted else f'{verified} of'} {drafted}: {said}"
+        which = f"{'all' if verified == drafted else f'{verified} of'} {drafted}"
+        said = f"verified {f'the {verified} likeliest' if step.tree else which}: "
+        likely = f"the {edge} is {_percent(choice.chance)} likely"
+        return f"{said}{likely} and {cost}", f"{said}{likely}, {cost}", f"{likely} and {cost}"
 
     @property
     def _choice(self) -> str:

@@ -109,13 +109,13 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert corrected.columns[3].outcome == "unverified"
     assert "only 3 guesses in this round" in corrected.why(3)
     chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
-    assert chosen.width == f"verified 3 of {len(step.draft)}: the 4th is 12 % likely and costs 0.40 ms"
+    assert chosen.width[0] == f"verified 3 of {len(step.draft)}: the 4th is 12 % likely and costs 0.40 ms"
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
-    assert free.width.endswith("is under 0.1 % likely and costs nothing")
-    assert inspect_step(step, 0, 0, SEED).width == ""
+    assert free.width[0].endswith("is under 0.1 % likely and costs nothing")
+    assert inspect_step(step, 0, 0, SEED).width == ()
     resting = replace(make_step(0, 0, index=4), choice=WidthChoice(0.0, 1.42, 350.0))
     assert (
-        inspect_step(resting, 0, 0, SEED).width
+        inspect_step(resting, 0, 0, SEED).width[0]
         == "nothing drafted: lately a draft was not worth the 1.42 ms that it adds"
     )
     assert "chance of 12 % and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
@@ -153,10 +153,13 @@ def test_what_was_looked_up_says_where_it_stood() -> None:
 
 
 def test_the_cost_is_compared_only_with_what_was_measured() -> None:
-    assert "one at a time: not measured" in inspect_step(step_at(0), 0, 0, SEED).cost
+    assert "one at a time: not measured" in inspect_step(step_at(0), 0, 0, SEED).cost[0]
     measured = inspect_step(step_at(0), 0, 0, SEED, plain_ms=6.5).cost
-    assert "draft 3.1 + verify 6.4 + other 0.5 = 10.0 ms for 3 tokens" in measured
-    assert "3 × 6.5 = 19.5 ms" in measured
+    assert measured == (
+        "draft 3.1 + verify 6.4 + other 0.5 = 10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
+        "10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
+        "10.0 ms for 3 tokens · one at a time: 19.5 ms",
+    )
 
 
 def test_the_end_mark_and_half_a_character_have_names() -> None:
