@@ -149,7 +149,7 @@ def _lines(found: Sweep, answers: int) -> list[str]:
     each_at = " and ".join(f"{temperature:g}" for temperature in TEMPERATURES)
     more = f"From {answers} answers, each prompt at temperature {each_at}: eight prompts of your own would say more."
     return [
-        f"{'':10}{'tok/s':>8}   95 % of such sets of answers",
+        f"{'':10}{'tok/s':>8}   95% of such sets of answers",
         *rows,
         _row("auto", found.auto),
         _row("oracle", found.oracle),

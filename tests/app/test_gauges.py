@@ -150,7 +150,7 @@ async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
         await chat.ask("/stats")
         await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
         words = "\n".join(str(table.render()) for table in chat.app.screen.query(Static))
-        assert "acceptance length: tokens per round" in words and "95 % interval" in words
+        assert "acceptance length: tokens per round" in words and "95% interval" in words
         assert "num_" not in words
 
 

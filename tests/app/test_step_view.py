@@ -224,7 +224,7 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         await chat.pilot.press("f3", "left_curly_bracket")
         words = " ".join(shown(chat).split())
         assert "the guess falls, the target's token stands." in words
-        assert "moon" in words and "62 %" in words and "8 %" in words
+        assert "moon" in words and "62%" in words and "8%" in words
         assert "✗" in words and "⇒" in words
         assert "one at a time: not measured" in words, "so is what the round cost"
         assert "swarm" in words, "the transcript stays in view"

@@ -58,7 +58,7 @@ def test_comments_are_left_out() -> None:
         ("{t1.question}", "Tell me a story"),
         ("{same_t1_t2}", "0"),
         ("{round.kept} of {round.drafted}", "1 of 3"),
-        ("{round.rejected} {round.chosen} {round.chosen_p:.0%}", "~1 upon 90 %"),
+        ("{round.rejected} {round.chosen} {round.chosen_p:.0%}", "~1 upon 90%"),
     ],
 )
 def test_numbers_come_from_the_trace(hole: str, written: str) -> None:

@@ -133,7 +133,7 @@ def _positions(facts: GaugeFacts) -> Table:
         "positions",
         "Accepted if reached",
         tuple(rows),
-        ("position", "reached", "accepted", "95 % interval"),
+        ("position", "reached", "accepted", "95% interval"),
         "A position counts as reached when every draft before it was accepted and the target said something there.",
     )
 

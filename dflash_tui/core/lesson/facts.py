@@ -148,8 +148,7 @@ def _fill_line(path: Path, line: TextLine, facts: Facts) -> str:
         try:
             if not _FORM.fullmatch(form):
                 raise ValueError("behind the colon stands a form such as .1f, .0% or ,")
-            written = format(_evaluate(ast.parse(expression.strip(), mode="eval").body, facts), form)
-            return written.replace("%", " %") if form.endswith("%") else written
+            return format(_evaluate(ast.parse(expression.strip(), mode="eval").body, facts), form)
         except KeyError as error:
             known = ", ".join(sorted(name for name in facts if name.split(".")[0] in ("t1", "round")))
             raise LessonError(path, line.number, f"there is no fact {error.args[0]}. Some of them: {known}") from None

@@ -292,8 +292,8 @@ def _percent(probability: float | None) -> str:
     if probability is None:
         return NOT_KNOWN
     if not 0.001 <= probability <= 0.999:
-        return "under 0.1 %" if probability < 0.5 else "over 99.9 %"
-    return f"{100 * probability:.1f} %".replace(".0 %", " %")
+        return "under 0.1%" if probability < 0.5 else "over 99.9%"
+    return f"{probability:.1%}".replace(".0%", "%")
 
 
 def quoted(text: str | None, control: bool = False) -> str:

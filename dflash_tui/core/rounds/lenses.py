@@ -34,7 +34,7 @@ _CACHED_BLOCKS = 128
 
 LEGENDS: dict[Lens, tuple[tuple[Shade, str, str], ...]] = {
     "confidence": (
-        ("sure-1", "below 20 %", "<20 %"), ("sure-2", "20–40", "20–40"), ("sure-3", "40–60", "40–60"),
+        ("sure-1", "below 20%", "<20%"), ("sure-2", "20–40", "20–40"), ("sure-3", "40–60", "40–60"),
         ("sure-4", "60–80", "60–80"), ("sure-5", "above 80", ">80"), ("undrafted", "not drafted", "not drafted"),
     ),
     "source": (

@@ -85,9 +85,9 @@ def step_at(temperature: float, verify_width: int = 5) -> Step:
 
 def test_a_rejection_is_explained_by_the_two_probabilities() -> None:
     seen = inspect_step(step_at(0), 10, 60, SEED)
-    said = "The target's most likely token is “·sun” (62.5 %), not “·moon” (8 %): "
+    said = "The target's most likely token is “·sun” (62.5%), not “·moon” (8%): "
     assert seen.why(2) == f"{said}the guess falls, the target's token stands."
-    assert seen.why(0).startswith("The target's most likely token is “·a” (80 %): that is what the drafter had guessed")
+    assert seen.why(0).startswith("The target's most likely token is “·a” (80%): that is what the drafter had guessed")
     assert seen.why(3).startswith("Never judged")
     assert seen.summary == "kept 2 of 4 drafted, then corrected"
 
@@ -109,16 +109,16 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert corrected.columns[3].outcome == "unverified"
     assert "only 3 guesses in this round" in corrected.why(3)
     chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
-    assert chosen.width[0] == f"verified 3 of {len(step.draft)}: the 4th is 12 % likely and costs 0.40 ms"
+    assert chosen.width[0] == f"verified 3 of {len(step.draft)}: the 4th is 12% likely and costs 0.40 ms"
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
-    assert free.width[0].endswith("is under 0.1 % likely and costs nothing")
+    assert free.width[0].endswith("is under 0.1% likely and costs nothing")
     assert inspect_step(step, 0, 0, SEED).width == ()
     resting = replace(make_step(0, 0, index=4), choice=WidthChoice(0.0, 1.42, 350.0))
     assert (
         inspect_step(resting, 0, 0, SEED).width[0]
         == "nothing drafted: lately a draft was not worth the 1.42 ms that it adds"
     )
-    assert "chance of 12 % and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
+    assert "chance of 12% and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
 
 def test_a_draft_of_which_nothing_was_looked_at() -> None:
@@ -127,8 +127,8 @@ def test_a_draft_of_which_nothing_was_looked_at() -> None:
     seen = inspect_step(step, 0, 0, SEED)
     assert [column.outcome for column in seen.columns] == ["plain", "unverified", "unverified", "unverified"]
     assert seen.summary == "verified none of 4 drafted: the target wrote this token alone"
-    assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12 %")
-    assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5 %).")
+    assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12%")
+    assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5%).")
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,8 @@ def test_choices_behind_what_was_kept_are_refused_and_others_were_never_judged()
 
 def test_a_column_says_which_choice_was_kept_and_what_became_of_the_first() -> None:
     said = seen(SECOND).why(1)
-    assert said.startswith(
-        "The target's most likely token is “·w2b” (30 %): that is the drafter's second choice (25 % l"
-    )
-    assert said.endswith("so it is kept; the first, “·w2a” (55 %), was not what the target said.")
+    assert said.startswith("The target's most likely token is “·w2b” (30%): that is the drafter's second choice (25% l")
+    assert said.endswith("so it is kept; the first, “·w2a” (55%), was not what the target said.")
     assert seen(SECOND).why(0).endswith("that is what the drafter had guessed, so it is kept.")
     assert seen(SECOND).why(3).startswith("Behind what was kept nothing was verified, so the target adds one")
     assert seen(SECOND).why(4).startswith("Never judged")
@@ -101,9 +99,9 @@ def test_a_column_says_which_choice_was_kept_and_what_became_of_the_first() -> N
     assert (
         seen(small).why(7).startswith("Never looked at: the tree of the 4 likeliest guesses ends before it, for the n")
     )
-    assert "not “·w1a” (20 %) nor the drafter's 2 further choices: the guesses fall" in seen(NONE).why(0)
+    assert "not “·w1a” (20%) nor the drafter's 2 further choices: the guesses fall" in seen(NONE).why(0)
     assert "nor the drafter's second choice: the guesses fall" in seen(make_tree_step((9,), rows=4)).why(0)
-    assert seen(SECOND).choices(1) == "The drafter's choices here: “·w2a” 55 %, “·w2b” 25 %, “·w2c” 12 %."
+    assert seen(SECOND).choices(1) == "The drafter's choices here: “·w2a” 55%, “·w2b” 25%, “·w2c” 12%."
     assert seen(SECOND).choices(4) == seen(make_step(1, 3)).choices(0) == ""
 
 
@@ -130,8 +128,8 @@ def test_a_round_with_a_tree_is_summed_up() -> None:
 def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
     choice = WidthChoice(0.04, 0.02, 700.0)
     small = replace(make_tree_step((0,), rows=12), choice=choice)
-    assert seen(small).width[0] == "verified the 11 likeliest: the 12th is 4 % likely and costs 0.02 ms"
-    assert seen(replace(SECOND, choice=choice)).width[0].startswith("verified the 15 likeliest: the 15th is 4 % likely")
+    assert seen(small).width[0] == "verified the 11 likeliest: the 12th is 4% likely and costs 0.02 ms"
+    assert seen(replace(SECOND, choice=choice)).width[0].startswith("verified the 15 likeliest: the 15th is 4% likely")
 
 
 def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
@@ -186,7 +184,7 @@ def test_a_page_tells_all_choices_and_the_chance_of_the_kept_one() -> None:
     (rounds,) = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
     text, verdict, target, drafter, _, why = rounds[1]["tokens"][1]
     assert (text, verdict, target, drafter) == ("·w2b", "accepted", 0.3, 0.25)
-    assert why.endswith("The drafter's choices here: “·w2a” 55 %, “·w2b” 25 %, “·w2c” 12 %.")
+    assert why.endswith("The drafter's choices here: “·w2a” 55%, “·w2b” 25%, “·w2c” 12%.")
     assert [cell[0] for cell in rounds[1]["cells"]][:3] == ["·w1a", "·w2b", "·w3a"]
 
 
