@@ -31,6 +31,25 @@ WATCH_SECONDS = 1.0
 class ThemedApp(App[None]):
     """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
 
+    CSS = """
+    /* Every scroll bar is one quiet column on what is there already; only under the mouse it stands out. */
+    * {
+        scrollbar-size-vertical: 1;
+        scrollbar-color: $foreground 25%;
+        scrollbar-color-hover: $foreground 50%;
+        scrollbar-color-active: $primary;
+        scrollbar-background: transparent;
+        scrollbar-background-hover: transparent;
+        scrollbar-background-active: transparent;
+    }
+    /* What is there already is the screen below, where the box itself scrolls. */
+    HelpScreen > VerticalScroll, StatisticsScreen > VerticalScroll {
+        scrollbar-background: $surface;
+        scrollbar-background-hover: $surface;
+        scrollbar-background-active: $surface;
+    }
+    """
+
     def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
         self.screen_options = screen_options or ScreenOptions()
         super().__init__()

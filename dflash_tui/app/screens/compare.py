@@ -42,7 +42,6 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         border: round $primary;
         border-title-color: $primary;
         border-subtitle-color: $verdict-pending;
-        scrollbar-size-vertical: 1;
     }
     CompareScreen Horizontal { height: auto; }
     CompareScreen .half { width: 1fr; padding: 0 1 0 0; }

@@ -55,9 +55,6 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         height: auto;
         max-height: 100%;
         padding: 0 2;
-        scrollbar-size-vertical: 1;
-        scrollbar-background: $surface;
-        scrollbar-color: $foreground 25%;
         background: $surface;
         border: round $primary;
     }

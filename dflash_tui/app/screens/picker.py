@@ -49,13 +49,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     }
     PickerScreen Input { border: none; height: 1; padding: 0; background: $surface; }
     PickerScreen Input:focus { border: none; }
-    PickerScreen OptionList {
-        height: auto;
-        border: none;
-        padding: 0;
-        background: $surface;
-        scrollbar-size-vertical: 1;
-    }
+    PickerScreen OptionList { height: auto; border: none; padding: 0; background: $surface; }
     PickerScreen OptionList:focus { border: none; }
     PickerScreen .keys { color: $verdict-pending; }
     """

@@ -35,13 +35,7 @@ class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
         border-title-color: $primary;
         border-subtitle-color: $verdict-pending;
     }
-    UnfoldedScreen TokenLog {
-        height: 1fr;
-        background: $surface;
-        scrollbar-background: $surface;
-        scrollbar-background-hover: $surface;
-        scrollbar-background-active: $surface;
-    }
+    UnfoldedScreen TokenLog { height: 1fr; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Close", show=False, priority=True),

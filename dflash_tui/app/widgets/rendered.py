@@ -25,9 +25,6 @@ class RenderedView(VerticalScroll):
     RenderedView {
         display: none;
         height: 1fr;
-        scrollbar-size-vertical: 1;
-        scrollbar-background: $background;
-        scrollbar-color: $foreground 25%;
         & > .question { background: $panel; text-style: bold; width: 1fr; }
         & > .note { color: $verdict-pending; }
         & > Markdown { padding: 0; margin: 0 0 1 0; background: $background; }

@@ -47,11 +47,6 @@ class TokenLog(ScrollView, can_focus=True):
     TokenLog {
         overflow-x: hidden;
         overflow-y: scroll;
-        scrollbar-size-vertical: 1;
-        scrollbar-background: $background;
-        scrollbar-background-hover: $background;
-        scrollbar-background-active: $background;
-        scrollbar-color: $foreground 25%;
         color: $foreground;
         & > .token-log--prompt { color: $foreground; background: $panel; text-style: bold; }
         & > .token-log--accepted { color: $verdict-accepted; text-style: $verdict-accepted-style; }
