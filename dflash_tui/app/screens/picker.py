@@ -217,8 +217,8 @@ class ThemePicker(PickerScreen[str]):
     def describe(self, entry: str) -> Content:
         theme = self.app.available_themes[entry]
         ground = "dark" if theme.dark else "light"
-        line = Content.assemble(f"{entry:<21}", (f"{ground:<7}", "$verdict-pending"), legend())
-        return line.truncate(self.line_width, ellipsis=True)
+        name = Content.assemble(f"{entry:<21}", (f"{ground:<7}", "$verdict-pending"))
+        return name + legend(room=self.line_width - name.cell_length)
 
     @on(OptionList.OptionHighlighted)
     def preview(self) -> None:

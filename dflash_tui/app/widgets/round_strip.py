@@ -31,14 +31,16 @@ NAMES: dict[Fate, str] = {"plain": "target alone", "unknown": "not known"}
 LONGEST_CELL = 14
 
 
-def legend(server: bool = False, narrow: bool = False) -> Content:
+def legend(server: bool = False, narrow: bool = False, room: int | None = None) -> Content:
     """What the colours and attributes of the transcript mean; only a ``server`` leaves something open. Where it is
-    ``narrow``, only what the transcript itself holds, in fewer words."""
+    ``narrow``, only what the transcript itself holds, in fewer words; in ``room`` cells, as much as they take."""
     fates: tuple[Fate, ...] = ("accepted", "corrected", "bonus", "rejected", "plain")
     fates = (*(fate for fate in fates if fate != "rejected" or not narrow), "unknown") if server else fates
-    names = NAMES | {"plain": "alone"} if server and narrow else NAMES
+    names = NAMES | {"plain": "alone"} if (server and narrow) or room is not None else NAMES
     words = [(names.get(fate, fate), STYLES[fate]) for fate in fates]
     words += [("provisional", f"dim {STYLES['accepted']}")] if server else []
+    while room is not None and cell_len("  ".join(word for word, _ in words)) > room:
+        words.pop()
     return Content("  ").join(Content.styled(word, style) for word, style in words)
 
 
