@@ -21,6 +21,7 @@ from .widgets.prompt import Prompt
 from .widgets.replay_bar import ReplayBar
 from .widgets.round_strip import RoundStrip
 from .widgets.slider import BlockSlider, Slider, TemperatureSlider
+from .widgets.starters import Starters
 from .widgets.status import Header, StatusFacts, StatusLine
 from .widgets.token_log import TokenLog
 
@@ -107,13 +108,21 @@ class Drawing:
         else:
             screen.viewer.lenses.choose("plain")
         if screen.begin.conversation is None:
+            alone = not screen.query_one(TokenLog).length
             screen.talk.introduce(ready.banner)
+            if alone:
+                screen.call_after_refresh(self._show_beginning)  # the questions to begin with have their rows then
         screen.talk.tell_other_model()
         screen.attaching.look(screen.query_one(Prompt).text)  # tokens can be counted now
         screen.switching.become_ready(ready)
         if not self.settled:
             self.settled = True
             screen.set_timer(SETTLE_SECONDS, _set_objects_aside)
+
+    def _show_beginning(self) -> None:
+        """An introduction that has no room is read from its first line, until something is asked."""
+        if self._screen.query_one(Starters).display:
+            self._screen.query_one(TokenLog).scroll_home(animate=False, immediate=True)
 
     def _limit_block(self, most: int) -> None:
         screen = self._screen

@@ -172,6 +172,13 @@ async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(laun
         assert chat.screen.query_one(Starters).display, "a new chat begins as the first one did"
 
 
+async def test_an_introduction_without_room_is_read_from_its_beginning(launch: Launch) -> None:
+    async with launch(size=(30, 12), answer="ok") as chat:
+        await chat.until(lambda: chat.log.max_scroll_y > 0 and chat.log.scroll_offset.y == 0)
+        await chat.ask_and_wait("one")
+        assert chat.log.following
+
+
 async def test_the_editor_writes_the_question(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor = tmp_path / "my editor"
     editor.write_text('#!/bin/sh\nprintf " and more\\n" >> "$2"\n')

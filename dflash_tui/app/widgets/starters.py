@@ -43,7 +43,7 @@ class Starters(Vertical):
         self.questions = questions
 
     def compose(self) -> ComposeResult:
-        yield Static("Try one of these: → brings them into the prompt, and so does a click.", classes="head")
+        yield Static("Try one of these: → or a click brings it into the prompt.", classes="head")
         yield from map(Starter, self.questions)
 
     def following(self, text: str) -> str | None:
