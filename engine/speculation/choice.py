@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from .calibration import Calibration
-from .trees import ROWS
+from .trees import ROWS, Node
 
 Looks = Literal[0, 1, 2]
 NOT_AT_ALL: Final = 0
@@ -28,6 +28,10 @@ class Choice(NamedTuple):
     """Chances of a chain that was looked up, where the tree is what is worth verifying of it."""
     beside: tuple[float, ...] = ()
     """Chances of a chain that was looked up, where it entered the tree."""
+
+
+Chosen = tuple[list[Node], Choice]
+"""The tree to verify, in row order, and why."""
 
 
 class ChoiceNumbers(NamedTuple):

@@ -31,7 +31,7 @@ class RoundCosts:
     lookup: float = 0.0
     """Looking drafts up, and telling the drafter of what was accepted before."""
     step: float = 0.0
-    """What each drafted token takes of its own; 0 where a block is drafted at once."""
+    """What each drafted token takes of its own; 0 where a block takes as long whatever is drafted, as on a GPU."""
 
     @property
     def plain(self) -> float:

@@ -1,5 +1,6 @@
-"""How many tokens to draft where each takes a pass of the drafter. It must be settled before the first is drafted, so
-it goes by what became of drafts lately, not by their confidence. Standard library only."""
+"""How many tokens to draft where each costs something: a pass of the drafter, or, of a block on a CPU, a row. It must
+be settled before the first is drafted, so it goes by what became of drafts lately, not by their confidence. Standard
+library only."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ PRIOR, PRIOR_WEIGHT = 0.8, 8.0
 @dataclass(slots=True)
 class DraftDepth:
     """A draft is kept with the same chance wherever it stands, once all before it were; which one, this answer tells.
-    A further draft is worth its chance to be reached and kept, and costs its own pass and a row of the target's."""
+    A further draft is worth its chance to be reached and kept."""
 
     _kept: float = PRIOR * PRIOR_WEIGHT
     _judged: float = PRIOR_WEIGHT
@@ -33,12 +34,14 @@ class DraftDepth:
         self._kept = MEMORY * self._kept + (1 - MEMORY) * PRIOR + num_kept
         self._judged = MEMORY * self._judged + (1 - MEMORY) + judged
 
-    def best(self, costs: RoundCosts, price: float, counts: Sequence[int]) -> int:
+    def best(self, costs: RoundCosts, price: float, counts: Sequence[int], block: bool) -> int:
         """The one of ``counts``, ascending, with the highest worth: tokens expected, less the milliseconds at so many
-        tokens each. At least the first, for whoever drafts at all."""
+        tokens each. A draft costs its own pass and a row of the target's; of a ``block``, where it is one of many, only
+        what it takes itself: whether the target's row is worth it, its confidence says. At least the first, for whoever
+        drafts at all."""
         reached, tokens, worth = 1.0, 1.0, {}
         for count in range(1, counts[-1] + 1):
             reached *= self.chance
             tokens += reached
-            worth[count] = tokens - price * (costs.step * count + costs.verify[count])
+            worth[count] = tokens - price * (costs.step * count + (0.0 if block else costs.verify[count]))
         return max(counts, key=worth.__getitem__)

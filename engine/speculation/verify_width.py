@@ -1,7 +1,7 @@
 """How many drafted tokens to verify, by the drafter's confidence and the cost of passes here. With a mixture of experts
-every row brings further experts; on a dense model rows cost little. The whole block is drafted anyway; a policy chooses
-the tree to verify, and never the text. It is pure: confidences, context length and costs, no tensor and no clock.
-Standard library only."""
+every row brings further experts; on a dense model rows cost little. A block is drafted whole where its rows cost
+nothing; a policy chooses the tree to verify, and never the text. It is pure: confidences, context length and costs, no
+tensor and no clock. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import mul
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
-from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Judged, Looks, Plan
+from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Judged, Looks, Plan
 from .costs import DEAR_PAUSE, CostTable, RoundCosts, Yield
 from .depth import DraftDepth
 from .lately import Lately
@@ -34,8 +34,8 @@ class Policy:
         was observed."""
         return True
 
-    def depth(self, context: int, counts: Sequence[int]) -> int:
-        """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
+    def depth(self, context: int, counts: Sequence[int], block: bool) -> int:
+        """How many tokens to draft in the coming round, one of ``counts``, ascending; ``block``: all in one pass."""
         return counts[-1]
 
     def plan(self, context: int, length: int) -> Plan:
@@ -46,9 +46,7 @@ class Policy:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
         return None
 
-    def choose(
-        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
-    ) -> tuple[list[Node], Choice]:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
         """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: of
         the drafter's choices at each position; ``looked``: a chain that was looked up. One at least is there."""
         raise NotImplementedError
@@ -77,9 +75,10 @@ class Fixed(Policy):
     def wants_draft(self, context: int) -> bool:
         return self.block_size > 1
 
-    def choose(
-        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
-    ) -> tuple[list[Node], Choice]:
+    def depth(self, context: int, counts: Sequence[int], block: bool) -> int:
+        return min(self.block_size - 1, counts[-1])
+
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
         tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
         return tree, Choice(len(tree))
 
@@ -206,11 +205,11 @@ class Auto(Policy):
         self._trying = self._resting
         return True
 
-    def depth(self, context: int, counts: Sequence[int]) -> int:
+    def depth(self, context: int, counts: Sequence[int], block: bool) -> int:
         costs = self._costs(context)
-        if not costs.step:
+        if not costs.step or (block and self._whole):
             return counts[-1]
-        return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts)
+        return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts, block)
 
     def plan(self, context: int, length: int) -> Plan:
         self._whole = False
@@ -280,9 +279,7 @@ class Auto(Policy):
         costs = self._costs(context)
         return Choice(0, 0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), self.price(context))
 
-    def choose(
-        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
-    ) -> tuple[list[Node], Choice]:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
         if self._whole and chances:
             return chain(len(chances)), Choice(len(chances))
         costs, price = self._costs(context), self.price(context)

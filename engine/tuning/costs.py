@@ -123,8 +123,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
         ingest(TYPICAL)
         drafter.draft(decoder.target, text[0], count + 1, draft_cache).ids.tolist()
 
-    most = drafter.config.block_size - 1
-    counts = _ends(range(1, most + 1) if drafter.sequential else (most,))
+    counts = _ends(range(1, drafter.config.block_size))
     drafts = [partial(_milliseconds, partial(draft, count)) for count in counts]
     told, *took = _quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
     # Looking up takes next to nothing itself, but the drafter is told first.

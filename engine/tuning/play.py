@@ -95,6 +95,8 @@ def play(
         costs, here = table.at(context), looked_up[position] if looked_up else NOTHING
         plan, known = policy.plan(context, known), here.length
         chances = drafts[position].chances if plan.draft else ()
+        if chances:
+            chances = chances[: policy.depth(context, range(1, len(chances) + 1), block=True)]
         looked: Looked | None = None
         said = drafts[position].said
         choices: tuple[int, ...] = ()
@@ -112,7 +114,7 @@ def play(
             path = list(range(1, min(len(tree), here.num_right) + 1))
             path = path if taken else accepted_path(tree, said)
         if plan.draft:
-            milliseconds += costs.round(len(tree)) + plan.lookup * costs.lookup
+            milliseconds += costs.round(len(tree), len(chances)) + plan.lookup * costs.lookup
         elif plan.lookup:
             milliseconds += costs.lookup + costs.verify[len(tree)]
         else:

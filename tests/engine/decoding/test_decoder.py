@@ -14,6 +14,8 @@ from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.sampling.sampling import sample
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto
 from tests.engine.conftest import TinyPair
 from tests.engine.divergence import first_divergence
 from tests.engine.small_decoders import (
@@ -284,3 +286,20 @@ def test_stopping_at_every_point_keeps_what_was_said(pair: TinyPair) -> None:
         assert_caches_equal_recomputation(decoder)
     assert lengths[:6] == [0] * 5 + [1], "a poll to begin, four pieces of the prompt, then rounds"
     assert lengths[-1] == 24 and sorted(lengths) == lengths
+
+
+def test_less_is_drafted_where_rows_of_a_block_cost_and_fall(pair: TinyPair) -> None:
+    """As on a CPU. The text is the target's all the same."""
+    table = CostTable((0,), (RoundCosts(0.5, tuple(2.0 + 0.1 * row for row in range(16)), step=0.1),))
+    prompt, wanted = prompt_ids(20), settings(block_size="auto", max_new_tokens=60, draft_by="drafter")
+    text = plain_answer(pair, prompt, wanted)
+    drafted = []
+    for wrong in (0.0, 0.5):
+        decoder = with_proposal(pair, faulty(oracle((*prompt, *text)), wrong, 1))
+        decoder.use_policy(Auto(table))
+        answer = run_turn(decoder, prompt, wanted)
+        assert answer.ids == text
+        assert_caches_equal_recomputation(decoder)
+        drafted.append([len(done.draft_ids) for done in answer.rounds if done.draft_ids])
+    good, bad = drafted
+    assert max(good) > 12 and max(bad[2:]) < 10

@@ -1,4 +1,4 @@
-"""How many tokens to draft where each takes a pass of the drafter."""
+"""How many tokens to draft where each takes a pass of the drafter, or a row."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ def told(kept: list[int], verified: int) -> DraftDepth:
 
 def test_good_drafts_are_worth_more_passes() -> None:
     price = 1 / 5.0
-    depths = [told([kept] * 30, 4).best(FLAT, price, COUNTS) for kept in (0, 1, 2, 3, 4)]
+    depths = [told([kept] * 30, 4).best(FLAT, price, COUNTS, block=False) for kept in (0, 1, 2, 3, 4)]
     assert depths == sorted(depths) and depths[0] == 1 and depths[-1] > 8
 
 
-@given(st.lists(st.integers(0, 4), max_size=20), st.floats(0.01, 1.0), st.floats(0.05, 2.0))
-def test_the_best_of_all_is_chosen(kept: list[int], price: float, step: float) -> None:
-    """By the definition: what the chances to be kept add up to, less what passes and rows cost."""
+@given(st.lists(st.integers(0, 4), max_size=20), st.floats(0.01, 1.0), st.floats(0.05, 2.0), st.booleans())
+def test_the_best_of_all_is_chosen(kept: list[int], price: float, step: float, block: bool) -> None:
+    """By the definition: what the chances to be kept add up to, less what drafts cost, and the target's rows but of a
+    block, of which the confidence says which are worth one."""
     depth, costs = told(kept, 4), RoundCosts(0.0, tuple(3.0 + 0.3 * row for row in range(16)), step=step)
 
     def worth(count: int) -> float:
-        return sum(depth.chance**place for place in range(count + 1)) - price * (step * count + costs.verify[count])
+        row = 0.0 if block else costs.verify[count]
+        return sum(depth.chance**place for place in range(count + 1)) - price * (step * count + row)
 
-    assert worth(depth.best(costs, price, COUNTS)) == pytest.approx(max(map(worth, COUNTS)))
+    assert worth(depth.best(costs, price, COUNTS, block)) == pytest.approx(max(map(worth, COUNTS)))
 
 
-def test_a_block_that_is_drafted_at_once_is_drafted_whole() -> None:
+def test_a_block_whose_rows_are_free_is_drafted_whole() -> None:
     parallel = CostTable((0,), (RoundCosts(0.5, (5.0,) * 16),))
-    assert Auto(parallel).depth(0, (15,)) == 15
+    assert Auto(parallel).depth(0, COUNTS, block=True) == 15
 
 
 def test_what_drafts_cost_counts_for_the_rest() -> None:
