@@ -177,12 +177,12 @@ async def in_themes(app: App[None], pilot: Pilot[None]) -> list[list[list[Cell]]
 
 
 async def drawn(app: App[None], pilot: Pilot[None]) -> list[list[Cell]]:
-    """As soon as nothing changes any more."""
+    """As soon as nothing changes any more. A screen that was just pushed is blank, on a busy machine for a while."""
     before: list[list[Cell]] = []
     while True:
         await pilot.pause(STEADY_SECONDS)
         rows = [list(split(row)) for row in app.screen._compositor.render_strips()]
-        if rows == before:
+        if rows == before and any(character.strip() for row in rows for character, _ in row):
             return rows
         before = rows
 
