@@ -48,8 +48,8 @@ class Drawing:
     def draw(self, events: Sequence[Happening], gauges: bool) -> None:
         """Show what changed. Called by the pump after the events were applied."""
         screen = self._screen
-        if not screen.app.is_running or not screen.query(TokenLog):
-            return  # leaving: the widgets go before the pump does, and before the app says that it is over
+        if not screen.app.is_running or not screen.display:
+            return  # leaving: the widgets go one by one, before the pump does and before the app says that it is over
         if any(isinstance(event, Rewind) for event in events):
             screen.query_one(TokenLog).clear()
         for event in events:

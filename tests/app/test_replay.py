@@ -136,6 +136,16 @@ async def test_keys_pause_step_and_change_the_pace() -> None:
         assert replay.screen.viewer.place is None and replay.source.played == 110
 
 
+async def test_frames_of_a_screen_that_goes_draw_nothing(launch: Launch) -> None:
+    """Its widgets go one by one, and the pump after them."""
+    async with launch() as driver:
+        frame, removal = driver.screen.pump.frame, driver.screen.remove()
+        for _ in range(2000):
+            frame()
+            await asyncio.sleep(0)
+        await removal
+
+
 async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> None:
     async with launch() as driver:
         await driver.pilot.press("f7")
