@@ -193,7 +193,9 @@ class Search:
             self._fail(candidate, error)
             return
         if wrong is not None:
-            self._check_base(candidate)
+            if (by_now := self.passes.what_is_wrong(results.tiles)) is not None:
+                # Something that was tried before wrote where it may not, and what was timed since is no measure.
+                raise RuntimeError(f"the tiles in use are wrong by now, too: {by_now}")
             self._fail(candidate, ValueError(wrong))
             return
         results.tried.append((name_of(knob), asdict(candidate.tiles), share))
@@ -205,15 +207,6 @@ class Search:
             self._extend(line)
             line.waiting += waiting
         results.trying = None
-
-    def _check_base(self, candidate: Candidate) -> None:
-        """``RuntimeError``: the tiles in use are wrong by now, too. Something that was tried before wrote where it may
-        not, and what was timed since is no measure."""
-        wrong = self.passes.what_is_wrong(self.results.tiles)
-        if wrong is not None:
-            raise RuntimeError(
-                f"The tiles in use are wrong by now, before {name_of(candidate.line.room.knob)}: {wrong}."
-            )
 
     def _fail(self, candidate: Candidate, error: BaseException) -> None:
         first = (str(error).splitlines() or [""])[0][:200]
