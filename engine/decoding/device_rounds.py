@@ -137,7 +137,7 @@ class DeviceRounds:
             return 0
         most = settings.block_rows(min(turn.drafter.config.block_size, MAX_ROWS)) - 1
         if policy is not None and len(counts) > 1:
-            most = policy.depth(turn.cache.length, counts, block=False)
+            most = policy.depth(turn.cache.length, counts)
         self._verify_at_most(most + 1)
         return next(count for count in counts if count >= most)
 

@@ -118,7 +118,7 @@ class HostRounds:
         wanted = settings.block_rows(drafter.config.block_size)
         policy = turn.decoder.policy if settings.block_size == AUTO else None
         if policy is not None and wanted > 1:
-            wanted = 1 + policy.depth(turn.cache.length, range(1, wanted), block=not drafter.sequential)
+            wanted = 1 + policy.depth(turn.cache.length, range(1, wanted))
         width = turn.rows(wanted)
         if width < 2:
             return Drafted()

@@ -32,6 +32,8 @@ class RoundCosts:
     """Looking drafts up, and telling the drafter of what was accepted before."""
     step: float = 0.0
     """What each drafted token takes of its own; 0 where a block takes as long whatever is drafted, as on a GPU."""
+    one_by_one: bool = False
+    """That is a pass of the drafter, not a row of one."""
 
     @property
     def plain(self) -> float:
@@ -94,4 +96,4 @@ def _between(low: RoundCosts, high: RoundCosts, share: float) -> RoundCosts:
 
     verify = tuple(map(mix, low.verify, high.verify))
     lookup, step = mix(low.lookup, high.lookup), mix(low.step, high.step)
-    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest), lookup, step)
+    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest), lookup, step, low.one_by_one)

@@ -34,14 +34,13 @@ class DraftDepth:
         self._kept = MEMORY * self._kept + (1 - MEMORY) * PRIOR + num_kept
         self._judged = MEMORY * self._judged + (1 - MEMORY) + judged
 
-    def best(self, costs: RoundCosts, price: float, counts: Sequence[int], block: bool) -> int:
+    def best(self, costs: RoundCosts, price: float, counts: Sequence[int]) -> int:
         """The one of ``counts``, ascending, with the highest worth: tokens expected, less the milliseconds at so many
-        tokens each. A draft costs its own pass and a row of the target's; of a ``block``, where it is one of many, only
-        what it takes itself: whether the target's row is worth it, its confidence says. At least the first, for whoever
-        drafts at all."""
+        tokens each. A draft that takes a pass costs that and a row of the target's; one of a block only its own row:
+        whether the target's is worth it, its confidence says. At least the first, for whoever drafts at all."""
         reached, tokens, worth = 1.0, 1.0, {}
         for count in range(1, counts[-1] + 1):
             reached *= self.chance
             tokens += reached
-            worth[count] = tokens - price * (costs.step * count + (0.0 if block else costs.verify[count]))
+            worth[count] = tokens - price * (costs.step * count + (costs.verify[count] if costs.one_by_one else 0.0))
         return max(counts, key=worth.__getitem__)

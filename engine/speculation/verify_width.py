@@ -34,8 +34,8 @@ class Policy:
         was observed."""
         return True
 
-    def depth(self, context: int, counts: Sequence[int], block: bool) -> int:
-        """How many tokens to draft in the coming round, one of ``counts``, ascending; ``block``: all in one pass."""
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
         return counts[-1]
 
     def plan(self, context: int, length: int) -> Plan:
@@ -75,7 +75,7 @@ class Fixed(Policy):
     def wants_draft(self, context: int) -> bool:
         return self.block_size > 1
 
-    def depth(self, context: int, counts: Sequence[int], block: bool) -> int:
+    def depth(self, context: int, counts: Sequence[int]) -> int:
         return min(self.block_size - 1, counts[-1])
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
@@ -205,11 +205,11 @@ class Auto(Policy):
         self._trying = self._resting
         return True
 
-    def depth(self, context: int, counts: Sequence[int], block: bool) -> int:
+    def depth(self, context: int, counts: Sequence[int]) -> int:
         costs = self._costs(context)
-        if not costs.step or (block and self._whole):
+        if not costs.step or (self._whole and not costs.one_by_one):
             return counts[-1]
-        return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts, block)
+        return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts)
 
     def plan(self, context: int, length: int) -> Plan:
         self._whole = False

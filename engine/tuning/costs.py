@@ -97,7 +97,7 @@ def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Seque
         partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
         partial(timer.time, "told lookup", text, context, pending=MAX_ROWS),
     ]
-    return _round_costs(counts, _quickest([*drafts, *passes]), widths)
+    return _round_costs(counts, _quickest([*drafts, *passes]), widths, decoder.drafter.sequential)
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
@@ -127,7 +127,8 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
     drafts = [partial(_milliseconds, partial(draft, count)) for count in counts]
     told, *took = _quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
     # Looking up takes next to nothing itself, but the drafter is told first.
-    return _round_costs(counts, [*took[: len(counts)], told, told, *took[len(counts) :]], widths)
+    told_twice = [*took[: len(counts)], told, told, *took[len(counts) :]]
+    return _round_costs(counts, told_twice, widths, drafter.sequential)
 
 
 def _ends(counts: Sequence[int]) -> list[int]:
@@ -135,13 +136,16 @@ def _ends(counts: Sequence[int]) -> list[int]:
     return sorted({counts[0], counts[-1]})
 
 
-def _round_costs(counts: Sequence[int], took: Sequence[float], widths: Sequence[int]) -> RoundCosts:
+def _round_costs(
+    counts: Sequence[int], took: Sequence[float], widths: Sequence[int], one_by_one: bool = False
+) -> RoundCosts:
     """From milliseconds of a draft of each of ``counts``, two at most; of taking in 16 tokens, of looking up, and of a
     pass of each of ``widths``."""
     drafts, (ingest, lookup, *passes) = took[: len(counts)], took[len(counts) :]
     step = max(drafts[-1] - drafts[0], 0.0) / (counts[-1] - counts[0]) if len(counts) > 1 else 0.0
     draft = max(drafts[0] - step * counts[0], 0.0) if counts else 0.0
-    return RoundCosts(draft, every_width(dict(zip(widths, passes, strict=True))), ingest / MAX_ROWS, lookup, step)
+    verify = every_width(dict(zip(widths, passes, strict=True)))
+    return RoundCosts(draft, verify, ingest / MAX_ROWS, lookup, step, one_by_one)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:

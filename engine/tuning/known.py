@@ -58,7 +58,10 @@ def table_of(data: dict[str, Any]) -> CostTable:
         RoundCosts(
             float(each["draft"]),
             tuple(map(float, each["verify"])),
-            *(float(each[part]) for part in ("ingest", "lookup", "step")),
+            float(each["ingest"]),
+            float(each["lookup"]),
+            float(each["step"]),
+            each["one_by_one"] is True,
         )
         for each in data["costs"]
     )

@@ -96,7 +96,7 @@ def play(
         plan, known = policy.plan(context, known), here.length
         chances = drafts[position].chances if plan.draft else ()
         if chances:
-            chances = chances[: policy.depth(context, range(1, len(chances) + 1), block=True)]
+            chances = chances[: policy.depth(context, range(1, len(chances) + 1))]
         looked: Looked | None = None
         said = drafts[position].said
         choices: tuple[int, ...] = ()

@@ -27,7 +27,9 @@ from tests.engine.small_decoders import prompt_ids, run_turn, settings
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 CONTEXT = 96
-SEQUENTIAL = CostTable((0,), (RoundCosts(0.1, tuple(2.0 + 0.05 * row for row in range(16)), 0.01, step=0.8),))
+SEQUENTIAL = CostTable(
+    (0,), (RoundCosts(0.1, tuple(2.0 + 0.05 * row for row in range(16)), 0.01, step=0.8, one_by_one=True),)
+)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["dense", "experts"])

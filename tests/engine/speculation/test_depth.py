@@ -11,7 +11,7 @@ from engine.speculation.depth import DraftDepth
 from engine.speculation.verify_width import Auto
 
 COUNTS = (1, 2, 3, 4, 6, 8, 11, 15)
-FLAT = RoundCosts(0.1, (5.0,) * 16, step=0.2)
+FLAT = RoundCosts(0.1, (5.0,) * 16, step=0.2, one_by_one=True)
 
 
 def told(kept: list[int], verified: int) -> DraftDepth:
@@ -23,26 +23,27 @@ def told(kept: list[int], verified: int) -> DraftDepth:
 
 def test_good_drafts_are_worth_more_passes() -> None:
     price = 1 / 5.0
-    depths = [told([kept] * 30, 4).best(FLAT, price, COUNTS, block=False) for kept in (0, 1, 2, 3, 4)]
+    depths = [told([kept] * 30, 4).best(FLAT, price, COUNTS) for kept in (0, 1, 2, 3, 4)]
     assert depths == sorted(depths) and depths[0] == 1 and depths[-1] > 8
 
 
 @given(st.lists(st.integers(0, 4), max_size=20), st.floats(0.01, 1.0), st.floats(0.05, 2.0), st.booleans())
-def test_the_best_of_all_is_chosen(kept: list[int], price: float, step: float, block: bool) -> None:
+def test_the_best_of_all_is_chosen(kept: list[int], price: float, step: float, one_by_one: bool) -> None:
     """By the definition: what the chances to be kept add up to, less what drafts cost, and the target's rows but of a
     block, of which the confidence says which are worth one."""
-    depth, costs = told(kept, 4), RoundCosts(0.0, tuple(3.0 + 0.3 * row for row in range(16)), step=step)
+    verify = tuple(3.0 + 0.3 * row for row in range(16))
+    depth, costs = told(kept, 4), RoundCosts(0.0, verify, step=step, one_by_one=one_by_one)
 
     def worth(count: int) -> float:
-        row = 0.0 if block else costs.verify[count]
+        row = verify[count] if one_by_one else 0.0
         return sum(depth.chance**place for place in range(count + 1)) - price * (step * count + row)
 
-    assert worth(depth.best(costs, price, COUNTS, block)) == pytest.approx(max(map(worth, COUNTS)))
+    assert worth(depth.best(costs, price, COUNTS)) == pytest.approx(max(map(worth, COUNTS)))
 
 
 def test_a_block_whose_rows_are_free_is_drafted_whole() -> None:
     parallel = CostTable((0,), (RoundCosts(0.5, (5.0,) * 16),))
-    assert Auto(parallel).depth(0, COUNTS, block=True) == 15
+    assert Auto(parallel).depth(0, COUNTS) == 15
 
 
 def test_what_drafts_cost_counts_for_the_rest() -> None:
