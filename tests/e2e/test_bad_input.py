@@ -70,7 +70,7 @@ def expect_a_panel(chat: OpenChat, words: str, *flags: str | Path, size: tuple[i
     assert words in panel
     window.ask(GREETING)
     window.wait_for_notice("can't answer")
-    assert f"❯ {GREETING}" in window.terminal.screen, "the question is lost"
+    window.terminal.wait_for(rf"❯ {GREETING}")  # or the question is lost
     assert turns() == ()
     assert window.quit() == WEIGHTS_EXIT_CODE
     assert window.terminal.state == RESTORED

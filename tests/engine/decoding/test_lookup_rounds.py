@@ -58,10 +58,12 @@ class Told(Auto):
 
 @pytest.fixture(scope="module")
 def repeating(pair: Pair) -> Pair:
-    """It knows four tokens, so that its texts soon repeat themselves."""
+    """It knows four tokens, so that its texts soon repeat themselves. The others are copies of these, each a little
+    smaller than the one before: were they alike, the last bit of a processor's sums would choose between them."""
     target = deepcopy(pair.target)
+    token = torch.arange(VOCAB_SIZE)
     with torch.no_grad():
-        target.embed_tokens.weight.copy_(target.embed_tokens.weight[torch.arange(VOCAB_SIZE) % 4])
+        target.embed_tokens.weight.copy_(target.embed_tokens.weight[token % 4] * (1 - token // 4 / 1024)[:, None])
     target.prepare()
     drafter = deepcopy(pair.drafter)
     drafter.prepare()
