@@ -114,7 +114,7 @@ class Knob:
                 found.append(replace(chosen, turned=not chosen.turned))
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
             found += [replace(chosen, registers=most) for most in REGISTERS]
-            if self.name not in NEVER_ASKED:
+            if self.name not in NEVER_ASKED and (self.trial.bits == 16 or self.owner == "drafter"):
                 found += [replace(chosen, early=steps) for steps in EARLY_STEPS]
         return [each for each in dict.fromkeys(found) if each != chosen]
 
@@ -124,12 +124,13 @@ def _shared_depths(chosen: Tiles, trial: Trial[Any], card: Card) -> Iterator[Til
     more of them."""
     if trial.bits == 16 or not (trial.depth and trial.warps):
         return
-    for warps in (8, 4, 2):
-        for each in (32, 64):
-            for stages in (3, 5):
-                made = replace(chosen, depth=warps * each, warps=warps, stages=stages)
-                if card.programs_of(made.shared_memory(trial.weight_tiles, trial.bits)) > 0:
-                    yield made
+    for warps in (8, 4):
+        for each in (64, 32) if trial.bits == 8 else (64, 128):
+            for stages in (3, 4):
+                for registers in (128, None):
+                    made = replace(chosen, depth=warps * each, warps=warps, stages=stages, registers=registers)
+                    if card.programs_of(made.shared_memory(trial.weight_tiles, trial.bits)) > 0:
+                        yield made
 
 
 def _routers(chosen: Tiles, depth: int) -> Iterator[Tiles]:

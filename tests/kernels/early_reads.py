@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 UNCHANGING = {
-    *("weight", "norms", "frequencies", "q_weight", "k_weight", "bias", "sinks"),
+    *("weight", "scales", "dense_weight", "dense_scales", "down"),
+    *("norms", "frequencies", "q_weight", "k_weight", "bias", "sinks"),
     *("post_attention", "pre_feed_forward", "pre_experts", "router_scale"),
     *("post_dense", "post_experts", "post_feed_forward", "layer_scalar", "next_norm", "table"),
 }
@@ -13,6 +14,7 @@ OLDER = {
     "_attend_one_row": {"cursor", "rows", "k", "v"},
     "_attend_full": {"cursor", "rows", "trunk"},
     "_combine_splits": {"cursor", "rows", "depths"},
+    "_norm_rope_store": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},
     "_add_and_norm": {"residual"},
     "_after_attention": {"residual"},

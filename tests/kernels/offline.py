@@ -25,6 +25,7 @@ from triton.runtime.jit import JITFunction
 
 from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
+from engine.kernels.weights.fp8 import FP8
 from tests.kernels.bank_conflicts import turns
 from tests.kernels.register_factors import overwritten
 from tests.kernels.waits import loops
@@ -48,6 +49,8 @@ SAME_PTX = {80: 86, 89: 86}
 these."""
 WITNESSES = ("_multiply_many", "_attend_one_row")
 """Kernels that are compiled for these, too, to see that it does: one unpacks and multiplies, one attends."""
+PACKED = ("_project", "_gate_up", "_expert_down")
+"""Kernels that multiply nothing else where their weight is packed."""
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")
 NEVER_WAITS = "does not wait"
 
@@ -104,6 +107,8 @@ class Compiled:
     """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
     in_tensor_memory: bool
     """Whether it multiplies as Blackwell alone can."""
+    staged: bool
+    """Whether it is a product of packed weights whose factors pass through shared memory."""
     code: bytes
     """Of the machine."""
 
@@ -160,6 +165,9 @@ def compile_launch(launch: Launch) -> Compiled:
             rows == "1" for rows in re.findall(r"nvidia_mma<.*warpsPerCTA = \[(\d+),", built.asm["ttgir"])
         ),
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
+        staged=launch.name in PACKED
+        and launch.arguments["FORMAT"] >= FP8
+        and re.search(r"ttg\.(async_copy|local_load)", built.asm["ttgir"]) is not None,
         overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
         fades_fused=_fades_fused(ptx),
         turns=turns(built.asm["ttgir"]),

@@ -133,6 +133,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"reads shared memory in {one.turns} turns"
     if one.name in STREAMS and one.wide_loads == 0:
         return "reads weights in small pieces"
+    if one.staged:
+        return "passes packed weights or their rows through shared memory"
     if one.in_tensor_memory:
         return "multiplies in tensor memory, whose sums may have another order in a tile of other rows"
     if one.name in ATTENTION and not card.multiplies_from_shared_memory and not one.warps_side_by_side:

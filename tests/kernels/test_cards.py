@@ -63,6 +63,10 @@ def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
                 continue
             assert replace(here, stages=of_source.stages, programs=of_source.programs) == of_source
             plain = name in plain_names
+            if isinstance(fitted, TargetTiles) and bits < 16 and not plain:  # whose tiles are in registers
+                assert name == "gate_up" or here.stages == of_source.stages  # it has a router beside it
+                assert here.programs % card.multiprocessors == 0
+                continue
             resident = card.programs_of(here.shared_memory(2 if "gate_up" in name else 1, 16 if plain else bits))
             assert resident >= RESIDENT, f"{name}: {here}"
             if name == "gate_up" and isinstance(fitted, TargetTiles):  # beside it the router has as many stages

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from engine.kernels.toolchain.jit import HAS_TRITON
-from engine.kernels.weights.int4 import Int4Weight, _scaled_words
-from engine.kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight, mxfp4_pairs, mxfp4_scaled
+from engine.kernels.weights.fp8 import Fp8Weight, fp8_words
+from engine.kernels.weights.int4 import Int4Weight, int4_steps, int4_words
+from engine.kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight, mxfp4_pairs, mxfp4_words
 from tests.kernels.inline_ptx import Words, carried_out, instructions_of
 
 pytestmark = pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
@@ -33,13 +34,13 @@ class Unpacked:
 
 
 def test_mxfp4_for_few_rows() -> None:
-    """Two words at a time: eight registers of two numbers, four of the first 16 numbers and four of the others."""
+    """A word at a time: four of the first 16 numbers, and four of the others."""
     those = Unpacked()
-    for word in (0, 2):
-        inputs = [those.words[:, word], those.words[:, word + 1], *[those.steps] * 8]
-        for number, pair in enumerate(carried_out(instructions_of(mxfp4_scaled), inputs, 8)):
-            first = number // 4 * 16 + 4 * word + number % 4 * 2
-            those.assert_neighbours(pair & 0xFFFF, pair >> 16, first)
+    for word in range(4):
+        numbers = carried_out(instructions_of(mxfp4_words), [those.words[:, word], those.steps], 8)
+        for half, four in enumerate((numbers[:4], numbers[4:])):
+            for pair in (0, 2):
+                those.assert_neighbours(four[pair], four[pair + 1], 16 * half + 4 * word + pair)
 
 
 def test_mxfp4_for_many_rows() -> None:
@@ -56,7 +57,7 @@ def test_mxfp4_for_many_rows() -> None:
 
 @pytest.mark.parametrize("scales", ["other", "alike"])
 def test_int4_for_few_rows(scales: str) -> None:
-    """Two words at a time, as MXFP4's. 2^31 is what numbers have whose scales aren't bf16."""
+    """A word at a time, as MXFP4's. 2^31 is what numbers have whose scales aren't bf16."""
     generator = torch.Generator().manual_seed(0)
     numbers = torch.randint(0, 16, (144, 32), generator=generator, dtype=torch.uint8)
     scale = (
@@ -64,11 +65,26 @@ def test_int4_for_few_rows(scales: str) -> None:
     ).bfloat16()
     words = Int4Weight.packed(numbers, scale).values.view(torch.int32).transpose(1, 2).reshape(144, 4)
     expected = ((numbers.float() - 8) * scale.float() * 2.0**-33).bfloat16()
-    doubled = scale.view(torch.int16).flatten().numpy().view(np.uint16) * np.uint32(0x00010001)
-    for word in (0, 2):
-        inputs = [each.numpy().view(np.uint32) for each in (words[:, word], words[:, word + 1])]
-        for number, pair in enumerate(carried_out(instructions_of(_scaled_words), [*inputs, *[doubled] * 4], 8)):
-            first = number // 4 * 16 + 4 * word + number % 4 * 2
-            for half, shift in enumerate((0, 16)):
-                found = torch.from_numpy((pair >> shift & 0xFFFF).astype(np.uint16).view(np.int16)).view(torch.bfloat16)
-                assert torch.equal(found, expected[:, first + half])
+    bits = scale.view(torch.int16).flatten().numpy().view(np.uint16).astype(np.uint32)
+    steps = carried_out(instructions_of(int4_steps), [bits], 2)
+    for word in range(4):
+        inputs = [words[:, word].numpy().view(np.uint32), *steps]
+        for place, number in enumerate(carried_out(instructions_of(int4_words), inputs, 8)):
+            assert torch.equal(as_bf16(number), expected[:, place // 4 * 16 + 4 * word + place % 4])
+
+
+def test_fp8_for_few_rows() -> None:
+    """Every number there is, a word of four at a time."""
+    codes = torch.arange(256).repeat(16, 2)[:, :512].to(torch.uint8)
+    codes[codes & 127 == 127] = 0  # what is no number
+    weight = Fp8Weight.packed(codes, torch.ones(16))
+    words = weight.values.view(torch.int32).permute(0, 2, 1, 3).reshape(16, 128)
+    expected = weight.restored().bfloat16()
+    for word in range(128):
+        numbers = carried_out(instructions_of(fp8_words), [words[:, word].numpy().view(np.uint32)], 4)
+        for place, number in enumerate(numbers):
+            assert torch.equal(as_bf16(number), expected[:, 4 * word + place])
+
+
+def as_bf16(bits: Words) -> torch.Tensor:
+    return torch.from_numpy(bits.astype(np.uint16).view(np.int16)).view(torch.bfloat16)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from ..shared.sinks import sink_score
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, dot, jit, tl
+from ..toolchain.jit import MAX_ROWS, SIMULATED, dot, jit, tl
+from .ask_early import ask_into_l2
 from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
@@ -16,11 +17,11 @@ LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 
 @jit
 def _split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
-    """Keys of each split of a row that sees up to ``last_key``: ``attention.split_size`` on the device."""
-    size = last_key * 0 + SPLIT
-    while size * MOST_SPLITS <= last_key:
-        size *= 2
-    return size
+    """Keys of each split of a row that sees up to ``last_key``: ``attention.split_size`` on the device. Without a loop,
+    behind which no program would be seen to wait."""
+    times = last_key // (SPLIT * MOST_SPLITS)
+    doubled = (times.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 126  # how many bits that number has
+    return (last_key * 0 + SPLIT) << tl.maximum(doubled, 0)
 
 
 @jit
@@ -139,6 +140,21 @@ def _attend_one_split(
     tl.store(mixed_out + part[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
 
 
+@jit
+def _ask_for(
+    store: tl.tensor, kv_row: tl.tensor, first: tl.tensor, behind: tl.tensor, channel: tl.tensor,
+    CHANNELS: tl.constexpr, KEYS: tl.constexpr, HEAD_DIM: tl.constexpr,
+) -> None:  # fmt: skip
+    """Asks for the channels from ``channel`` on of KEYS keys, or values, from position ``first`` on, of those before
+    ``behind``."""
+    if not SIMULATED:
+        line: tl.constexpr = min(CHANNELS, 128 * 8 // store.dtype.element_ty.primitive_bitwidth)
+        key = first + tl.arange(0, KEYS)[:, None]
+        lane = channel + tl.arange(0, CHANNELS // line)[None, :] * line
+        asks = (key < behind) & (lane >= 0)
+        ask_into_l2((store + (kv_row + key) * HEAD_DIM + lane).to(tl.int64), asks.to(tl.int32))
+
+
 @early_kernel
 def _attend_full(
     projected: tl.tensor, k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor,
@@ -160,11 +176,16 @@ def _attend_full(
     branches = 0
     if depths is not None:
         _, branches = branch_rows(first_packed, num_rows, tl.load(trunk), GROUP, TILE)
+    end = cursor_value + num_rows
+    largest = _split_size(end - 1, SPLIT)
+    size = _split_size(cursor_value, SPLIT) if CAUSAL else largest
+    # Keys before the cursor are older than the launch before this one.
+    first_key = tl.program_id(1) * size
+    _ask_for(k, kv_head * capacity, first_key, cursor_value, 0, HEAD_DIM, KEYS, HEAD_DIM)
+    _ask_for(v, kv_head * capacity, first_key, cursor_value, first_value, VALUES, KEYS, HEAD_DIM)
     wait_for_inputs()
+    let_next_start()  # all its programs run by now, and the next ones' only wait
     if first_packed < num_rows * GROUP:
-        end = cursor_value + num_rows
-        largest = _split_size(end - 1, SPLIT)
-        size = _split_size(cursor_value, SPLIT) if CAUSAL else largest
         while size <= largest:
             split = tl.program_id(1)
             limit = tl.minimum(end, MOST_SPLITS * size)

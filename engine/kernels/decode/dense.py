@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
-from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs, place_of
+from .packed import Cut, depth_of_split, first_words, gate_and_up, last_asked, length_of, multiply_once, place_of
 from .tiles import Tiles
 
 
@@ -48,7 +48,7 @@ def project(
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format), TURNED=tiles.turned,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
         **tiles.options,
     )  # fmt: skip
 
@@ -63,7 +63,7 @@ def gate_up(
     _gate_up[(cdiv(inter, tiles.columns),)](
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(weight.format),
+        BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0,
         TURNED=tiles.turned, **tiles.options,
     )  # fmt: skip
 
@@ -108,6 +108,26 @@ def multiply_rows(
 
 
 @jit
+def begin_project(
+    weight: Matrix, tile: tl.tensor, split: tl.tensor, there: tl.tensor, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, EARLY: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """Asks for the weight's first tiles, before the wait, in programs where such a part is ``there``: packed ones to
+    stay, those of EARLY steps of others into L2."""
+    depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
+    if weight.FORMAT >= FP8:
+        return first_words(
+            0, tile * BLOCK_N, split * depth, there, weight,
+            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
+        )  # fmt: skip
+    else:
+        if EARLY > 0:
+            start = split * depth + place_of(0, tile * BLOCK_N, 0, weight.N, depth, BLOCK_K, TURNED)
+            ask_early(weight, 0, tile * BLOCK_N, start, there, BLOCK_N, BLOCK_K, EARLY)
+        return 0
+
+
+@jit
 def project_tile(
     x: tl.tensor,
     weight: Matrix,
@@ -116,6 +136,7 @@ def project_tile(
     tile: tl.tensor,
     split: tl.tensor,
     max_rows: tl.tensor,
+    words: tl.tensor,
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -123,16 +144,17 @@ def project_tile(
     AHEAD: tl.constexpr,
     TURNED: tl.constexpr,
 ) -> None:
-    """One program's part of ``project``."""
+    """One program's part of ``project``. ``words``: what ``begin_project`` asked for."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)[:, None]
     if bias is not None:  # asked for before the loop
         added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
-        total = multiply_packed(
-            x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
-            PARTS, AHEAD, TURNED, SPLITS,
+        each = tl.arange(0, 16)
+        total = multiply_once(
+            x + each * weight.K, each < max_rows, tile * BLOCK_N, split * depth, words, weight,
+            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
         )  # fmt: skip
     else:
         total = multiply_rows(
@@ -152,15 +174,46 @@ def _project(
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     tile, split = tl.program_id(0), tl.program_id(1)
-    if EARLY > 0:
-        depth: tl.constexpr = depth_of_split(K, BLOCK_K, SPLITS)
-        start = split * depth + place_of(0, tile * BLOCK_N, 0, N, depth, BLOCK_K, TURNED)
-        ask_early(Matrix(weight, scales, N, K, FORMAT), 0, tile * BLOCK_N, start, True, BLOCK_N, BLOCK_K, EARLY)
+    words = begin_project(
+        Matrix(weight, scales, N, K, FORMAT), tile, split, True, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, EARLY
+    )
     wait_for_inputs()
     project_tile(
-        x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS,
-        AHEAD, TURNED,
+        x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, words, SPLITS, BLOCK_N, BLOCK_K,
+        PARTS, AHEAD, TURNED,
     )  # fmt: skip
+
+
+@jit
+def begin_gate_up(
+    weight: Matrix, column: tl.tensor, there: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, EARLY: tl.constexpr, INTER: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """The same for gate and up."""
+    if weight.FORMAT >= FP8:
+        depth: tl.constexpr = length_of(weight.K, BLOCK_K)
+        cut: tl.constexpr = 2 * BLOCK_N
+        return first_words(0, column, 0, there, weight, Cut(depth, cut, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER))
+    else:
+        if EARLY > 0:
+            start = place_of(0, column, 0, weight.N, weight.K, BLOCK_K, TURNED)
+            ask_early(weight, 0, column, start, there, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
+        return 0
+
+
+@jit
+def gate_up_tile(
+    x: tl.tensor, weight: Matrix, column: tl.tensor, max_rows: tl.tensor, words: tl.tensor, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, INTER: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """Gate and up, fp32 [16, BLOCK_N] each, of a packed weight."""
+    depth: tl.constexpr = length_of(weight.K, BLOCK_K)
+    each = tl.arange(0, 16)
+    both = multiply_once(
+        x + each * weight.K, each < max_rows, column, 0, words, weight,
+        Cut(depth, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER),
+    )  # fmt: skip
+    return gate_and_up(both, BLOCK_N)  # type: ignore[no-any-return]
 
 
 @early_kernel
@@ -170,19 +223,16 @@ def _gate_up(
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    if EARLY > 0:
-        first = tl.program_id(0) * BLOCK_N
-        start = place_of(0, first, 0, 2 * INTER, K, BLOCK_K, TURNED)
-        ask_early(
-            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, first, start, True, 2 * BLOCK_N, BLOCK_K, EARLY, INTER
-        )
+    words = begin_gate_up(
+        Matrix(weight, scales, 2 * INTER, K, FORMAT), tl.program_id(0) * BLOCK_N, True, BLOCK_N, BLOCK_K, PARTS, AHEAD,
+        TURNED, EARLY, INTER,
+    )  # fmt: skip
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if FORMAT >= FP8:
-        depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-        gate, up = multiply_pairs(
-            x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,
-            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
+        gate, up = gate_up_tile(
+            x, Matrix(weight, scales, 2 * INTER, K, FORMAT), tl.program_id(0) * BLOCK_N, max_rows, words, BLOCK_N,
+            BLOCK_K, PARTS, AHEAD, TURNED, INTER,
         )  # fmt: skip
     else:
         even: tl.constexpr = K % BLOCK_K == 0

@@ -15,8 +15,18 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
-from .dense import project_tile
-from .packed import depth_of_split, last_asked, multiply_packed, multiply_pairs, place_of
+from .dense import begin_project, project_tile
+from .packed import (
+    Cut,
+    first_rows,
+    first_words,
+    gate_and_up,
+    last_asked,
+    length_of,
+    multiply_one_of_many,
+    place_of,
+    spread,
+)
 from .router import Assignment
 from .tiles import Tiles
 
@@ -75,7 +85,7 @@ def expert_gate_up_rows(
         CLAMPED=activation == "clamped_silu", BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns,
         DENSE_K=depth, DENSE_FORMAT=gate_up.format if beside is None else beside.format,
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
-        DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=0 if beside is None else tiles.asked(beside.format),
+        DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=tiles.early or 0,
         DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
         **tiles.options,
     )  # fmt: skip
@@ -100,7 +110,7 @@ def expert_down_rows(
     _expert_down[(_expert_programs(hidden, entries, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.asked(down.format), TURNED=tiles.turned,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
         **tiles.options,
     )  # fmt: skip
 
@@ -129,33 +139,31 @@ def load_item(
 
 @jit
 def _multiply(
-    source: tl.tensor, live: tl.tensor, weight: Matrix, bias: tl.tensor, first: tl.tensor, column: tl.tensor,
-    last: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
-    TURNED: tl.constexpr,
+    source: tl.tensor, live: tl.tensor, weight: Matrix, first: tl.tensor, column: tl.tensor, last: tl.tensor,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times an expert's rows from ``column`` on,
-    plus their biases. The expert's weight begins at row ``first``. Lets the next kernel start if it is the ``last``."""
+    of a weight that isn't packed. The expert's begins at row ``first``. Lets the next kernel start if it is the
+    ``last``."""
     columns = column + tl.arange(0, BLOCK_N)
-    if bias is not None:  # asked for before it is needed
-        added = tl.load(bias + first + columns, mask=columns < weight.N, other=0.0).to(tl.float32)
-    if weight.FORMAT >= FP8:
-        depth: tl.constexpr = (weight.K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-        total = multiply_packed(
-            source, live, weight, first, column, 0, last, depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED
-        )  # fmt: skip
-    else:
-        even: tl.constexpr = weight.K % BLOCK_K == 0
-        aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
-        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-        for step in tl.range(0, weight.K, BLOCK_K):
-            if last & (step == last_asked(weight.K, BLOCK_K, AHEAD)):
-                let_next_start()
-            at = place_of(step, column, first, weight.N, weight.K, BLOCK_K, TURNED) + tl.arange(0, BLOCK_K)
-            tile = load_factor(weight, first, columns, at, source, aligned)
-            rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < weight.K), other=0.0)
-            total = dot(rows, tile.T, total)
-        total = scaled(total, weight, first, columns)
-    return total if bias is None else total + added[None, :]
+    even: tl.constexpr = weight.K % BLOCK_K == 0
+    aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
+    total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+    for step in tl.range(0, weight.K, BLOCK_K):
+        if last & (step == last_asked(weight.K, BLOCK_K, AHEAD)):
+            let_next_start()
+        at = place_of(step, column, first, weight.N, weight.K, BLOCK_K, TURNED) + tl.arange(0, BLOCK_K)
+        tile = load_factor(weight, first, columns, at, source, aligned)
+        rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < weight.K), other=0.0)
+        total = dot(rows, tile.T, total)
+    return scaled(total, weight, first, columns)
+
+
+@jit
+def _biases(bias: tl.tensor, first: tl.tensor, column: tl.tensor, N: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
+    """fp32 [1, BLOCK_N] of an expert's rows from ``column`` on: asked for before they are needed."""
+    columns = column + tl.arange(0, BLOCK_N)
+    return tl.load(bias + first + columns, mask=columns < N, other=0.0).to(tl.float32)[None, :]
 
 
 @jit
@@ -170,29 +178,54 @@ def _gate_up_tiles(
     tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+    depth: tl.constexpr = length_of(K, BLOCK_K)
+    wide: tl.constexpr = 2 * BLOCK_N
+    # A gate's column and its up's are neighbours where gates and ups take turns.
+    across: tl.constexpr = wide if CLAMPED else BLOCK_N
+    apart: tl.constexpr = 0 if CLAMPED else INTER
     item = tl.program_id(0) - BEFORE
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    first = tl.maximum(expert, 0).to(tl.int64) * (2 * INTER)
+    if FORMAT >= FP8:
+        rows, there = spread(x + tl.maximum(pair, 0) // TOP_K * K), spread(pair >= 0)
+        words = first_words(
+            first, item % tiles * across, 0, expert >= 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
+            Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
+        )  # fmt: skip
+        ahead = first_rows(
+            rows, there, first, item % tiles * across, 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
+            Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
+        )  # fmt: skip
     while expert >= 0:
         following = item + tl.num_programs(0) - BEFORE
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
+        first, next_first = expert.to(tl.int64) * (2 * INTER), tl.maximum(next_expert, 0).to(tl.int64) * (2 * INTER)
         place = pair[:, None]  # all that follows of it shares one change of layout
         live = place >= 0
-        source = x + tl.maximum(place, 0) // TOP_K * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-        first = expert.to(tl.int64) * (2 * INTER)
-        if CLAMPED:
+        if FORMAT >= FP8:
+            if CLAMPED:
+                added = _biases(bias, first, item % tiles * wide, 2 * INTER, wide)
+            next_rows, next_there = spread(x + tl.maximum(next_pair, 0) // TOP_K * K), spread(next_pair >= 0)
+            both, words, ahead = multiply_one_of_many(
+                rows, there, first, item % tiles * across, words, ahead, next_expert < 0, next_rows, next_there,
+                next_first, following % tiles * across, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
+                Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
+            )  # fmt: skip
+            rows, there = next_rows, next_there
+            if CLAMPED:
+                gate, up = tl.split(tl.reshape(both + added, [16, BLOCK_N, 2]))
+            else:
+                gate, up = gate_and_up(both, BLOCK_N)
+        elif CLAMPED:
+            added = _biases(bias, first, item % tiles * wide, 2 * INTER, wide)
             both = _multiply(
-                source, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), bias, first,
-                item % tiles * (2 * BLOCK_N), next_expert < 0, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
+                x + tl.maximum(place, 0) // TOP_K * K, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), first,
+                item % tiles * wide, next_expert < 0, wide, BLOCK_K, AHEAD, TURNED,
             )  # fmt: skip
-            gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
-        elif FORMAT >= FP8:
-            depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-            gate, up = multiply_pairs(
-                source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
-                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
-            )  # fmt: skip
+            gate, up = tl.split(tl.reshape(both + added, [16, BLOCK_N, 2]))
         else:
+            source = x + tl.maximum(place, 0) // TOP_K * K
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             for step in tl.range(0, K, BLOCK_K):
@@ -202,9 +235,9 @@ def _gate_up_tiles(
                 at += tl.arange(0, BLOCK_K)
                 gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
                 up_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned)
-                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
-                gate = dot(rows, gate_tile.T, gate)
-                up = dot(rows, up_tile.T, up)
+                loaded = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+                gate = dot(loaded, gate_tile.T, gate)
+                up = dot(loaded, up_tile.T, up)
             gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
             up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
         act = activate_clamped(gate, up) if CLAMPED else activate(gate, SILU) * up
@@ -226,23 +259,21 @@ def _expert_gate_up(
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
-    if dense_programs > 0 and DENSE_EARLY > 0:
-        dense_column = tl.program_id(0) % dense_tiles * DENSE_BLOCK_N
-        dense_depth: tl.constexpr = depth_of_split(DENSE_K, DENSE_BLOCK_K, DENSE_SPLITS)
-        ask_early(
-            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), 0, dense_column,
-            tl.program_id(0) // dense_tiles * dense_depth
-            + place_of(0, dense_column, 0, DENSE_N, dense_depth, DENSE_BLOCK_K, DENSE_TURNED),
-            tl.program_id(0) < dense_programs, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_EARLY,
+    dense_tile = tl.program_id(0) % tl.maximum(dense_tiles, 1)
+    dense_split = tl.program_id(0) // tl.maximum(dense_tiles, 1)
+    if dense_programs > 0:
+        dense_words = begin_project(
+            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_tile,
+            tl.minimum(dense_split, DENSE_SPLITS - 1), tl.program_id(0) < dense_programs, DENSE_SPLITS, DENSE_BLOCK_N,
+            DENSE_BLOCK_K, DENSE_PARTS, AHEAD, DENSE_TURNED, DENSE_EARLY,
         )  # fmt: skip
     wait_for_inputs()
     if dense_programs > 0:
         if tl.program_id(0) < dense_programs:
-            tile = tl.program_id(0) % dense_tiles
-            split = tl.program_id(0) // dense_tiles
             project_tile(
-                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out, tile,
-                split, max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD, DENSE_TURNED,
+                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out,
+                dense_tile, dense_split, max_rows, dense_words, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS,
+                AHEAD, DENSE_TURNED,
             )  # fmt: skip
         else:
             _gate_up_tiles(
@@ -264,29 +295,54 @@ def _expert_down(
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    depth: tl.constexpr = length_of(K, BLOCK_K)
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
-    if EARLY > 0:
+    first = tl.maximum(expert, 0).to(tl.int64) * N
+    if FORMAT >= FP8:
+        words = first_words(
+            first, item % tiles * BLOCK_N, 0, expert >= 0, Matrix(down, scales, N, K, FORMAT),
+            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
+        )  # fmt: skip
+    elif EARLY > 0:
         start = place_of(0, item % tiles * BLOCK_N, tl.maximum(expert, 0) * N, N, K, BLOCK_K, TURNED)
         ask_early(
-            Matrix(down, scales, N, K, FORMAT), expert.to(tl.int64) * N, item % tiles * BLOCK_N, start, expert >= 0,
-            BLOCK_N, BLOCK_K, EARLY,
+            Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, start, expert >= 0, BLOCK_N, BLOCK_K,
+            EARLY,
         )  # fmt: skip
     wait_for_inputs()
+    if FORMAT >= FP8:
+        rows, there = spread(act + tl.maximum(pair, 0) * K), spread(pair >= 0)
+        ahead = first_rows(
+            rows, there, first, item % tiles * BLOCK_N, 0, Matrix(down, scales, N, K, FORMAT),
+            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
+        )  # fmt: skip
     while expert >= 0:
         following = item + tl.num_programs(0)
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
+        first, next_first = expert.to(tl.int64) * N, tl.maximum(next_expert, 0).to(tl.int64) * N
         counts = tl.load(weights + tl.maximum(pair, 0))
         place = pair[:, None]  # see above
         live = place >= 0
-        source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-        first = expert.to(tl.int64) * N
-        total = _multiply(
-            source, live, Matrix(down, scales, N, K, FORMAT), bias, first, item % tiles * BLOCK_N, next_expert < 0,
-            BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED,
-        )  # fmt: skip
+        if bias is not None:
+            added = _biases(bias, first, item % tiles * BLOCK_N, N, BLOCK_N)
+        if FORMAT >= FP8:
+            next_rows, next_there = spread(act + tl.maximum(next_pair, 0) * K), spread(next_pair >= 0)
+            total, words, ahead = multiply_one_of_many(
+                rows, there, first, item % tiles * BLOCK_N, words, ahead, next_expert < 0, next_rows, next_there,
+                next_first, following % tiles * BLOCK_N, Matrix(down, scales, N, K, FORMAT),
+                Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
+            )  # fmt: skip
+            rows, there = next_rows, next_there
+        else:
+            total = _multiply(
+                act + tl.maximum(place, 0) * K, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N,
+                next_expert < 0, BLOCK_N, BLOCK_K, AHEAD, TURNED,
+            )  # fmt: skip
+        if bias is not None:
+            total += added
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

@@ -1,15 +1,21 @@
-"""Products of at most 16 rows with packed weights (FP8, INT4, MXFP4). Unpacking takes more instructions than
-multiplying, so nothing is unpacked twice and inputs are read once: warps share the depth of a step, not its columns.
-The part of each warp is one product of a batch, and the parts' sums are added up at the end."""
+"""Products of at most 16 rows with packed weights (FP8, INT4, MXFP4). Weights and rows go from memory straight into the
+registers where tensor cores want them, some steps ahead, so no warp ever waits for another before the end. The order of
+sums allows that: the four threads that multiply sixteen numbers of a column at a time each read neighbours of their
+own, as wide as a load can be. Unpacking takes more instructions than multiplying, so nothing is unpacked twice: warps
+share the depth of a step, not its columns. The part of each warp is one product of a batch, and the parts' sums are
+added up at the end."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..toolchain.early_launch import let_next_start
 from ..toolchain.jit import SIMULATED, constexpr_function, dot, jit, tl
-from ..weights.fp8 import fp8_factor
+from ..weights import fp8
+from ..weights.fp8 import fp8_words
 from ..weights.int4 import int4_scaled, raised
 from ..weights.matrix import FP8, MXFP4, Matrix, group_of
-from ..weights.mxfp4 import lifted, mxfp4_scaled, mxfp4_steps
+from ..weights.mxfp4 import lifted, mxfp4_steps, mxfp4_words
 
 
 @constexpr_function
@@ -22,6 +28,19 @@ def last_asked(depth: int, step: int, ahead: int) -> int:
 def depth_of_split(depth: int, step: int, splits: int) -> int:
     """How much of the depth each split takes, in whole steps. The last ones may have less, or nothing."""
     return -(-depth // (step * splits)) * step
+
+
+@constexpr_function
+def words_of_block(weight_format: int) -> int:
+    """Words of 32 bits in a block of 32 numbers of a row."""
+    return 8 if weight_format == fp8.FP8 else 4
+
+
+@constexpr_function
+def words_of_lane(wide: int, weight_format: int) -> int:
+    """How many of them each of four threads reads, of a warp's ``wide`` numbers of a column."""
+    words: int = wide // 32 * words_of_block(weight_format) // 4
+    return words
 
 
 TOGETHER = tl.constexpr(128) if tl else 128
@@ -45,85 +64,131 @@ def place_of(
         return step
 
 
+class Cut(NamedTuple):
+    """How a product is cut: into tiles of BLOCK_N columns, and DEPTH into steps. To be written where it is passed, as a
+    ``Matrix`` is."""
+
+    DEPTH: tl.constexpr
+    """In whole steps, or all of the weight's."""
+    BLOCK_N: tl.constexpr
+    BLOCK_K: tl.constexpr
+    PARTS: tl.constexpr
+    """Warps that share a step's depth."""
+    AHEAD: tl.constexpr
+    """Steps that are asked for before they are multiplied."""
+    TURNED: tl.constexpr
+    SPLITS: tl.constexpr = 1
+    INTER: tl.constexpr = 0
+    """If any, every second panel of a tile is one of as many rows further on: up beside the gate."""
+
+
+@constexpr_function
+def parts_of(parts: int, step: int) -> int:
+    """How many warps share a step: each takes one block at least."""
+    return min(parts, step // 32)
+
+
+@constexpr_function
+def length_of(depth: int, step: int) -> int:
+    """A depth in whole steps."""
+    return -(-depth // step) * step
+
+
+@constexpr_function
+def ahead_of(depth: int, step: int, ahead: int) -> int:
+    """How many steps are on their way at a time. Not all: Triton 3.6 can't compile a loop over products that ask for
+    nothing, since no more than its condition then depends on the expert."""
+    return max(1, min(ahead, -(-depth // step) - 1))
+
+
+@jit
+def spread(values: tl.tensor) -> tl.tensor:
+    """[1, 8, 1, 2] of something for each of 16 rows, as the threads of a warp have them."""
+    return tl.permute(tl.reshape(values, [2, 8]), 1, 0)[None, :, None, :]
+
+
+@jit
+def first_words(
+    first: tl.tensor, column: tl.tensor, start: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
+) -> tuple[tl.tensor, ...]:
+    """What ``multiply_packed`` begins with of a weight, if such a product is ``there``: asked for, not waited for. None
+    of it depends on rows, so it may stand before ``wait_for_inputs``."""
+    words = (_load_words(first, column, start, 0, there, weight, cut),)
+    for step in tl.static_range(1, ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)):
+        words = words + (_load_words(first, column, start, step * cut.BLOCK_K, there, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
+    return words
+
+
+@jit
+def first_rows(
+    rows: tl.tensor, live: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, weight: Matrix, cut: Cut
+) -> tuple[tl.tensor, ...]:
+    """What it begins with of the rows: pointers, ``spread``, those that are ``live``."""
+    x = (_load_rows(rows, live, first, column, start, 0, weight, cut),)
+    for step in tl.static_range(1, ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)):
+        x = x + (_load_rows(rows, live, first, column, start, step * cut.BLOCK_K, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
+    return x
+
+
 @jit
 def multiply_packed(
     rows: tl.tensor,
     live: tl.tensor,
-    weight: Matrix,
     first: tl.tensor,
     column: tl.tensor,
     start: tl.tensor,
+    words: tl.tensor,
+    x: tl.tensor,
     last: tl.tensor,
-    DEPTH: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    PARTS: tl.constexpr,
-    AHEAD: tl.constexpr,
-    TURNED: tl.constexpr,
-    SPLITS: tl.constexpr = 1,
-    INTER: tl.constexpr = 0,
+    weight: Matrix,
+    cut: Cut,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times the weight's rows from ``first`` +
-    ``column`` on, over depth start .. start + DEPTH - 1. With INTER, every second panel is one of as many rows further
-    on: up beside the gate. Lets the next kernel start, if ``last``, when it asks for its last tiles."""
-    even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
-    aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
-    parts: tl.constexpr = min(PARTS, BLOCK_K // 32)
-    wide: tl.constexpr = BLOCK_K // parts
-    per_byte: tl.constexpr = 1 if weight.FORMAT == FP8 else 2
-    width: tl.constexpr = 32 // per_byte
-    part = tl.arange(0, parts) * wide
-    lane = tl.arange(0, wide // per_byte)
-    panel, place = panels_from(column, BLOCK_N, INTER), tl.arange(0, BLOCK_N) % 16
-    inside = panel * 16 + place < weight.N
-    data = weight.data + first * (weight.K // per_byte)
-    data += (panel * (16 * weight.K // per_byte) + place * width)[None, :, None]
-    data += (part * (16 // per_byte))[:, None, None] + (lane // width * (16 * width) + lane % width)[None, None, :]
-    near = lane if weight.FORMAT == FP8 else lane // 16 * 32 + lane % 16
-    depth = part[:, None, None] + near[None, None, :]
-    sources = rows[None, :, :] + depth
-    if weight.FORMAT == FP8:
-        scale = tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)
-    else:
-        group_size: tl.constexpr = group_of(weight.FORMAT)
-        groups: tl.constexpr = weight.K // group_size
-        block = part[:, None, None] // 32 + tl.arange(0, wide // 32)[None, None, :]
-        scales = weight.scales + first * groups + (panel * (16 * groups) + place)[None, :, None]
-    total = tl.zeros([parts, 16, BLOCK_N], dtype=tl.float32)
-    # With stages of its own the loop reads ahead all that it reads, scales too.
-    for step in tl.range(0, DEPTH, BLOCK_K, num_stages=AHEAD + 1):
-        if last & (step == last_asked(DEPTH, BLOCK_K, AHEAD)):
+    """Sums of each part, fp32 [parts, 16, BLOCK_N], for ``added_up``: rows times the weight's rows from ``first`` +
+    ``column`` on, over depth start .. start + DEPTH - 1, beginning with ``first_words`` and ``first_rows``. Lets the
+    next kernel start, if ``last``, when it has asked for its last tiles."""
+    steps: tl.constexpr = length_of(cut.DEPTH, cut.BLOCK_K) // cut.BLOCK_K
+    ahead: tl.constexpr = ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)
+    turns: tl.constexpr = (steps - ahead) // ahead
+    left: tl.constexpr = steps - turns * ahead
+    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), 16, cut.BLOCK_N], dtype=tl.float32)
+    # A tile goes into the registers of the one just multiplied. If it had to be moved there, that would wait for it.
+    if turns > 0:
+        for turn in tl.range(0, turns, num_stages=1):
+            for each in tl.static_range(ahead):
+                total = _multiplied(total, words[0][0], words[0][1], x[0][0], x[0][1], weight, rows)
+                step = (turn * ahead + (each + ahead)) * cut.BLOCK_K
+                words = words[1:] + (_load_words(first, column, start, step, True, weight, cut),)  # noqa: RUF005
+                x = x[1:] + (_load_rows(rows, live, first, column, start, step, weight, cut),)  # noqa: RUF005
+    for each in tl.static_range(left):
+        if each == left - ahead and last:
             let_next_start()
-        at = start + place_of(step, column, first, weight.N, DEPTH, BLOCK_K, TURNED)
-        left = depth < weight.K - at
-        if aligned:
-            tile = tl.load(data + at * (16 // per_byte))
+        total = _multiplied(total, words[0][0], words[0][1], x[0][0], x[0][1], weight, rows)
+        if each + ahead < left:
+            at: tl.constexpr = (turns * ahead + each + ahead) * cut.BLOCK_K
+            words = words[1:] + (_load_words(first, column, start, at, True, weight, cut),)  # noqa: RUF005
+            x = x[1:] + (_load_rows(rows, live, first, column, start, at, weight, cut),)  # noqa: RUF005
         else:
-            tile = tl.load(data + at * (16 // per_byte), mask=left & inside[None, :, None], other=0)
-        there = live[None, :, :] if even else live[None, :, :] & left
-        x = tl.load(sources + at, mask=there, other=0.0)
-        if weight.FORMAT == FP8:
-            total = dot(_in_registers(x), tl.permute(fp8_factor(tile, rows), 0, 2, 1), total)
-        else:
-            group = (at // 32 + block) // (group_size // 32) * 16
-            if aligned:
-                steps = tl.load(scales + group)
-            else:
-                known = (block < weight.K // 32 - at // 32) & inside[None, :, None]
-                steps = tl.load(scales + group, mask=known, other=0)
-            high_x = tl.load(sources + at + 16, mask=there, other=0.0)
-            if weight.FORMAT == MXFP4:
-                steps = mxfp4_steps(steps)
-            steps = tl.broadcast_to(steps[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
-            if weight.FORMAT == MXFP4:
-                low, high = mxfp4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
-            else:
-                low, high = int4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
-            total = dot(_in_registers(x), tl.permute(low, 0, 2, 1), total)
-            total = dot(_in_registers(high_x), tl.permute(high, 0, 2, 1), total)
-    total = _added_up(total, parts, BLOCK_N)
+            words, x = words[1:], x[1:]
+    return total
+
+
+@jit
+def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
+    """[1, BLOCK_N] of a weight that has one for each row, to be asked for before the loop; else 0."""
     if weight.FORMAT == FP8:
-        return total * scale[None, :]
+        panel, place = panels_from(column, cut.BLOCK_N, cut.INTER), tl.arange(0, cut.BLOCK_N) % 16
+        inside = panel * 16 + place < weight.N
+        return tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)[None, :]
+    else:
+        return 0
+
+
+@jit
+def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
+    """fp32 [16, BLOCK_N]: the products whose sums ``multiply_packed`` gave, with ``scales_of_rows``."""
+    total = _parts_added(total, parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N)
+    if weight.FORMAT == FP8:
+        return total * scales
     elif weight.FORMAT == MXFP4:
         return lifted(total)
     else:
@@ -131,54 +196,182 @@ def multiply_packed(
 
 
 @jit
-def _in_registers(x: tl.tensor) -> tl.tensor:
-    """The same rows. As they come from shared memory the assembler would copy their registers for every product; what a
-    multiplication by one gave, it leaves where it is."""
-    if SIMULATED or x.dtype != tl.bfloat16:
-        return x
-    else:
-        return tl.inline_asm_elementwise(
-            """{
-            .reg .b32 one, z;
-            mov.b32 one, 0x3f803f80;
-            mov.b32 z, 0x80008000;
-            fma.rn.bf16x2 $0, $1, one, z;
-            }""",
-            "=r,r",
-            [x],
-            dtype=tl.bfloat16,
-            is_pure=True,
-            pack=2,
-        )
+def multiply_one_of_many(
+    rows: tl.tensor,
+    live: tl.tensor,
+    first: tl.tensor,
+    column: tl.tensor,
+    words: tl.tensor,
+    x: tl.tensor,
+    last: tl.tensor,
+    next_rows: tl.tensor,
+    next_live: tl.tensor,
+    next_first: tl.tensor,
+    next_column: tl.tensor,
+    weight: Matrix,
+    cut: Cut,
+) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """One of a program's products, over the whole depth, and what the next begins with, which is on its way while sums
+    are added up; there is none behind the ``last``."""
+    scales = scales_of_rows(first, column, weight, cut)
+    total = multiply_packed(rows, live, first, column, 0, words, x, last, weight, cut)
+    words = first_words(next_first, next_column, 0, ~last, weight, cut)
+    x = first_rows(next_rows, next_live, next_first, next_column, 0, weight, cut)
+    return added_up(total, scales, weight, cut), words, x
 
 
 @jit
-def multiply_pairs(
+def multiply_once(
     rows: tl.tensor,
     live: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    first: tl.tensor,
     column: tl.tensor,
-    last: tl.tensor,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    DEPTH: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    PARTS: tl.constexpr,
-    AHEAD: tl.constexpr,
-    TURNED: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:
-    """Gate and up, fp32 [16, BLOCK_N] each, from ``column`` on, of a weight [2 * INTER, K] that begins at
-    row ``first``. Panels of the two take turns in one tile."""
-    both = multiply_packed(
-        rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, column, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
-        PARTS, AHEAD, TURNED, 1, INTER,
-    )  # fmt: skip
+    start: tl.tensor,
+    words: tl.tensor,
+    weight: Matrix,
+    cut: Cut,
+) -> tl.tensor:
+    """A program's only product: of rows (pointers [16], those that are ``live``) with what begins at row ``column``."""
+    rows, live = spread(rows), spread(live)
+    x = first_rows(rows, live, 0, column, start, weight, cut)
+    scales = scales_of_rows(0, column, weight, cut)
+    total = multiply_packed(rows, live, 0, column, start, words, x, True, weight, cut)
+    return added_up(total, scales, weight, cut)
+
+
+@jit
+def gate_and_up(both: tl.tensor, BLOCK_N: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """[16, BLOCK_N] each, of a tile [16, 2 * BLOCK_N] whose panels take turns."""
     gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
     return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])
+
+
+@jit
+def _sources(weight: Matrix, first: tl.tensor, column: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """Where a matrix's words, int32, and scales begin for the panel at ``column``: pointers, and [1, 8, 1, 1]."""
+    per_byte: tl.constexpr = 1 if weight.FORMAT == FP8 else 2
+    data = weight.data + (first * (weight.K // per_byte) + column // 16 * (16 * weight.K // per_byte))
+    if weight.FORMAT == FP8:
+        return data.to(tl.pointer_type(tl.int32)), 0
+    else:
+        groups: tl.constexpr = weight.K // group_of(weight.FORMAT)
+        # Were they known as neighbours, one thread would read all eight, and not those that need them.
+        place = tl.max_contiguous(tl.arange(0, 8)[None, :, None, None], [1, 1, 1, 1])
+        return data.to(tl.pointer_type(tl.int32)), weight.scales + first * groups + column // 16 * (16 * groups) + place
+
+
+@jit
+def _load_words(
+    first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
+) -> tuple[tl.tensor, tl.tensor]:
+    """Words of a step, int32 [4, 8, parts, BLOCK_N / 8, words], by the threads of a warp, and their scales; if such a
+    step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums aren't stored."""
+    parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
+    wide: tl.constexpr = cut.BLOCK_K // parts
+    per_block: tl.constexpr = words_of_block(weight.FORMAT)
+    per_lane: tl.constexpr = words_of_lane(wide, weight.FORMAT)
+    lanes: tl.constexpr = per_block // per_lane
+    blocks: tl.constexpr = weight.K // 32
+    tl.static_assert(per_lane <= 4, "a thread reads 16 bytes at once, no more")
+    data, scales = _sources(weight, first, column)
+    at = start + place_of(step, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
+    lane = tl.arange(0, 4)[:, None, None, None]
+    block = at // 32 + lane // lanes + tl.arange(0, parts)[None, None, :, None] * (wide // 32)
+    if cut.DEPTH % cut.BLOCK_K != 0 or weight.K != cut.DEPTH * cut.SPLITS:
+        block = tl.minimum(block, blocks - 1)
+    eight = tl.arange(0, cut.BLOCK_N // 8)[None, None, None, :]
+    panel = eight // 2 if cut.INTER == 0 else eight // 4 + eight // 2 % 2 * (cut.INTER // 16)
+    if weight.N % cut.BLOCK_N != 0 or cut.INTER % (cut.BLOCK_N // 2) != 0:
+        panel = tl.minimum(panel, weight.N // 16 - 1 - column // 16)
+    row = tl.arange(0, 8)[None, :, None, None]
+    word = tl.arange(0, per_lane)[None, None, None, None, :]
+    near = data + (block * (16 * per_block) + row * per_block + lane % lanes * per_lane)
+    beside = panel * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
+    words = tl.load(near[:, :, :, :, None] + (beside[:, :, :, :, None] + word), mask=there)
+    if weight.FORMAT == FP8:
+        return words, 0
+    else:
+        together: tl.constexpr = group_of(weight.FORMAT) // 32
+        groups: tl.constexpr = blocks // together
+        return words, tl.load(scales + block // together * 16 + (panel * (groups * 16) + eight % 2 * 8), mask=there)
+
+
+@jit
+def _load_rows(
+    rows: tl.tensor, live: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor,
+    weight: Matrix, cut: Cut,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """What a step multiplies of the rows, [4, 8, parts, 2, pieces, numbers] by the threads of a warp: in formats of 4
+    bits that of the blocks' first 16 numbers, and that of the others."""
+    parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
+    wide: tl.constexpr = cut.BLOCK_K // parts
+    words: tl.constexpr = words_of_lane(wide, weight.FORMAT)
+    lanes: tl.constexpr = words_of_block(weight.FORMAT) // words
+    pieces: tl.constexpr = (words + 1) // 2
+    at = start + place_of(step, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
+    lane = tl.arange(0, 4)[:, None, None, None, None, None]
+    part = tl.arange(0, parts)[None, None, :, None, None, None]
+    piece = tl.arange(0, pieces)[None, None, None, None, :, None]
+    depth = part * wide + lane // lanes * 32 + lane % lanes * (4 * words)
+    there = live[:, :, :, :, None, None]
+    if cut.DEPTH % cut.BLOCK_K != 0 or weight.K != cut.DEPTH * cut.SPLITS:
+        there = there & (depth < weight.K - at)
+    sources = rows[:, :, :, :, None, None] + (at + depth)
+    if SIMULATED or rows.dtype.element_ty != tl.bfloat16:
+        number = piece * 8 + tl.arange(0, 4 * words // pieces)[None, None, None, None, None, :]
+    else:  # two in a register
+        number = piece * 4 + tl.arange(0, 2 * words // pieces)[None, None, None, None, None, :]
+        aligned: tl.constexpr = min(16, 8 * words)  # bytes: so much is read at a time
+        sources = tl.multiple_of(sources, [aligned] * 6).to(tl.pointer_type(tl.int32))
+    low = tl.load(sources + number, mask=there, other=0)
+    if weight.FORMAT == FP8:
+        return low, 0
+    else:
+        further: tl.constexpr = 16 if SIMULATED or rows.dtype.element_ty != tl.bfloat16 else 8
+        return low, tl.load(sources + (number + further), mask=there, other=0)
+
+
+@jit
+def _multiplied(
+    total: tl.tensor, words: tl.tensor, scales: tl.tensor, low: tl.tensor, high: tl.tensor, weight: Matrix,
+    rows: tl.tensor,
+) -> tl.tensor:  # fmt: skip
+    """The sums, [parts, 16, BLOCK_N], and what one step adds to them."""
+    if weight.FORMAT == FP8:
+        a, b, c, d = fp8_words(words, rows)
+        return dot(_first_factor(low), _second_factor(a, b, c, d), total)
+    else:
+        if weight.FORMAT == MXFP4:
+            steps = tl.broadcast_to(mxfp4_steps(scales)[:, :, :, :, None], words.shape)
+            a, b, c, d, e, f, g, h = mxfp4_words(words, steps, rows)
+        else:
+            a, b, c, d, e, f, g, h = int4_scaled(words, scales, rows)
+        total = dot(_first_factor(low), _second_factor(a, b, c, d), total)
+        return dot(_first_factor(high), _second_factor(e, f, g, h), total)
+
+
+@jit
+def _first_factor(x: tl.tensor) -> tl.tensor:
+    """Rows [parts, 16, depth] as ``_load_rows`` has them."""
+    if x.dtype == tl.int32:
+        x = tl.join(*_both_of(x))
+    numbers: tl.constexpr = x.numel // (4 * 8 * x.shape[2] * 2)
+    x = tl.reshape(x, [4, 8, x.shape[2], 2, numbers // 4, 4])
+    return tl.reshape(tl.permute(x, 2, 3, 1, 4, 0, 5), [x.shape[2], 16, 4 * numbers])
+
+
+@jit
+def _second_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
+    """[parts, depth, columns] of four neighbours, each as ``_load_tile`` has their words."""
+    four = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [4, 8, a.shape[2], a.shape[3], a.shape[4], 4])
+    return tl.reshape(tl.permute(four, 2, 4, 0, 5, 3, 1), [a.shape[2], 16 * a.shape[4], 8 * a.shape[3]])
+
+
+@jit
+def _both_of(words: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The two bf16 numbers in each of the words."""
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        "mov.b32 {$0, $1}, $2;", "=h,=h,r", [words], dtype=(tl.bfloat16,) * 2, is_pure=True, pack=1
+    )
 
 
 @jit
@@ -192,7 +385,7 @@ def panels_from(column: tl.tensor, BLOCK_N: tl.constexpr, INTER: tl.constexpr) -
 
 
 @jit
-def _added_up(total: tl.tensor, PARTS: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
+def _parts_added(total: tl.tensor, PARTS: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
     """[16, BLOCK_N] of sums [PARTS, 16, BLOCK_N], in pairs: every thread adds up all parts of its places. ``tl.sum``
     would do so in all warps."""
     total = tl.permute(total, 1, 2, 0)

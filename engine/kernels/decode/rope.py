@@ -22,8 +22,8 @@ def _norm_rope_store(
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr,
     ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head): queries first (in place), then keys, then values. All is loaded before anything is used,
-    dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
+    """Program (row, head): queries first (in place), then keys, then values. Behind the wait all is loaded before
+    anything is used, dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     half: tl.constexpr = HEAD_DIM // 2
@@ -33,19 +33,19 @@ def _norm_rope_store(
         weight = q_weight if head < HEADS else k_weight
         weight_1 = tl.load(weight + lane)
         weight_2 = tl.load(weight + half + lane)
-    frequency = tl.load(frequencies + lane)
-    wait_for_inputs()
     cursor_value = tl.load(cursor)
+    live = row < tl.load(rows)
     place = cursor_value + row
     position = place
     if depths is not None:
         position = cursor_value + tl.load(depths + row)
-    live = row < tl.load(rows)
+    cos, sin = cos_sin(position.to(tl.float32) * tl.load(frequencies + lane))
+    wait_for_inputs()
+    let_next_start()  # these programs are small, and attention's ask for old keys first
     source_head = head - KV_HEADS if VALUE_IS_KEY and is_value else head
     source = projected + row * row_stride + source_head * HEAD_DIM + lane
     x = tl.load(source).to(tl.float32)
     y = tl.load(source + half).to(tl.float32)
-    let_next_start()
     dtype = projected.dtype.element_ty
     inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)
     if is_value:
@@ -56,7 +56,6 @@ def _norm_rope_store(
     else:
         if q_weight is not None:
             x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
-        cos, sin = cos_sin(position.to(tl.float32) * frequency)
         x, y = turn_pairs(x, y, cos, sin)
         target = k_store + ((head - HEADS) * capacity + place % capacity) * HEAD_DIM
         if head < HEADS:

@@ -15,9 +15,9 @@ from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early
-from .dense import multiply_rows
-from .packed import multiply_pairs, place_of
+from .ask_early import ask_early, at_least
+from .dense import begin_gate_up, gate_up_tile, multiply_rows
+from .packed import depth_of_split
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -29,9 +29,9 @@ class Assignment:
     """Which experts run, and over which rows. Pair ``row * top_k + rank`` is a row's choice number ``rank``."""
 
     experts: Tensor
-    """int32 [experts]: those chosen by any row, in order of their ids, then -1."""
+    """int32 [experts]: those chosen by any row, in order of their ids, then -1; a row's alone in order of rank."""
     pairs: Tensor
-    """int32 [experts, 16]: the pairs of each of them, by row, then -1."""
+    """int32 [experts, 16]: the pairs of each of them, by row, then -1. Behind the last of them anything may stand."""
     weights: Tensor
     """fp32 [16, top_k]: what each pair counts."""
 
@@ -45,14 +45,16 @@ class Assignment:
 
 
 def reference_assignment(scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None) -> Assignment:
-    """What routing writes for fp32 scores [n, experts]. Of equal scores the lower expert wins."""
+    """What routing writes for fp32 scores [n, experts], where ``max_rows`` is n. Of equal scores the lower expert
+    wins."""
     n, num_experts = scores.shape
     found = Assignment.allocate(num_experts, top_k, scores.device)
     best = scores.sort(dim=-1, descending=True, stable=True)
     ids = best.indices[:, :top_k]
     weights = best.values[:, :top_k].softmax(dim=-1)
     found.weights[:n] = weights if per_expert_scale is None else weights * per_expert_scale.float()[ids]
-    for slot, expert in enumerate(sorted(set(ids.flatten().tolist()))):
+    chosen = ids.flatten().tolist()
+    for slot, expert in enumerate(chosen if n == 1 else sorted(set(chosen))):
         pairs = (ids.flatten() == expert).nonzero().flatten()
         found.experts[slot] = expert
         found.pairs[slot, : len(pairs)] = pairs
@@ -147,7 +149,7 @@ def gate_up_and_route(
         ROUTER_BLOCK_K=router.tiles.depth,
         PARTS=tiles.warps,
         AHEAD=tiles.ahead,
-        EARLY=tiles.asked(weight.format),
+        EARLY=tiles.early or 0,
         TURNED=tiles.turned,
         **tiles.options,
     )
@@ -206,6 +208,11 @@ def _choose_experts(
     row = tl.arange(0, ROWS)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     exists = (expert < EXPERTS) & (row >= 0)
+    if ALONE:  # the place in the list is the rank: all of it but the experts is known before the scores
+        lane = tl.arange(0, 16)[None, :]
+        slot = tl.arange(0, at_least(TOP_K))[:, None]
+        tl.store(pairs_out + slot * 16 + lane, tl.where(lane == 0, slot, -1), mask=slot < TOP_K)
+        tl.store(experts_out + expert, -1, mask=(expert >= TOP_K) & (expert < EXPERTS))
     live = row < (tl.minimum(tl.load(rows), 1) if ALONE else tl.load(rows))
     if forced is None:
         score = fresh(scores + row * EXPERTS + expert, exists)
@@ -240,23 +247,34 @@ def _choose_experts(
         weight *= scale
     tl.store(weights_out + row * TOP_K + rank, weight, mask=taken)
 
-    choosers = tl.sum(tl.where(taken, 1 << row, 0), axis=0)[None, :]  # a bit for each row
-    used = (choosers > 0).to(tl.int32)
-    slot = tl.cumsum(used, axis=1) - used
-    # Those not used come behind the used ones, so that every slot is written.
-    unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
-    place = tl.where(used > 0, slot, unused_slot)
-    tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
-    if ALONE:  # whole lists, 16 bytes at a time
-        lane = tl.arange(0, 16)[None, :]
-        first = tl.max(tl.where(taken, rank, -1), axis=0)[:, None]
-        pairs = tl.where(lane == 0, first, -1)
-        listed = tl.arange(0, BLOCK)[:, None] < EXPERTS
-        tl.store(pairs_out + tl.reshape(place, [BLOCK, 1]) * 16 + lane, pairs, mask=listed)
-    else:  # likewise the rows that didn't choose an expert come behind those that did
+    if ALONE:
+        tl.store(experts_out + rank, tl.where(live, expert, -1), mask=(rank >= 0) & (row == 0))
+    else:
+        choosers = tl.sum(tl.where(taken, 1 << row, 0), axis=0)[None, :]  # a bit for each row
+        used = (choosers > 0).to(tl.int32)
+        slot = tl.cumsum(used, axis=1) - used
+        # Those not used come behind the used ones, so that every slot is written; likewise the rows that didn't choose
+        # an expert behind those that did.
+        unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
+        place = tl.where(used > 0, slot, unused_slot)
+        tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
         below = _count_bits(choosers & ((1 << row) - 1))
         lane = tl.where(taken, below, _count_bits(choosers) + row - below)
         tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
+
+
+@jit
+def _ask_for_router(
+    program: tl.tensor, weight: tl.tensor, asks: tl.tensor, EXPERTS: tl.constexpr, K: tl.constexpr,
+    SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+) -> None:  # fmt: skip
+    """Asks into L2 all that one of the router's programs reads of its weight."""
+    tiles: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
+    depth: tl.constexpr = depth_of_split(K, BLOCK_K, SPLITS)
+    ask_early(
+        Matrix(weight, None, EXPERTS, K, PLAIN), 0, program % tiles * BLOCK_N, program // tiles * depth, asks, BLOCK_N,
+        BLOCK_K, depth // BLOCK_K,
+    )  # fmt: skip
 
 
 @jit
@@ -271,8 +289,7 @@ def _route_tile(
     """One of the router's programs; the last one chooses."""
     row = tl.arange(0, 16)[:, None]
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
-    per_split: tl.constexpr = ROUTER_BLOCK_K * ROUTER_SPLITS
-    router_depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
+    router_depth: tl.constexpr = depth_of_split(K, ROUTER_BLOCK_K, ROUTER_SPLITS)
     columns = program % router_tiles * ROUTER_BLOCK_N + tl.arange(0, ROUTER_BLOCK_N)
     split = program // router_tiles
     start = split * router_depth
@@ -304,12 +321,14 @@ def _gate_up_and_route(
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
     program = tl.program_id(0)
-    if EARLY > 0:
-        start = place_of(0, (program - router_programs) * BLOCK_N, 0, 2 * INTER, K, BLOCK_K, TURNED)
-        ask_early(
-            Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, (program - router_programs) * BLOCK_N, start,
-            program >= router_programs, 2 * BLOCK_N, BLOCK_K, EARLY, INTER,
-        )  # fmt: skip
+    _ask_for_router(
+        tl.minimum(program, router_programs - 1), router_weight, program < router_programs, EXPERTS, K, ROUTER_SPLITS,
+        ROUTER_BLOCK_N, ROUTER_BLOCK_K,
+    )  # fmt: skip
+    words = begin_gate_up(
+        Matrix(weight, scales, 2 * INTER, K, FORMAT), tl.maximum(program - router_programs, 0) * BLOCK_N,
+        program >= router_programs, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, EARLY, INTER,
+    )  # fmt: skip
     wait_for_inputs()
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:
@@ -323,9 +342,9 @@ def _gate_up_and_route(
         first = (program - router_programs) * BLOCK_N
         places = first + tl.arange(0, BLOCK_N)
         if FORMAT >= FP8:
-            gate, up = multiply_pairs(
-                x + row * K, row < max_rows, weight, scales, 0, first, True, INTER, K, FORMAT, depth, BLOCK_N, BLOCK_K,
-                PARTS, AHEAD, TURNED,
+            gate, up = gate_up_tile(
+                x, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, max_rows, words, BLOCK_N, BLOCK_K, PARTS, AHEAD,
+                TURNED, INTER,
             )  # fmt: skip
         else:
             # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
@@ -350,6 +369,7 @@ def _route(
     K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
     BLOCK: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
+    _ask_for_router(tl.program_id(0), router_weight, True, EXPERTS, K, SPLITS, BLOCK_N, BLOCK_K)
     wait_for_inputs()
     _route_tile(
         tl.program_id(0), router_x, router_weight, bias, forced, forced_rows, rows, per_expert_scale, experts_out,

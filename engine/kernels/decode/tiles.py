@@ -12,7 +12,6 @@ from ...commands import WeightFormat
 from ...layer_config import MoeConfig
 from ..toolchain.card import HOPPER, Card
 from ..toolchain.jit import MAX_ROWS
-from ..weights.fp8 import FP8
 
 RESIDENT = 2
 """Programs of a product that a multiprocessor holds, at least: while one waits for its next tiles, the other
@@ -44,8 +43,8 @@ class Tiles:
     registers: int | None = None
     """The most that a thread may have: with fewer more programs run at once. None: as many as there are for so many."""
     early: int | None = None
-    """Steps whose tiles a launch asks into L2 before it waits. None: as many as are on their way at a time, of packed
-    weights; of others none."""
+    """Steps whose tiles a launch asks into L2 before it waits. None: none. Packed weights don't need it: their first
+    tiles are on their way into registers by then."""
     turned: bool = False
     """Whether programs begin at other places of the depth than those of columns further on: see ``packed.place_of``."""
 
@@ -60,13 +59,9 @@ class Tiles:
         registers = most_registers(self.warps) if self.registers is None else self.registers
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": registers}
 
-    def asked(self, weight_format: int) -> int:
-        """Steps whose tiles a launch asks into L2 before it waits, of a weight of this format."""
-        return (self.ahead if weight_format >= FP8 else 0) if self.early is None else self.early
-
     def shared_memory(self, weight_tiles: int = 1, bits: int = 16) -> int:
         """Bytes that a program has on their way: ``weight_tiles`` tiles of a weight of so many ``bits`` a step, and the
-        tile of the rows, in 16."""
+        tile of the rows, in 16. Those of packed weights are registers, which are as many on every card."""
         return self.ahead * self.depth * (weight_tiles * self.columns * bits + MAX_ROWS * 16) // 8
 
 
@@ -116,40 +111,43 @@ DENSE_TARGET = TargetTiles(
 
 
 FP8_TARGET = TargetTiles(
-    qkv=Tiles(columns=32, depth=128, stages=5),
-    output=Tiles(columns=32, depth=128, splits=4, stages=3),
-    gate_up=Tiles(columns=16, depth=256, stages=3),
-    down=Tiles(columns=64, depth=128, splits=3),
-    expert_gate_up=Tiles(columns=32, depth=128, stages=5, programs=1056, registers=128),
-    expert_gate_up_alone=Tiles(columns=16, depth=128, programs=1056, registers=128),
-    expert_down=Tiles(columns=64, depth=64, warps=2, programs=1056, turned=True),
+    qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
+    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=128),
+    gate_up=Tiles(columns=16, depth=512, warps=8, stages=2, registers=128),
+    down=Tiles(columns=32, depth=256),
+    expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128, turned=True),
+    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=2, registers=128, turned=True),
+    expert_down=Tiles(columns=32, depth=256, stages=3, registers=128, turned=True),
+    rows=RowTiles(warps=16),
 )
-"""For packed weights: a warp takes 32 of the depth, or 64. What a target holds in bf16 has these splits, too."""
+"""For packed weights: a warp takes 64 of the depth, so that a thread reads 8 bytes at once in INT4, 16 in FP8, and 16
+warps with 128 registers each fill a multiprocessor. What a target holds in bf16 has these splits, too."""
 INT4_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=128, stages=5),
-    output=Tiles(columns=128, depth=128, splits=4),
-    gate_up=Tiles(columns=32, depth=256, warps=8, stages=3),
-    down=Tiles(columns=128, depth=128, splits=6),
-    expert_gate_up=Tiles(columns=64, depth=128, stages=3, programs=396, turned=True),
-    expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396, turned=True),
-    expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056, turned=True),
+    qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
+    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=3, registers=128),
+    gate_up=Tiles(columns=16, depth=512, warps=8, stages=2, registers=168),
+    down=Tiles(columns=32, depth=256, turned=True),
+    expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128),
+    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
+    expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
     rows=RowTiles(warps=16),
 )
 MXFP4_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
     output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
     router=Tiles(columns=32, depth=256, splits=12),
-    expert_gate_up=Tiles(columns=64, depth=64, warps=2, programs=792, registers=168, turned=True),
-    expert_gate_up_alone=Tiles(columns=64, depth=64, warps=2, stages=6, programs=792, turned=True),
-    expert_down=Tiles(columns=64, depth=512, stages=2, programs=1056, turned=True),
+    expert_gate_up=Tiles(columns=32, depth=256, stages=3, programs=792, registers=168),
+    expert_gate_up_alone=Tiles(columns=32, depth=256, stages=3, registers=168),
+    expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
 )
-"""For gpt-oss, whose hidden and intermediate size 2880 is 45 times 64: so no tile of gate and up crosses an edge."""
+"""For gpt-oss, whose attention is bf16."""
 PACKED_DENSE_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=128),
-    output=Tiles(columns=64, depth=128, splits=2),
-    gate_up=Tiles(columns=32, depth=128),
-    down=Tiles(columns=64, depth=128, splits=4),
+    qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
+    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=3, registers=128),
+    gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
+    down=Tiles(columns=32, depth=512, splits=4, warps=8, stages=3, registers=128),
 )
+"""By analogy; nobody has timed them."""
 MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
     ("bf16", True): TargetTiles(),
     ("bf16", False): DENSE_TARGET,
@@ -205,7 +203,7 @@ def target_tiles(
     if sizes is not None and moe is not None:
         used = -(-sizes[0] // tiles.router.depth)  # further splits would add nothing, exactly
         tiles = replace(tiles, router=replace(tiles.router, splits=min(used, tiles.router.splits)))
-    return on_card(tiles, card, BITS[weights], plain_choices(weights))
+    return on_card(tiles, card, BITS[weights], plain_choices(weights), packed=weights != "bf16")
 
 
 def tiles_of_plain(
@@ -315,13 +313,15 @@ def draft_tiles(in_8_bits: bool, card: Card, sizes: Sizes | None = None) -> Draf
 AllTiles = TypeVar("AllTiles", TargetTiles, DraftTiles)
 
 
-def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = ()) -> AllTiles:
-    """The same choices for another card, for weights of so many bits, but for those that are ``plain``. The order of
-    sums stays."""
+def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = (), packed: bool = False) -> AllTiles:
+    """The same choices for another card, for weights of so many bits, ``packed`` or not, but for those that are
+    ``plain``. The order of sums stays."""
     if card.was_measured:
         return tiles
     fit = {
-        name: fitted(choice, card, 2 if "gate_up" in name else 1, 16 if name in plain else bits)
+        name: with_programs(choice, card)
+        if packed and name not in plain
+        else fitted(choice, card, 2 if "gate_up" in name else 1, 16 if name in plain else bits)
         for name, choice in products_of(tiles).items()
     }
     if "router" in fit:  # which runs beside gate and up, with as many stages as they have
@@ -348,6 +348,10 @@ def fitted(tiles: Tiles, card: Card, weight_tiles: int = 1, bits: int = 16) -> T
     multiprocessor as on Hopper, if they fit."""
     while tiles.stages > LEAST_STAGES and card.programs_of(tiles.shared_memory(weight_tiles, bits)) < RESIDENT:
         tiles = replace(tiles, stages=tiles.stages - 1)
-    resident = max(1, card.programs_of(tiles.shared_memory(weight_tiles, bits)))
+    return with_programs(tiles, card, max(1, card.programs_of(tiles.shared_memory(weight_tiles, bits))))
+
+
+def with_programs(tiles: Tiles, card: Card, most: int | None = None) -> Tiles:
+    """Of programs that share tiles as many for each multiprocessor as on Hopper, or the most that fit."""
     wanted = max(1, tiles.programs // HOPPER.multiprocessors)
-    return replace(tiles, programs=card.multiprocessors * min(wanted, resident))
+    return replace(tiles, programs=card.multiprocessors * (wanted if most is None else min(wanted, most)))

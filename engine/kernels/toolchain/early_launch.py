@@ -8,8 +8,8 @@ NVIDIA calls it programmatic dependent launch. Every kernel that can stand in a 
 * It calls ``let_next_start`` behind the wait, if at all. So at most two kernels of a line run at a time, and when a
   kernel starts everything older than the one before it is done: that may be read sooner, as may weights.
 * It calls it once it has asked for all it reads: what the next kernel does first, a program's start and a round trip
-  to memory, then goes by while its own last tiles arrive. Sooner, two kernels would share the memory, which the row
-  kernels of a pass of one row hardly use: they call it at once.
+  to memory, then goes by while its own last tiles arrive. Sooner, two kernels would share the memory. Those that
+  hardly use it call it at once: the row kernels of a pass of one row, and attention without a window.
 
 A multiprocessor changes its split into cache and shared memory only when it is idle, so a kernel that wants another
 split than the one before starts late after all. Therefore all our kernels ask for the same one.

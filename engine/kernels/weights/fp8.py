@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels, words_of
+from .panels import DEPTH, ROWS, from_panels, to_panels
 from .weight import Weight
 
 FP8 = 2
@@ -87,37 +87,43 @@ def _bits_of(laid: Tensor) -> Tensor:
 
 
 @jit
-def fp8_factor(tile: tl.tensor, x: tl.tensor) -> tl.tensor:
-    """A tile of FP8's bytes in the dtype of rows x. That is exact: exponent and mantissa stand where bf16 has them,
-    which is 2^120 too small, also below the normal numbers; one multiplication sets that right."""
+def fp8_words(words: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """The four neighbours in each of the words, int32, in the dtype of rows x. That is exact: exponent and mantissa
+    stand where bf16 has them, which is 2^120 too small, also below the normal numbers; one multiplication sets that
+    right."""
     if SIMULATED:
-        lane = tl.arange(0, tile.shape[-1]) % 4
-        return _simulated(words_of(tile), lane // 2, lane % 2).to(x.dtype.element_ty)
-    return tl.inline_asm_elementwise(
+        bits = words.to(tl.uint32, bitcast=True)
+        a = _simulated(bits, 0, 0).to(x.dtype.element_ty)
+        b = _simulated(bits, 0, 1).to(x.dtype.element_ty)
+        c = _simulated(bits, 1, 0).to(x.dtype.element_ty)
+        return a, b, c, _simulated(bits, 1, 1).to(x.dtype.element_ty)
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
         .reg .b32 a, b, c, m, z;
         mov.b32 m, 0x7b807b80;
         mov.b32 z, 0x80008000;
-        and.b32 a, $2, 0x87f087f0;
-        shl.b32 b, $2, 4;
-        shr.u32 c, $2, 4;
+        and.b32 a, $4, 0x87f087f0;
+        shl.b32 b, $4, 4;
+        shr.u32 c, $4, 4;
         and.b32 b, b, 0x80f080f0;
         lop3.b32 b, c, 0x07000700, b, 0xea;
-        fma.rn.bf16x2 $0, a, m, z;
-        fma.rn.bf16x2 $1, b, m, z;
+        fma.rn.bf16x2 a, a, m, z;
+        fma.rn.bf16x2 b, b, m, z;
+        mov.b32 {$0, $1}, a;
+        mov.b32 {$2, $3}, b;
         }""",
-        "=r,=r,r",
-        [tile],
-        dtype=tl.bfloat16,
+        "=h,=h,=h,=h,r",
+        [words],
+        dtype=(tl.bfloat16,) * 4,
         is_pure=True,
-        pack=4,
+        pack=1,
     )
 
 
 @jit
 def fp8_pairs(words: tl.tensor, pair: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     """Two neighbours of each of the words, the first two or (``pair`` is 1) the last two, in the dtype of rows x.
-    Exact, see ``fp8_factor``. A thread has pairs of one kind only, so what differs are its masks."""
+    Exact, see ``fp8_words``. A thread has pairs of one kind only, so what differs are its masks."""
     if SIMULATED:
         return _simulated(words, pair, 0).to(x.dtype.element_ty), _simulated(words, pair, 1).to(x.dtype.element_ty)
     raised = tl.where(pair == 0, 1, 16)
@@ -147,5 +153,5 @@ def fp8_pairs(words: tl.tensor, pair: tl.tensor, x: tl.tensor) -> tuple[tl.tenso
 def _simulated(words: tl.tensor, pair: tl.tensor, half: tl.tensor) -> tl.tensor:
     """In the interpreter: the numbers in one half of words, fp32."""
     others = (words << 4 & 0x80F080F0) | (words >> 4 & 0x07000700)
-    bits = tl.where(pair == 0, words, others) >> (16 * half)
+    bits = tl.where(words * 0 + pair == 0, words, others) >> (16 * half)
     return ((bits >> 8 & 0x80) | (bits >> 4 & 0x7F)).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)

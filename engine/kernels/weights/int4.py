@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels, words_of
+from .panels import DEPTH, ROWS, from_panels, to_panels
 from .weight import Weight
 
 GROUPS = (32, 64, 128)
@@ -21,7 +21,7 @@ NIBBLES = (0, 2, 16, 18, 1, 3, 17, 19)
 the next four bytes, and so on. A number's sign lies two nibbles higher than its other bits. So in a word turned right
 by -4, 0, 4 or 8 bits the signs and mantissas of two neighbours stand where a register of bf16 has them."""
 HIGHEST_SCALE = 2.0**32
-"""Scales must be smaller: products are computed 2^33 times too small (``int4_scaled``)."""
+"""Scales must be smaller: products are computed 2^33 times too small (``int4_words``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,89 +126,85 @@ def _numbers_of(nibbles: Tensor) -> Tensor:
 
 
 @jit
-def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, times scales of the tile's shape,
-    rounded once to the dtype of rows x as PyTorch's unpacking is, but 2^33 times too small: sums must be ``raised``.
-    Three bits and a lower one, which is set, in the mantissa of the smallest bf16 numbers are 2^-130 (2 number + 1).
-    One fused multiplication scales that, takes the 1 away and rounds."""
+def int4_words(
+    words: tl.tensor, steps: tl.tensor, offset: tl.tensor, x: tl.tensor
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Of words, int32, four neighbours among the first 16 numbers of their blocks and four among the second, times
+    scales (``steps`` and ``offset`` of ``int4_steps``), rounded once to the dtype of rows x as PyTorch's unpacking is,
+    but 2^33 times too small: sums must be ``raised``. Three bits and a lower one, which is set, in the mantissa of the
+    smallest bf16 numbers are 2^-130 (2 number + 1). One fused multiplication scales that, takes the 1 away and
+    rounds."""
     if SIMULATED:
-        lane = tl.arange(0, tile.shape[-1]) % 4
-        word = words_of(tile)
-        first = _simulated(word, 4 * (lane // 2) + 28, lane % 2) * (scale.to(tl.float32) * 2.0**-33)
-        second = _simulated(word, 4 * (lane // 2) + 4, lane % 2) * (scale.to(tl.float32) * 2.0**-33)
-        return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
-    elif scale.dtype == tl.bfloat16:
-        return _scaled_words(tile, scale)  # type: ignore[no-any-return]
-    else:  # quarters, which are exact, and then the scale that bf16 doesn't hold
-        first, second = _scaled_words(tile, tl.full(tile.shape, 2.0**31, tl.bfloat16))
-        steps = scale.to(tl.float32) * 2.0**-31
-        return (
-            (first.to(tl.float32) * steps).to(x.dtype.element_ty),
-            (second.to(tl.float32) * steps).to(x.dtype.element_ty),
-        )
-
-
-@jit
-def _scaled_words(tile: tl.tensor, scale: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """``int4_scaled`` on a GPU, for scales in bf16."""
+        bits, factor = words.to(tl.uint32, bitcast=True), steps.to(tl.float32) * 2.0**-33
+        a = (_simulated(bits, 28, 0) * factor).to(x.dtype.element_ty)
+        b = (_simulated(bits, 28, 1) * factor).to(x.dtype.element_ty)
+        c = (_simulated(bits, 0, 0) * factor).to(x.dtype.element_ty)
+        d = (_simulated(bits, 0, 1) * factor).to(x.dtype.element_ty)
+        e = (_simulated(bits, 4, 0) * factor).to(x.dtype.element_ty)
+        f = (_simulated(bits, 4, 1) * factor).to(x.dtype.element_ty)
+        g = (_simulated(bits, 8, 0) * factor).to(x.dtype.element_ty)
+        return a, b, c, d, e, f, g, (_simulated(bits, 8, 1) * factor).to(x.dtype.element_ty)
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, b, c, d, e, f, g, h, s, o, s0, s1, o0, o1, z;
-        .reg .b16 lo, hi, skip;
-        mov.b32 {lo, skip}, $10;
-        mov.b32 {hi, skip}, $12;
-        mov.b32 s, {lo, hi};
-        mov.b32 z, 0x80008000;
-        mov.b32 a, 0x6f806f80;
-        mov.b32 b, 0xae80ae80;
-        fma.rn.bf16x2 o, s, b, z;
-        fma.rn.bf16x2 s, s, a, z;
-        mov.b32 {lo, hi}, s;
-        mov.b32 s0, {lo, lo};
-        mov.b32 s1, {hi, hi};
-        mov.b32 {lo, hi}, o;
-        mov.b32 o0, {lo, lo};
-        mov.b32 o1, {hi, hi};
+        .reg .b32 a, b, c, d;
         shl.b32 a, $8, 4;
         shf.r.wrap.b32 c, $8, $8, 4;
         shf.r.wrap.b32 d, $8, $8, 8;
-        shl.b32 e, $9, 4;
-        shf.r.wrap.b32 g, $9, $9, 4;
-        shf.r.wrap.b32 h, $9, $9, 8;
         lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
         lop3.b32 b, $8, 0x80708070, 0x00080008, 0xea;
         lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
         lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 e, e, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 f, $9, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 g, g, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 h, h, 0x80708070, 0x00080008, 0xea;
-        fma.rn.bf16x2 $0, a, s0, o0;
-        fma.rn.bf16x2 $1, b, s0, o0;
-        fma.rn.bf16x2 $4, c, s0, o0;
-        fma.rn.bf16x2 $5, d, s0, o0;
-        fma.rn.bf16x2 $2, e, s1, o1;
-        fma.rn.bf16x2 $3, f, s1, o1;
-        fma.rn.bf16x2 $6, g, s1, o1;
-        fma.rn.bf16x2 $7, h, s1, o1;
+        fma.rn.bf16x2 a, a, $9, $10;
+        fma.rn.bf16x2 b, b, $9, $10;
+        fma.rn.bf16x2 c, c, $9, $10;
+        fma.rn.bf16x2 d, d, $9, $10;
+        mov.b32 {$0, $1}, a;
+        mov.b32 {$2, $3}, b;
+        mov.b32 {$4, $5}, c;
+        mov.b32 {$6, $7}, d;
         }""",
-        "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r,r",
-        [tile, scale],
-        dtype=(tl.bfloat16, tl.bfloat16),
+        "=h,=h,=h,=h,=h,=h,=h,=h,r,r,r",
+        [words, steps, offset],
+        dtype=(tl.bfloat16,) * 8,
         is_pure=True,
-        pack=8,
+        pack=1,
     )
 
 
 @jit
+def int4_scaled(
+    words: tl.tensor, scale: tl.tensor, x: tl.tensor
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """``int4_words`` for scales of any dtype, of the words' shape but for the last dimension."""
+    if SIMULATED or scale.dtype == tl.bfloat16:
+        steps, offset = int4_steps(scale)
+        steps = tl.broadcast_to(tl.expand_dims(steps, -1), words.shape)
+        return int4_words(words, steps, tl.broadcast_to(tl.expand_dims(offset, -1), words.shape), x)  # type: ignore[no-any-return]
+    else:  # quarters, which are exact, and then the scale that bf16 doesn't hold
+        steps, offset = int4_steps(tl.full(words.shape, 2.0**31, tl.bfloat16))
+        a, b, c, d, e, f, g, h = int4_words(words, steps, offset, x)
+        scale = tl.broadcast_to(tl.expand_dims(scale.to(tl.float32) * 2.0**-31, -1), words.shape)
+        return (
+            (a.to(tl.float32) * scale).to(tl.bfloat16),
+            (b.to(tl.float32) * scale).to(tl.bfloat16),
+            (c.to(tl.float32) * scale).to(tl.bfloat16),
+            (d.to(tl.float32) * scale).to(tl.bfloat16),
+            (e.to(tl.float32) * scale).to(tl.bfloat16),
+            (f.to(tl.float32) * scale).to(tl.bfloat16),
+            (g.to(tl.float32) * scale).to(tl.bfloat16),
+            (h.to(tl.float32) * scale).to(tl.bfloat16),
+        )
+
+
+@jit
 def raised(total: tl.tensor) -> tl.tensor:
-    """Sums of products with what ``int4_scaled`` or ``int4_pairs`` gave."""
+    """Sums of products with what ``int4_words`` or ``int4_pairs`` gave."""
     return total * 2.0**33
 
 
 @jit
 def int4_steps(scale: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """What ``int4_pairs`` multiplies by and adds for bf16 scales: twice in each int32."""
+    """What ``int4_words`` and ``int4_pairs`` multiply by and add for bf16 scales: twice in each int32."""
     if SIMULATED:
         return scale, scale
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
@@ -234,7 +230,7 @@ def int4_pairs(
     words: tl.tensor, turn: tl.tensor, steps: tl.tensor, offset: tl.tensor, x: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor]:
     """The two neighbours that words have where bf16 has them once they are turned right by ``turn`` bits, scaled like
-    those of ``int4_scaled``, for ``steps`` and ``offset`` of ``int4_steps``."""
+    those of ``int4_words``, for ``steps`` and ``offset`` of ``int4_steps``."""
     if SIMULATED:
         factor = steps.to(tl.float32) * 2.0**-33
         first, second = _simulated(words, turn, 0) * factor, _simulated(words, turn, 1) * factor
@@ -290,7 +286,7 @@ def int4_wide_pairs(
 @jit
 def _simulated(words: tl.tensor, turn: tl.tensor, half: tl.tensor) -> tl.tensor:
     """In the interpreter: the numbers of one half of words turned right by so many bits, fp32."""
-    turn = turn.to(tl.uint32) % 32
+    turn = (words * 0 + turn) % 32
     bits = ((words >> turn) | (words << ((32 - turn) % 32))) >> (16 * half)
     number = (bits >> 4 & 7).to(tl.int32)
     return tl.where((bits & 0x8000) != 0, -1 - number, number).to(tl.float32)

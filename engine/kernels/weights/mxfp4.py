@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels, words_of
+from .panels import DEPTH, ROWS, from_panels, to_panels
 from .weight import Weight
 
 MXFP4 = 3
@@ -27,7 +27,7 @@ LAST = 254
 """The largest of the format; 255 stands for no number at all."""
 HIGHEST = 133
 """The largest scale, 2^6, that kernels multiply by: up to there every product of a number and its scale, 2^5 times too
-small, is exact in bf16, from a scale of 0 on (``mxfp4_scaled``). Numbers up to 384 are far more than weights have."""
+small, is exact in bf16, from a scale of 0 on (``mxfp4_words``). Numbers up to 384 are far more than weights have."""
 PLACES = (
     *((13, 6, 5, 4), (29, 22, 21, 20), (9, 2, 1, 0), (25, 18, 17, 16)),
     *((19, 12, 11, 10), (3, 28, 27, 26), (15, 8, 7, 14), (31, 24, 23, 30)),
@@ -163,57 +163,55 @@ def mxfp4_steps(scale: tl.tensor) -> tl.tensor:
 
 
 @jit
-def mxfp4_scaled(tile: tl.tensor, steps: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, times the scales that ``steps``
-    (``mxfp4_steps``, of the tile's shape) were made of, in the dtype of rows x. Exact, but 2^5 times too small: sums
+def mxfp4_words(
+    words: tl.tensor, steps: tl.tensor, x: tl.tensor
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Of words, int32, four neighbours among the first 16 numbers of their blocks and four among the second, times the
+    scales that ``steps`` (``mxfp4_steps``) were made of, in the dtype of rows x. Exact, but 2^5 times too small: sums
     must be ``lifted``. Exponent and mantissa stand where bf16 has them, which is 2^126 too small, also for a half."""
     if SIMULATED:
-        lane = tl.arange(0, tile.shape[-1]) % 4
-        word = words_of(tile)
-        first = _simulated(word, lane // 2, lane % 2, steps).to(x.dtype.element_ty)
-        return first, _simulated(word, lane // 2 + 2, lane % 2, steps).to(x.dtype.element_ty)
+        bits = words.to(tl.uint32, bitcast=True)
+        a = _simulated(bits, 0, 0, steps).to(x.dtype.element_ty)
+        b = _simulated(bits, 0, 1, steps).to(x.dtype.element_ty)
+        c = _simulated(bits, 1, 0, steps).to(x.dtype.element_ty)
+        d = _simulated(bits, 1, 1, steps).to(x.dtype.element_ty)
+        e = _simulated(bits, 2, 0, steps).to(x.dtype.element_ty)
+        f = _simulated(bits, 2, 1, steps).to(x.dtype.element_ty)
+        g = _simulated(bits, 3, 0, steps).to(x.dtype.element_ty)
+        return a, b, c, d, e, f, g, _simulated(bits, 3, 1, steps).to(x.dtype.element_ty)
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, b, c, d, e, f, g, h, z;
+        .reg .b32 a, b, c, d, z;
         mov.b32 z, 0x80008000;
         shl.b32 a, $8, 2;
         shl.b32 b, $8, 6;
         shf.r.wrap.b32 c, $8, $8, 4;
         shr.u32 d, $8, 8;
-        shl.b32 e, $9, 2;
-        shl.b32 f, $9, 6;
-        shf.r.wrap.b32 g, $9, $9, 4;
-        shr.u32 h, $9, 8;
         and.b32 a, a, 0x81c081c0;
         and.b32 b, b, 0x81c081c0;
         and.b32 c, c, 0x81c081c0;
         and.b32 d, d, 0x00400040;
         lop3.b32 d, $8, 0x81808180, d, 0xea;
-        and.b32 e, e, 0x81c081c0;
-        and.b32 f, f, 0x81c081c0;
-        and.b32 g, g, 0x81c081c0;
-        and.b32 h, h, 0x00400040;
-        lop3.b32 h, $9, 0x81808180, h, 0xea;
-        fma.rn.bf16x2 $0, a, $10, z;
-        fma.rn.bf16x2 $1, b, $10, z;
-        fma.rn.bf16x2 $4, c, $10, z;
-        fma.rn.bf16x2 $5, d, $10, z;
-        fma.rn.bf16x2 $2, e, $14, z;
-        fma.rn.bf16x2 $3, f, $14, z;
-        fma.rn.bf16x2 $6, g, $14, z;
-        fma.rn.bf16x2 $7, h, $14, z;
+        fma.rn.bf16x2 a, a, $9, z;
+        fma.rn.bf16x2 b, b, $9, z;
+        fma.rn.bf16x2 c, c, $9, z;
+        fma.rn.bf16x2 d, d, $9, z;
+        mov.b32 {$0, $1}, a;
+        mov.b32 {$2, $3}, b;
+        mov.b32 {$4, $5}, c;
+        mov.b32 {$6, $7}, d;
         }""",
-        "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r",
-        [tile, steps],
-        dtype=(tl.bfloat16, tl.bfloat16),
+        "=h,=h,=h,=h,=h,=h,=h,=h,r,r",
+        [words, steps],
+        dtype=(tl.bfloat16,) * 8,
         is_pure=True,
-        pack=8,
+        pack=1,
     )
 
 
 @jit
 def mxfp4_pairs(words: tl.tensor, pair: tl.tensor, steps: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The two neighbours that are a ``pair`` (0 to 3) of each of the words, as ``mxfp4_scaled`` gives them. A thread
+    """The two neighbours that are a ``pair`` (0 to 3) of each of the words, as ``mxfp4_words`` gives them. A thread
     has pairs of two kinds, so what differs between threads are shifts and masks."""
     if SIMULATED:
         first = _simulated(words, pair, 0, steps).to(x.dtype.element_ty)
@@ -242,16 +240,16 @@ def mxfp4_pairs(words: tl.tensor, pair: tl.tensor, steps: tl.tensor, x: tl.tenso
 
 @jit
 def lifted(total: tl.tensor) -> tl.tensor:
-    """Sums of products with what ``mxfp4_scaled`` or ``mxfp4_pairs`` gave."""
+    """Sums of products with what ``mxfp4_words`` or ``mxfp4_pairs`` gave."""
     return total * 32.0
 
 
 @jit
 def _simulated(words: tl.tensor, pair: tl.tensor, half: tl.tensor, steps: tl.tensor) -> tl.tensor:
     """In the interpreter: the numbers in one half of a pair of words, times what ``steps`` are; fp32."""
-    turn = (30 + pair // 2 * 6 - pair % 2 * 4).to(tl.uint32) % 32
+    turn = (words * 0 + (30 + pair // 2 * 6 - pair % 2 * 4)) % 32
     turned = (words >> turn) | (words << ((32 - turn) % 32))
-    turned = tl.where(pair == 3, turned & 0x81808180 | words >> 8 & 0x00400040, turned & 0x81C081C0)
+    turned = tl.where(words * 0 + pair == 3, turned & 0x81808180 | words >> 8 & 0x00400040, turned & 0x81C081C0)
     bits = (turned >> (16 * half) & 0xFFFF).to(tl.uint32)
     number = (bits << 16).to(tl.float32, bitcast=True)
     # In two steps: 2^126 is undone before the scale, lest interpreters drop the smallest of fp32's numbers.

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..toolchain.jit import jit, tl
-
 ROWS = 16
 """Of a panel."""
 DEPTH = 32
@@ -24,13 +22,3 @@ def from_panels(panels: Tensor) -> Tensor:
     """The matrix [..., rows, columns] again."""
     *outer, panel, blocks, rows, width = panels.shape
     return panels.transpose(-3, -2).reshape(*outer, panel * rows, blocks * width)
-
-
-@jit
-def words_of(tile: tl.tensor) -> tl.tensor:
-    """For the interpreter: of each byte of a tile the four bytes that are a register, uint32, lowest first."""
-    first = tile.to(tl.int32) * 0 + tl.arange(0, tile.shape[-1]) // 4 * 4
-    word = tl.gather(tile, first, axis=-1).to(tl.uint32)
-    for byte in tl.static_range(1, 4):
-        word |= tl.gather(tile, first + byte, axis=-1).to(tl.uint32) << (8 * byte)
-    return word

@@ -53,7 +53,9 @@ def random_model(seed: int = 0, **changes: Any) -> GptOssForCausalLM:
                 weight = getattr(layer.mlp.experts, part)
                 experts, depth, rows = weight.shape
                 codes = torch.randint(0, 16, (experts, rows, depth // 32, 32), generator=generator)
-                exponents = torch.randint(-6, -2, (experts, rows, depth // 32, 1), generator=generator)
+                # Smaller ones lead back, or features would be so large that fp32 rounds them by 1e-4.
+                least = -6 if part == "gate_up_proj" else -8
+                exponents = torch.randint(least, least + 4, (experts, rows, depth // 32, 1), generator=generator)
                 weight.copy_((CODES[codes] * 2.0**exponents).flatten(-2).mT)
     return model
 
