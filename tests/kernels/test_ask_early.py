@@ -55,3 +55,8 @@ def test_lines_of_the_first_tiles(steps: int, inter: int) -> None:
 def test_splits_past_the_end_ask_for_the_last_line() -> None:
     weight = PlainWeight(torch.zeros(ROWS, DEPTH, dtype=torch.bfloat16))
     assert asked(weight, 48, DEPTH, 32, 64, 1, 0) == lines_of(torch.arange(48, 64), slice(DEPTH - 64, DEPTH))
+
+
+def test_a_step_narrower_than_a_line_asks_for_that_line() -> None:
+    weight = PlainWeight(torch.zeros(ROWS, DEPTH, dtype=torch.bfloat16))
+    assert asked(weight, 16, 128, 32, 32, 1, 0) == lines_of(torch.arange(16, 48), slice(128, 160))

@@ -3,7 +3,7 @@ product's first tiles, attention's first keys and values."""
 
 from __future__ import annotations
 
-from ..toolchain.jit import SIMULATED, constexpr_function, jit, tl
+from ..toolchain.jit import SIMULATED, constexpr_function, jit, power_of_two, tl
 from ..weights.matrix import INT8, Matrix
 
 
@@ -11,13 +11,7 @@ from ..weights.matrix import INT8, Matrix
 def lines_of(depth: int, step: int, steps: int, size: int) -> int:
     """How many lines of 128 bytes a row of numbers of so many bytes has of the first ``steps`` steps over a ``depth``;
     of one, where there are no more."""
-    return step * (steps if steps * step < depth else 1) * size // 128
-
-
-@constexpr_function
-def at_least(count: int) -> int:
-    """The next power of two."""
-    return 1 << (count - 1).bit_length()
+    return -(-step * (steps if steps * step < depth else 1) * size // 128)
 
 
 @jit
@@ -66,6 +60,6 @@ def _of_rows(
     else:
         half: tl.constexpr = BLOCK_N // 2
         row = tl.minimum(column + lane % half, INTER - 1) + lane // half * INTER
-    line = start + tl.minimum(tl.arange(0, at_least(lines)), lines - 1) * (128 // size)
+    line = start + tl.minimum(tl.arange(0, power_of_two(lines)), lines - 1) * (128 // size)
     line = tl.minimum(line, weight.K - 128 // size)  # some splits lie past the end
     return (weight.data + (first + row)[:, None] * weight.K + line[None, :]).to(tl.int64)

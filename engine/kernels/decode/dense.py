@@ -192,8 +192,8 @@ def begin_gate_up(
     """The same for gate and up."""
     if weight.FORMAT >= FP8:
         depth: tl.constexpr = length_of(weight.K, BLOCK_K)
-        cut: tl.constexpr = 2 * BLOCK_N
-        return first_words(0, column, 0, there, weight, Cut(depth, cut, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER))
+        wide: tl.constexpr = 2 * BLOCK_N
+        return first_words(0, column, 0, there, weight, Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER))
     else:
         if EARLY > 0:
             start = place_of(0, column, 0, weight.N, weight.K, BLOCK_K, TURNED)

@@ -15,9 +15,9 @@ from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early, at_least
+from .ask_early import ask_early
 from .dense import begin_gate_up, gate_up_tile, multiply_rows
-from .packed import depth_of_split
+from .packed import depth_of_split, length_of
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -210,7 +210,7 @@ def _choose_experts(
     exists = (expert < EXPERTS) & (row >= 0)
     if ALONE:  # the place in the list is the rank: all of it but the experts is known before the scores
         lane = tl.arange(0, 16)[None, :]
-        slot = tl.arange(0, at_least(TOP_K))[:, None]
+        slot = tl.arange(0, power_of_two(TOP_K))[:, None]
         tl.store(pairs_out + slot * 16 + lane, tl.where(lane == 0, slot, -1), mask=slot < TOP_K)
         tl.store(experts_out + expert, -1, mask=(expert >= TOP_K) & (expert < EXPERTS))
     live = row < (tl.minimum(tl.load(rows), 1) if ALONE else tl.load(rows))
@@ -338,7 +338,7 @@ def _gate_up_and_route(
             ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD,
         )  # fmt: skip
     else:
-        depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+        depth: tl.constexpr = length_of(K, BLOCK_K)
         first = (program - router_programs) * BLOCK_N
         places = first + tl.arange(0, BLOCK_N)
         if FORMAT >= FP8:

@@ -114,6 +114,7 @@ def cdiv(count: int, size: int) -> int:
     return -(-count // size)
 
 
+@constexpr_function
 def power_of_two(count: int) -> int:
     """The smallest that is no less: the lanes that ``count`` numbers take in registers."""
     return 1 << max(0, count - 1).bit_length()
