@@ -15,6 +15,8 @@ from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, g
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.reference.moe import experts, route
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.fp8 import Fp8Weight
+from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
@@ -28,6 +30,7 @@ CPU = torch.device("cpu")
 NUM_EXPERTS, TOP_K, HIDDEN, INTER = 12, 3, 72, 40
 TILES = Tiles(16, 32)
 FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+PACKED = pytest.mark.parametrize("kind", [Fp8Weight.of, Int4Weight.of, Mxfp4Weight.of], ids=["fp8", "int4", "mxfp4"])
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:
@@ -128,6 +131,24 @@ def test_gate_up_and_route(
     assert not scratch.arrived.any()
 
 
+@PACKED
+@FP32_AND_BF16
+def test_a_router_beside_packed_gate_and_up(kind: Callable[[Tensor], Weight], dtype: torch.dtype) -> None:
+    """Gate and up cross both edges of their tiles; the router's weight is never packed."""
+    inter, hidden, num_experts = 48, 160, 24
+    x, weight = noise(16, hidden).to(dtype), kind(noise(2 * inter, hidden, seed=1) / 8)
+    routed, router_weight = noise(16, hidden, seed=2).to(dtype), noise(num_experts, hidden, seed=3).to(dtype)
+    out, found, tiles = torch.full((16, inter), 7.0, dtype=dtype), used_before(num_experts, TOP_K), Tiles(32, 32, 3)
+    scratch, scale = SplitScratch.allocate(tiles, num_experts, CPU), torch.ones(num_experts)
+    router = RouterRows(routed, router_weight, scale, None, count(16), found, tiles)
+    gate_up_and_route(x, weight, out, Tiles(32, 64, warps=2, stages=3), router, scratch)
+    tolerance = 1e-4 if dtype is torch.float32 else 2**-7
+    torch.testing.assert_close(out, reference_gate_up(x, weight, "gelu_tanh"), atol=1e-4, rtol=tolerance)
+    scores = scratch.scores.sum(0)
+    torch.testing.assert_close(scores, reference_project(routed, PlainWeight(router_weight)), atol=1e-4, rtol=1e-5)
+    assert_assigned_alike(found, reference_assignment(scores, TOP_K, scale), 16)
+
+
 @pytest.mark.usefixtures("ordered_sums")
 def test_a_row_has_the_same_bits_at_every_width() -> None:
     """Alone it is summed and routed by smaller tiles of the same order."""
@@ -225,6 +246,61 @@ def test_a_row_has_the_same_bits_alone_and_among_others(dtype: torch.dtype) -> N
         assert torch.equal(alone[0], whole[row])
 
 
+class PackedLayer:
+    """The experts of a random layer, and the second product of its dense MLP, in one packed format. Five steps of gate
+    and up over a depth that ends within the last; columns of all three products cross an edge as well."""
+
+    num_experts, top_k = 4, 2
+    hidden, inter, dense = 288, 96, 160
+    tiles = Tiles(columns=64, depth=64, warps=2, stages=2, programs=3)
+    down_tiles = Tiles(columns=128, depth=64, warps=2, stages=3, programs=3)
+    dense_tiles = Tiles(columns=128, depth=64, warps=2, splits=2)
+
+    def __init__(self, kind: Callable[[Tensor], Weight], dtype: torch.dtype):
+        count = self.num_experts
+        growing = torch.arange(1, count + 1)[:, None, None] / 8  # no two experts have scales alike
+        self.gate_up = kind(noise(count, 2 * self.inter, self.hidden, seed=1) * growing / 8)
+        self.down = kind(noise(count, self.hidden, self.inter, seed=2) * growing)
+        self.dense_act = noise(16, self.dense, seed=5).to(dtype)
+        self.dense_down = kind(noise(self.hidden, self.dense, seed=6))
+        self.x, self.scores = noise(16, self.hidden, seed=3).to(dtype), noise(16, count, seed=4)
+
+    def run(self, rows: int, first: int = 0) -> tuple[Tensor, Tensor]:
+        """What each pair of some rows adds, fp32 [rows, top_k, hidden], and the sums of the dense product's splits."""
+        chosen = reference_assignment(self.scores.roll(-first, 0)[:rows], self.top_k)
+        x, dense_act = self.x.roll(-first, 0), self.dense_act.roll(-first, 0)
+        act = torch.full((16 * self.top_k, self.inter), float("nan"), dtype=x.dtype)
+        out = torch.full((16, self.top_k, self.hidden), 7.0)
+        sums = partial_sums(self.dense_tiles, self.hidden, CPU)
+        dense = DenseDown(dense_act, self.dense_down, sums, self.dense_tiles)
+        expert_gate_up_rows(x, self.gate_up, chosen, act, self.tiles, dense, rows, "silu")
+        expert_down_rows(act, self.down, chosen, out, self.down_tiles, rows)
+        assert (out[rows:] == 7).all()
+        return out[:rows], sums[:, :rows]
+
+
+@PACKED
+@pytest.mark.usefixtures("ordered_sums")
+def test_packed_experts(kind: Callable[[Tensor], Weight]) -> None:
+    """A row has the same bits alone and among others. Alone it has tiles of its own, of other columns and with more
+    steps on their way."""
+    layer = PackedLayer(kind, torch.bfloat16)
+    whole, beside = layer.run(16)
+    weights, ids = route(layer.scores, layer.top_k, torch.ones(layer.num_experts))
+    gate_up, down = (PlainWeight(weight.restored_for(torch.bfloat16)) for weight in (layer.gate_up, layer.down))
+    # The activations between the two products are rounded once, to 8 bits of mantissa.
+    expected = experts(layer.x.float(), weights, ids, gate_up, down, "silu")
+    torch.testing.assert_close(whole.sum(1), expected, atol=2**-8 * float(expected.abs().max()), rtol=2**-8)
+    expected = reference_project(layer.dense_act, layer.dense_down)
+    torch.testing.assert_close(beside.sum(0), expected, atol=1e-4, rtol=1e-5)
+    for rows, first in ((5, 9), (1, 6)):
+        if rows == 1:
+            layer.tiles = replace(layer.tiles, columns=32, stages=3)
+        actual, sums = layer.run(rows, first)
+        assert torch.equal(actual, whole[first : first + rows])
+        assert torch.equal(sums, beside[:, first : first + rows])
+
+
 class ClampedLayer:
     """The experts of a random layer as gpt-oss has them: gates and ups in turns, clamped, and biases. Its sizes are no
     multiples of the tiles'."""
@@ -235,7 +311,7 @@ class ClampedLayer:
     def __init__(self, dtype: torch.dtype, kind: Callable[[Tensor], Weight]):
         self.gate_up = kind(noise(NUM_EXPERTS, 2 * self.inter, self.hidden, seed=1).to(dtype))
         self.down = kind((noise(NUM_EXPERTS, self.hidden, self.inter, seed=2) / 8).to(dtype))
-        self.gate_up_bias = (2 * noise(NUM_EXPERTS, 2 * self.inter, seed=3)).to(dtype)
+        self.gate_up_bias: Tensor | None = (2 * noise(NUM_EXPERTS, 2 * self.inter, seed=3)).to(dtype)
         self.down_bias = noise(NUM_EXPERTS, self.hidden, seed=4).to(dtype)
         self.x, self.scores = noise(16, self.hidden, seed=5).to(dtype), noise(16, NUM_EXPERTS, seed=6)
 
@@ -261,10 +337,18 @@ def test_clamped_experts_with_biases(rows: int, kind: Callable[[Tensor], Weight]
     gate_up, down = (PlainWeight(weight.restored()) for weight in (layer.gate_up, layer.down))
     both = layer.x.float() @ gate_up.values.flatten(0, 1).T
     assert (both > CLAMP).any() and (both < -CLAMP).any()
+    assert layer.gate_up_bias is not None
     biases = layer.gate_up_bias.float(), layer.down_bias.float()
     expected = experts(layer.x[:rows].float(), weights, ids, gate_up, down, "clamped_silu", biases)
     tolerance = 2e-5 if dtype is torch.float32 else 2**-8
     torch.testing.assert_close(layer.run(rows).sum(1), expected, atol=30 * tolerance, rtol=tolerance)
+
+
+def test_clamped_experts_need_their_biases() -> None:
+    layer = ClampedLayer(torch.float32, PlainWeight)
+    layer.gate_up_bias = None
+    with pytest.raises(AssertionError):
+        layer.run(1)
 
 
 @FP32_AND_BF16

@@ -67,12 +67,13 @@ def expert_gate_up_rows(
 ) -> None:
     """``out`` [16 * top_k, inter] = act(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``. There
     may be more rows, if the assignment is one for as many: see ``wide_experts``. ``gate_up`` has gates first, but for
-    ``clamped_silu``, where gates and ups take turns and have a ``bias`` [experts, 2 * inter] added to them."""
+    ``clamped_silu``, where gates and ups take turns and have a ``bias`` [experts, 2 * inter] added to them: there it
+    must be given."""
     _, doubled, hidden = gate_up.shape
     inter, top_k, entries = doubled // 2, assignment.weights.shape[1], len(assignment.experts)
     assert x.shape[1] == hidden and out.shape == (assignment.weights.numel(), inter)
     assert gate_up.is_contiguous and (dense is None or dense.fits)
-    assert bias is None or (activation == "clamped_silu" and _is_bias(bias, gate_up))
+    assert (bias is not None) == (activation == "clamped_silu") and _is_bias(bias, gate_up)
     beside = None if dense is None else dense.weight
     columns, depth = (0, 0) if beside is None else beside.shape
     beside_tiles = tiles if dense is None else dense.tiles
