@@ -90,7 +90,7 @@ class Knob:
         if isinstance(chosen, Tiles) and self.trial is not None:
             made = with_choice(whose, self.name, chosen, self.trial, card)
             if self.name == "expert_gate_up" and made.expert_gate_up_alone.depth != whose.expert_gate_up_alone.depth:
-                # As many stages as before would be as many times the memory.
+                # As many stages as before would be as many times the memory, or the registers.
                 made = replace(made, expert_gate_up_alone=replace(made.expert_gate_up_alone, stages=chosen.stages))
             changed = {self.owner: made}
         else:
@@ -114,7 +114,7 @@ class Knob:
                 found.append(replace(chosen, turned=not chosen.turned))
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
             found += [replace(chosen, registers=most) for most in REGISTERS]
-            if self.name not in NEVER_ASKED and (self.trial.bits == 16 or self.owner == "drafter"):
+            if self.name not in NEVER_ASKED and not self.trial.packed:
                 found += [replace(chosen, early=steps) for steps in EARLY_STEPS]
         return [each for each in dict.fromkeys(found) if each != chosen]
 
@@ -129,7 +129,7 @@ def _shared_depths(chosen: Tiles, trial: Trial[Any], card: Card) -> Iterator[Til
             for stages in (3, 4):
                 for registers in (128, None):
                     made = replace(chosen, depth=warps * each, warps=warps, stages=stages, registers=registers)
-                    if card.programs_of(made.shared_memory(trial.weight_tiles, trial.bits)) > 0:
+                    if trial.fits(made, card):
                         yield made
 
 

@@ -22,6 +22,7 @@ from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.weight import Weight
 from ..models.drafter import DraftPass, RoundRows
+from ..models.packed import format_of_target
 from ..models.target import DecodePass
 from ..tuning.timing import time_calls, time_launches
 from .pass_tiles import ROUTER, Kind, Knob, PassTiles
@@ -153,7 +154,8 @@ class WholePasses:
         if config.moe is not None and config.intermediate_size == 0:
             others.append((Knob("target", "router", ROUTER), layers))
         elif config.moe is not None:  # beside gate and up, whose steps it shares, and experts' gate and up
-            others += [(Knob("target", name, Trial(_nothing, splits=True, depth=False)), layers) for name in ("down",)]
+            packed = format_of_target(self.decoder.target) != "bf16"
+            others.append((Knob("target", "down", Trial(_nothing, packed=packed, splits=True, depth=False)), layers))
         windows = sum(layer.window is not None for layer in config.attention)
         others += [(Knob("", "window", None), windows), (Knob("", "full", None), 2 * (layers - windows))]
         found += [Room(knob, count * LAUNCH_US, 0.0) for knob, count in others if count]

@@ -63,11 +63,7 @@ def neighbours(choice: Tiles, trial: Trial[Any], card: Card) -> list[Tiles]:
         *(_programs(choice, card) if trial.shares else ()),
     ]
     low, high = STAGES
-    return [
-        each
-        for each in others
-        if low <= each.stages <= high and card.programs_of(each.shared_memory(trial.weight_tiles, trial.bits)) > 0
-    ]
+    return [each for each in others if low <= each.stages <= high and trial.fits(each, card)]
 
 
 def _halved_and_doubled(choice: Tiles, what: str, least: int, most: int) -> Iterator[Tiles]:
@@ -87,9 +83,8 @@ def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], ca
     changed: dict[str, Any] = {name: choice}
     if name == "expert_gate_up" and isinstance(tiles, TargetTiles):
         alone = replace(tiles.expert_gate_up_alone, depth=choice.depth, turned=choice.turned)
-        alone = alone if trial.bits == 16 else replace(alone, warps=choice.warps)
-        fits = card.programs_of(alone.shared_memory(trial.weight_tiles, trial.bits)) > 0
-        changed["expert_gate_up_alone"] = alone if fits else replace(alone, stages=LEAST_STAGES)
+        alone = replace(alone, warps=choice.warps) if trial.packed else alone
+        changed["expert_gate_up_alone"] = alone if trial.fits(alone, card) else replace(alone, stages=LEAST_STAGES)
     return replace(tiles, **changed)
 
 

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..toolchain.card import Card
+from .tiles import Tiles
+
 AllTiles = TypeVar("AllTiles")
 Launch = Callable[[], None]
 
@@ -20,6 +23,9 @@ class Trial(Generic[AllTiles]):
     """Tiles of a weight that a program reads in each step."""
     bits: int = 16
     """Of a number of the weight, all counted."""
+    packed: bool = False
+    """Whether tiles of the weight and of its rows lie in registers: then no shared memory bounds them. A drafter's in 8
+    bits don't."""
     splits: bool = False
     """Whether several programs may share a column tile. Nothing else is needed for another number of them: sums are
     added in the launch behind."""
@@ -29,6 +35,10 @@ class Trial(Generic[AllTiles]):
     """Whether more or fewer warps may share a program."""
     shares: bool = False
     """Whether programs share the tiles of experts."""
+
+    def fits(self, tiles: Tiles, card: Card) -> bool:
+        """Whether a multiprocessor has the shared memory for a program with these tiles."""
+        return self.packed or card.programs_of(tiles.shared_memory(self.weight_tiles, self.bits)) > 0
 
 
 Trials = dict[str, Trial[AllTiles]]

@@ -25,21 +25,21 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     """Each choice that there is for products in this target's format. Experts are timed with choices drawn at random;
     ``plain`` are the tiles of what a packed target holds in bf16."""
     moe, of = target.config.moe, _Launches(target, layers, plain)
-    bits = BITS[of.packed]
+    bits, packed = BITS[of.packed], of.packed != "bf16"
     found: Trials[TargetTiles] = {}
     if moe is not None:
-        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, shares=True)
-        found["expert_down"] = Trial(of.expert_down, 1, bits, shares=True)
+        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
+        found["expert_down"] = Trial(of.expert_down, 1, bits, packed, shares=True)
         # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
         alone = partial(of.expert_gate_up, rows=1)
-        found["expert_gate_up_alone"] = Trial(alone, 2, bits, depth=False, warps=bits == 16, shares=True)
+        found["expert_gate_up_alone"] = Trial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
     found["head"] = Trial(of.head)
     # Beside a router rows of the two lie alike only with steps of one depth.
-    found["gate_up"] = Trial(of.gate_up, 2, bits, depth=moe is None)
-    found["qkv"] = Trial(of.qkv, 1, bits)
-    found["output"] = Trial(of.output, 1, bits, splits=True)
+    found["gate_up"] = Trial(of.gate_up, 2, bits, packed, depth=moe is None)
+    found["qkv"] = Trial(of.qkv, 1, bits, packed)
+    found["output"] = Trial(of.output, 1, bits, packed, splits=True)
     if moe is None:
-        found["down"] = Trial(of.down, 1, bits, splits=True)
+        found["down"] = Trial(of.down, 1, bits, packed, splits=True)
     now = target_tiles(moe, HOPPER, of.packed, target.config.sizes)
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 

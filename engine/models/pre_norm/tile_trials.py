@@ -18,21 +18,22 @@ from .kernel_layers import KernelLayer
 def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
     """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
-    bits, plain = BITS[of.packed], plain_choices(of.packed)
+    bits, packed = BITS[of.packed], of.packed != "bf16"
+    of_attention = (16, False) if "qkv" in plain_choices(of.packed) else (bits, packed)
     found: Trials[TargetTiles] = {
         "head": Trial(of.head),
-        "qkv": Trial(of.qkv, 1, 16 if "qkv" in plain else bits),
-        "output": Trial(of.output, 1, 16 if "output" in plain else bits, splits=True),
+        "qkv": Trial(of.qkv, 1, *of_attention),
+        "output": Trial(of.output, 1, *of_attention, splits=True),
     }
     if target.config.moe is None:
-        found["gate_up"] = Trial(of.gate_up, 2, bits)
-        found["down"] = Trial(of.down, 1, bits, splits=True)
+        found["gate_up"] = Trial(of.gate_up, 2, bits, packed)
+        found["down"] = Trial(of.down, 1, bits, packed, splits=True)
     else:
-        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, shares=True)
-        found["expert_down"] = Trial(of.expert_down, 1, bits, shares=True)
+        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
+        found["expert_down"] = Trial(of.expert_down, 1, bits, packed, shares=True)
         # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
         alone = partial(of.expert_gate_up, rows=1)
-        found["expert_gate_up_alone"] = Trial(alone, 2, bits, depth=False, warps=bits == 16, shares=True)
+        found["expert_gate_up_alone"] = Trial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 

@@ -20,11 +20,12 @@ from engine.decoding.decoder import Decoder
 from engine.kernels.decode import attention, tiles
 from engine.kernels.decode.tiles import DRAFT_TILES, DraftTiles, RowTiles, TargetTiles, Tiles, target_tiles
 from engine.kernels.decode.trials import Trial
-from engine.kernels.toolchain.card import HOPPER
+from engine.kernels.toolchain.card import HOPPER, representative
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
 from engine.layer_config import MoeConfig
 from tests.engine.conftest import CPU
 
+SMALL = representative(86)
 LAYERS = read_shape("tiny", 6).target.attention
 START = with_attention(PassTiles(TargetTiles(), DRAFT_TILES), LAYERS)
 QKV, OUTPUT = (
@@ -114,14 +115,21 @@ def test_a_pass_says_whether_a_row_alone_has_other_bits() -> None:
 
 
 def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
-    deeper = Knob("target", "expert_gate_up", Trial(lambda _tiles: [], 2, 4, shares=True))
-    alone = Knob("target", "expert_gate_up_alone", Trial(lambda _tiles: [], 2, 4, depth=False, warps=False))
+    deeper = Knob("target", "expert_gate_up", Trial(lambda _tiles: [], 2, 4, True, shares=True))
+    alone = Knob("target", "expert_gate_up_alone", Trial(lambda _tiles: [], 2, 4, True, depth=False, warps=False))
     stale = replace(START.target.expert_gate_up_alone, columns=16)
     found = deeper.put(START, Tiles(32, 256, warps=8, stages=3, turned=True), HOPPER)
     for each in (found, alone.put(found, stale, HOPPER)):
         alike = each.target.expert_gate_up_alone
         assert (alike.depth, alike.warps, alike.stages) == (256, 8, 3 if each is found else stale.stages)
         assert alike.turned  # sums begin where those of sixteen rows do
+
+
+def test_packed_products_ask_for_nothing_and_need_no_shared_memory() -> None:
+    packed = Knob("target", "qkv", Trial(lambda _tiles: [], 1, 4, True))
+    others = [each for each in packed.around(Tiles(128, 256), SMALL, 1024) if isinstance(each, Tiles)]
+    assert others and not any(each.early for each in others)
+    assert not all(replace(packed.trial, packed=False).fits(each, SMALL) for each in others)  # type: ignore[type-var]
 
 
 def test_what_was_found_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

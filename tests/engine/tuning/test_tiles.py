@@ -60,10 +60,22 @@ def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
     assert deeper.expert_gate_up_alone.depth == 512
     shallow = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=64), SHARED, SMALL)
     assert shallow.expert_gate_up_alone == replace(tiles.expert_gate_up_alone, depth=64)
-    wider, packed = replace(tiles.expert_gate_up, warps=8), replace(SHARED, bits=4)
+    wider, packed = replace(tiles.expert_gate_up, warps=8), replace(SHARED, bits=4, packed=True)
     assert with_choice(tiles, "expert_gate_up", wider, SHARED, SMALL).expert_gate_up_alone.warps == 2
     assert with_choice(tiles, "expert_gate_up", wider, packed, SMALL).expert_gate_up_alone.warps == 8
     assert not any(each.warps != 4 for each in neighbours(Tiles(16, 256), replace(SHARED, warps=False), SMALL))
+
+
+def test_packed_weights_need_no_shared_memory() -> None:
+    """Those of a drafter in 8 bits do."""
+    choice, in_shared, packed = Tiles(64, 512, stages=2), replace(SHARED, bits=8), replace(SHARED, bits=8, packed=True)
+    found, more = neighbours(choice, in_shared, SMALL), neighbours(choice, packed, SMALL)
+    assert set(found) < set(more) and {each.columns for each in more} == {32, 64, 128}
+    assert not any(in_shared.fits(each, SMALL) for each in set(more) - set(found))
+    tiles = replace(target_tiles(MOE, SMALL), expert_gate_up_alone=Tiles(64, 128))
+    for trial, stages in ((in_shared, 2), (packed, 4)):
+        changed = with_choice(tiles, "expert_gate_up", choice, trial, SMALL)
+        assert changed.expert_gate_up_alone.stages == stages
 
 
 def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, Trial[TargetTiles]], tuning.Timer]:
@@ -170,7 +182,9 @@ def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> N
     with_experts = {name for name in products if "expert" in name}
     assert set(of_target) == (products - {"down"} if experts else products - with_experts)
     assert set(of_drafter) == {each.name for each in fields(DraftTiles)}
-    for trial in of_target.values():
+    for name, trial in of_target.items():
+        assert trial.packed == (weights != "bf16" and name != "head")
         trial.launches(target.tiles)[0]()
     for trial in of_drafter.values():
+        assert not trial.packed
         trial.launches(drafter.tiles)[0]()
