@@ -23,8 +23,10 @@ from triton.compiler import ASTSource, CompiledKernel, make_backend
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
+from engine.kernels.decode.packed import ahead_of, depth_of_split, parts_of, words_of_lane
 from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
+from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.fp8 import FP8
 from tests.kernels.bank_conflicts import turns
 from tests.kernels.register_factors import overwritten
@@ -49,8 +51,10 @@ SAME_PTX = {80: 86, 89: 86}
 these."""
 WITNESSES = ("_multiply_many", "_attend_one_row")
 """Kernels that are compiled for these, too, to see that it does: one unpacks and multiplies, one attends."""
-PACKED = ("_project", "_gate_up", "_expert_down")
-"""Kernels that multiply nothing else where their weight is packed."""
+PACKED = ("_project", "_gate_up", "_expert_gate_up", "_expert_down")
+"""Kernels that multiply nothing else where their weight is packed, and that of the product beside, if there is one."""
+TWICE = ("_gate_up", "_gate_up_and_route", "_expert_gate_up")
+"""Kernels whose tile has as many columns of up beside those of the gate."""
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")
 NEVER_WAITS = "does not wait"
 
@@ -108,7 +112,11 @@ class Compiled:
     in_tensor_memory: bool
     """Whether it multiplies as Blackwell alone can."""
     staged: bool
-    """Whether it is a product of packed weights whose factors pass through shared memory."""
+    """Whether it is a product of packed weights whose factors pass through shared memory, or that needs more of it than
+    the sums of its warps take."""
+    in_pieces: bool
+    """Whether it reads fewer of a packed weight's words than it asks for before it waits in one instruction for all
+    that lie side by side: 16 bytes of FP8, 8 of 4 bits."""
     code: bytes
     """Of the machine."""
 
@@ -165,9 +173,12 @@ def compile_launch(launch: Launch) -> Compiled:
             rows == "1" for rows in re.findall(r"nvidia_mma<.*warpsPerCTA = \[(\d+),", built.asm["ttgir"])
         ),
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
-        staged=launch.name in PACKED
-        and launch.arguments["FORMAT"] >= FP8
-        and re.search(r"ttg\.(async_copy|local_load)", built.asm["ttgir"]) is not None,
+        staged=_multiplies_only_packed(launch)
+        and (
+            re.search(r"ttg\.(async_copy|local_load)", built.asm["ttgir"]) is not None
+            or built.metadata.shared > max(each.bytes_of_sums for each in _packed_products(launch))
+        ),
+        in_pieces=_read_in_pieces(ptx, launch),
         overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
         fades_fused=_fades_fused(ptx),
         turns=turns(built.asm["ttgir"]),
@@ -204,6 +215,72 @@ def _for(capability: int, ptx: str) -> str:
 def _code(ptx: str) -> str:
     """The same whatever the card, and without where source files are: Triton's cache may have it from other folders."""
     return _for(0, ptx).partition("\t.file\t")[0]
+
+
+@dataclass(frozen=True)
+class _PackedProduct:
+    """Of a launch whose weights are packed: its own, or the one beside the experts'."""
+
+    weight_format: int
+    columns: int
+    """Of a tile."""
+    step: int
+    parts: int
+    steps_ahead: int
+    early: bool
+    """Whether it asks for its first words before it waits."""
+
+    @property
+    def bytes_of_sums(self) -> int:
+        return self.parts * MAX_ROWS * self.columns * 4
+
+    @property
+    def bytes_at_once(self) -> int:
+        """Of a thread: what lies side by side of the words of a step."""
+        return 4 * words_of_lane(self.step // self.parts, self.weight_format)
+
+    @property
+    def bytes_ahead(self) -> int:
+        """Of a thread: words of all steps on their way."""
+        return self.steps_ahead * self.columns // 8 * self.bytes_at_once
+
+
+def _packed_products(launch: Launch) -> list[_PackedProduct]:
+    """Without the router's."""
+    given = launch.arguments
+
+    def product(of: str, columns: int, depth: int, early: bool) -> _PackedProduct:
+        step = given[f"{of}BLOCK_K"]
+        parts, ahead = parts_of(given[f"{of}PARTS"], step), ahead_of(depth, step, given["AHEAD"])
+        return _PackedProduct(given[f"{of}FORMAT"], columns, step, parts, ahead, early)
+
+    found = []
+    if launch.name in (*PACKED, "_gate_up_and_route") and given["FORMAT"] >= FP8:
+        columns = given["BLOCK_N"] * (2 if launch.name in TWICE else 1)
+        depth = depth_of_split(given["K"], given["BLOCK_K"], given.get("SPLITS", 1))
+        found.append(product("", columns, depth, launch.name != "_expert_gate_up"))
+    if given.get("DENSE_N", 0) > 0 and given["DENSE_FORMAT"] >= FP8:
+        depth = depth_of_split(given["DENSE_K"], given["DENSE_BLOCK_K"], given["DENSE_SPLITS"])
+        found.append(product("DENSE_", given["DENSE_BLOCK_N"], depth, True))
+    return found
+
+
+def _multiplies_only_packed(launch: Launch) -> bool:
+    products = 2 if launch.arguments.get("DENSE_N", 0) > 0 else 1
+    return launch.name in PACKED and len(_packed_products(launch)) == products
+
+
+def _read_in_pieces(ptx: str, launch: Launch) -> bool:
+    """Seen before the wait, where nothing is read of rows."""
+    if "griddepcontrol.wait" not in ptx:
+        return False
+    loads = [4 * int(words) for words in re.findall(r"\bld\.global[.\w:]*\.v([24])\.b32", _before_waiting(ptx))]
+    return any(
+        each.bytes_at_once < (16 if each.weight_format == FP8 else 8)
+        or loads.count(each.bytes_at_once) * each.bytes_at_once < each.bytes_ahead
+        for each in _packed_products(launch)
+        if each.early
+    )
 
 
 def signature_of(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], dict[tuple[int], Any]]:

@@ -39,7 +39,8 @@ reads weights or a cache."""
 
 PRODUCTS = ("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head")
 STREAMS = (*PRODUCTS, "_attend_window", "_attend_one_row", "_attend_full")
-"""Kernels that read weights, keys or values: their speed is that of 16-byte loads."""
+"""Kernels that read weights, keys or values: their speed is that of 16-byte loads, or of 8-byte loads of packed weights
+of 4 bits, whose rows are read by 16 bytes beside."""
 
 ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
 """Kernels that have other tiles for one row than for sixteen, on some cards."""
@@ -131,10 +132,10 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"writes {one.overwritten} times where tensor cores may have yet to read"
     if one.turns > 1:
         return f"reads shared memory in {one.turns} turns"
-    if one.name in STREAMS and one.wide_loads == 0:
+    if (one.name in STREAMS and one.wide_loads == 0) or one.in_pieces:
         return "reads weights in small pieces"
     if one.staged:
-        return "passes packed weights or their rows through shared memory"
+        return "passes packed weights or their rows through shared memory, or takes more of it than its sums"
     if one.in_tensor_memory:
         return "multiplies in tensor memory, whose sums may have another order in a tile of other rows"
     if one.name in ATTENTION and not card.multiplies_from_shared_memory and not one.warps_side_by_side:
