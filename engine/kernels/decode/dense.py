@@ -1,6 +1,7 @@
 """Products of at most 16 rows with a weight, which is read once at memory's speed. All 16 rows of a tile are computed,
 so sums don't depend on live rows and no program waits for a counter; rows from ``max_rows`` (fixed when recorded) are
-neither read nor written. Inputs are normed by the kernels of ``norm.py``, so they go straight into shared memory."""
+neither read nor written. Inputs are normed by the kernels of ``norm.py``, so they go straight into shared memory, or,
+with a packed weight, into registers."""
 
 from __future__ import annotations
 

@@ -268,7 +268,8 @@ def _ask_for_router(
     program: tl.tensor, weight: tl.tensor, asks: tl.tensor, EXPERTS: tl.constexpr, K: tl.constexpr,
     SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Asks into L2 all that one of the router's programs reads of its weight."""
+    """Asks into L2 what one of the router's programs reads of its weight; where the depth has no splits, no more than
+    the first step."""
     tiles: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
     depth: tl.constexpr = depth_of_split(K, BLOCK_K, SPLITS)
     ask_early(

@@ -21,7 +21,8 @@ LEAST_STAGES = 2
 
 def most_registers(warps: int) -> int:
     """What a thread of a program of so many warps can have. Launches that leave it open may get more; or far fewer than
-    there are, and then a step of an INT4 product waits 425 cycles for itself in place of 307 (MEASUREMENTS.md)."""
+    there are, and then instructions wait for one another: a step of INT4's former loop 425 cycles in place of 307
+    (MEASUREMENTS.md)."""
     return min(255, 65536 // (32 * warps))
 
 
@@ -91,7 +92,8 @@ class TargetTiles:
     gate_up: Tiles = Tiles(columns=16, depth=256, early=1)
     """Of the experts' models 132 programs, each with whole sums: one for each multiprocessor."""
     router: Tiles = Tiles(columns=32, depth=256, splits=11)
-    """One step each. As deep as those of gate and up, whose rows' layout would decide that of the scores otherwise."""
+    """One step each. In bf16 as deep as those of gate and up, whose rows' layout would decide that of the scores
+    otherwise; rows of packed weights have a layout of their own."""
     down: Tiles = Tiles(columns=64, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)

@@ -8,8 +8,10 @@ NVIDIA calls it programmatic dependent launch. Every kernel that can stand in a 
 * It calls ``let_next_start`` behind the wait, if at all. So at most two kernels of a line run at a time, and when a
   kernel starts everything older than the one before it is done: that may be read sooner, as may weights.
 * It calls it once it has asked for all it reads: what the next kernel does first, a program's start and a round trip
-  to memory, then goes by while its own last tiles arrive. Sooner, two kernels would share the memory. Those that
-  hardly use it call it at once: the row kernels of a pass of one row, and attention without a window.
+  to memory, then goes by while its own last tiles arrive. Sooner, two kernels would share the memory. Right behind the
+  wait it is called where that does no harm: by kernels that hardly use memory (the row kernels of a pass of one row,
+  norm and rope without a window), and by attention without a window, since the sum of its splits, which comes next,
+  only waits.
 
 A multiprocessor changes its split into cache and shared memory only when it is idle, so a kernel that wants another
 split than the one before starts late after all. Therefore all our kernels ask for the same one.
@@ -69,7 +71,8 @@ def wait_for_inputs() -> None:
 
 @jit
 def let_next_start() -> None:
-    """Stands behind a kernel's last read; more than one call counts as one."""
+    """Stands behind the last that a kernel asks for, or right behind its wait (above). More than one call counts as
+    one."""
     if not SIMULATED:  # noqa: SIM102
         if cuda_capability_geq(HOPPER):
             tl.extra.cuda.gdc_launch_dependents()
