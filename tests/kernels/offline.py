@@ -151,10 +151,10 @@ def compile_launch(launch: Launch) -> Compiled:
     """For the card of the latest ``record``."""
     signature, _, _ = signature_of(launch)
     target = driver.active.get_current_target()
-    built = _built(launch, SAME_PTX.get(target.arch, target.arch))
+    built = build(launch, SAME_PTX.get(target.arch, target.arch))
     ptx, cubin = built.asm["ptx"], built.asm["cubin"]
     if target.arch in SAME_PTX:
-        assert launch.name not in WITNESSES or _code(ptx) == _code(_built(launch, target.arch).asm["ptx"])
+        assert launch.name not in WITNESSES or _code(ptx) == _code(build(launch, target.arch).asm["ptx"])
         cubin = _assembled(ptx, launch, target)
     registers, local = _resources(cubin)
     return Compiled(
@@ -186,8 +186,8 @@ def compile_launch(launch: Launch) -> Compiled:
     )
 
 
-def _built(launch: Launch, capability: int) -> CompiledKernel:
-    """What Triton makes of a launch, once."""
+def build(launch: Launch, capability: int) -> CompiledKernel:
+    """What Triton makes of a launch, once. Its source is for the card of the latest ``record``."""
     key = capability, launch.key
     if key not in _known:
         _known[key] = _compiled(launch, capability)
