@@ -57,16 +57,16 @@ def test_mxfp4_for_many_rows() -> None:
 
 @pytest.mark.parametrize("scales", ["other", "alike"])
 def test_int4_for_few_rows(scales: str) -> None:
-    """A word at a time, as MXFP4's. 2^31 is what numbers have whose scales aren't bf16."""
+    """A word at a time, as MXFP4's, every number at every place. 2^31 is what numbers have whose scales aren't bf16."""
     generator = torch.Generator().manual_seed(0)
     numbers = torch.randint(0, 16, (144, 32), generator=generator, dtype=torch.uint8)
     scale = (
         torch.randn(144, 1, generator=generator) if scales == "other" else torch.full((144, 1), 2.0**31)
     ).bfloat16()
     words = Int4Weight.packed(numbers, scale).values.view(torch.int32).transpose(1, 2).reshape(144, 4)
-    expected = ((numbers.float() - 8) * scale.float() * 2.0**-33).bfloat16()
+    expected = ((numbers.float() - 8) * scale.float() * 2.0**-37).bfloat16()
     bits = scale.view(torch.int16).flatten().numpy().view(np.uint16).astype(np.uint32)
-    steps = carried_out(instructions_of(int4_steps), [bits], 2)
+    steps = carried_out(instructions_of(int4_steps), [bits], 3)
     for word in range(4):
         inputs = [words[:, word].numpy().view(np.uint32), *steps]
         for place, number in enumerate(carried_out(instructions_of(int4_words), inputs, 8)):

@@ -16,7 +16,17 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
-from .packed import Cut, depth_of_split, first_words, gate_and_up, last_asked, length_of, multiply_once, place_of
+from .packed import (
+    Cut,
+    depth_of_split,
+    first_words,
+    gate_and_up,
+    height_of,
+    last_asked,
+    length_of,
+    multiply_once,
+    place_of,
+)
 from .tiles import Tiles
 
 
@@ -50,7 +60,7 @@ def project(
         x, weight.values, weight.scales, bias, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
-        **tiles.options,
+        HEIGHT=height_of(weight, max_rows), **tiles.options,
     )  # fmt: skip
 
 
@@ -65,7 +75,7 @@ def gate_up(
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0,
-        TURNED=tiles.turned, **tiles.options,
+        TURNED=tiles.turned, HEIGHT=height_of(weight, max_rows), **tiles.options,
     )  # fmt: skip
 
 
@@ -144,15 +154,16 @@ def project_tile(
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
     TURNED: tl.constexpr,
+    HEIGHT: tl.constexpr,
 ) -> None:
-    """One program's part of ``project``. ``words``: what ``begin_project`` asked for."""
+    """One program's part of ``project``. ``words``: what ``begin_project`` asked for. HEIGHT: rows of the tile."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    row = tl.arange(0, 16)[:, None]
+    row = tl.arange(0, HEIGHT)[:, None]
     if bias is not None:  # asked for before the loop
         added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
-        each = tl.arange(0, 16)
+        each = tl.arange(0, HEIGHT)
         total = multiply_once(
             x + each * weight.K, each < max_rows, tile * BLOCK_N, split * depth, words, weight,
             Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
@@ -173,6 +184,7 @@ def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
+    HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     tile, split = tl.program_id(0), tl.program_id(1)
     words = begin_project(
@@ -181,7 +193,7 @@ def _project(
     wait_for_inputs()
     project_tile(
         x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, words, SPLITS, BLOCK_N, BLOCK_K,
-        PARTS, AHEAD, TURNED,
+        PARTS, AHEAD, TURNED, HEIGHT,
     )  # fmt: skip
 
 
@@ -206,10 +218,11 @@ def begin_gate_up(
 def gate_up_tile(
     x: tl.tensor, weight: Matrix, column: tl.tensor, max_rows: tl.tensor, words: tl.tensor, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, INTER: tl.constexpr,
+    HEIGHT: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """Gate and up, fp32 [16, BLOCK_N] each, of a packed weight."""
+    """Gate and up, fp32 [HEIGHT, BLOCK_N] each, of a packed weight."""
     depth: tl.constexpr = length_of(weight.K, BLOCK_K)
-    each = tl.arange(0, 16)
+    each = tl.arange(0, HEIGHT)
     both = multiply_once(
         x + each * weight.K, each < max_rows, column, 0, words, weight,
         Cut(depth, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER),
@@ -222,6 +235,7 @@ def _gate_up(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
+    HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     words = begin_gate_up(
@@ -229,11 +243,11 @@ def _gate_up(
         TURNED, EARLY, INTER,
     )  # fmt: skip
     wait_for_inputs()
-    row = tl.arange(0, 16)[:, None]
+    row = tl.arange(0, HEIGHT)[:, None]
     if FORMAT >= FP8:
         gate, up = gate_up_tile(
             x, Matrix(weight, scales, 2 * INTER, K, FORMAT), tl.program_id(0) * BLOCK_N, max_rows, words, BLOCK_N,
-            BLOCK_K, PARTS, AHEAD, TURNED, INTER,
+            BLOCK_K, PARTS, AHEAD, TURNED, INTER, HEIGHT,
         )  # fmt: skip
     else:
         even: tl.constexpr = K % BLOCK_K == 0

@@ -18,14 +18,15 @@ from .ask_early import ask_early
 from .dense import begin_project, project_tile
 from .packed import (
     Cut,
-    first_rows,
     first_words,
     gate_and_up,
+    height_of,
     last_asked,
     length_of,
+    load_rows,
     multiply_one_of_many,
     place_of,
-    spread,
+    rows_of_pairs,
 )
 from .router import Assignment
 from .tiles import Tiles
@@ -88,7 +89,7 @@ def expert_gate_up_rows(
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
         DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=tiles.early or 0,
         DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
-        **tiles.options,
+        HEIGHT=height_of(gate_up, max_rows), DENSE_HEIGHT=height_of(beside or gate_up, max_rows), **tiles.options,
     )  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def expert_down_rows(
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
-        **tiles.options,
+        HEIGHT=height_of(down, max_rows), **tiles.options,
     )  # fmt: skip
 
 
@@ -128,13 +129,15 @@ def _is_bias(bias: Tensor | None, weight: Weight) -> bool:
 
 @jit
 def load_item(
-    experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr
-) -> tuple[tl.tensor, tl.tensor]:
-    """A tile's expert and its pairs' 16 places (-1: none), loaded a tile ahead: a round trip costs as 3 MB."""
+    experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr,
+    HEIGHT: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """A tile's expert and the first HEIGHT of its pairs' 16 places (-1: none), loaded a tile ahead: a round trip costs
+    as 3 MB."""
     slot = item // TILES
     exists = slot < EXPERTS
     expert = tl.load(experts + slot, mask=exists, other=-1)
-    pair = tl.load(pairs + slot * 16 + tl.arange(0, 16), mask=exists, other=-1)
+    pair = tl.load(pairs + slot * 16 + tl.arange(0, HEIGHT), mask=exists, other=-1)
     return expert, pair
 
 
@@ -173,7 +176,7 @@ def _gate_up_tiles(
     bias: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, TURNED: tl.constexpr, BEFORE: tl.constexpr,
+    AHEAD: tl.constexpr, TURNED: tl.constexpr, BEFORE: tl.constexpr, HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     """What one of the experts' programs does, BEFORE which others stand."""
     tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
@@ -185,37 +188,36 @@ def _gate_up_tiles(
     across: tl.constexpr = wide if CLAMPED else BLOCK_N
     apart: tl.constexpr = 0 if CLAMPED else INTER
     item = tl.program_id(0) - BEFORE
-    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS, HEIGHT)
     first = tl.maximum(expert, 0).to(tl.int64) * (2 * INTER)
     if FORMAT >= FP8:
-        rows, there = spread(x + tl.maximum(pair, 0) // TOP_K * K), spread(pair >= 0)
+        rows, there = rows_of_pairs(x, pair, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), TOP_K)
         words = first_words(
             first, item % tiles * across, 0, expert >= 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
             Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
         )  # fmt: skip
-        ahead = first_rows(
-            rows, there, first, item % tiles * across, 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
+        loaded = load_rows(
+            rows, there, first, item % tiles * across, 0, 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
             Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
         )  # fmt: skip
+        begun = rows, there, words, loaded
     while expert >= 0:
         following = item + tl.num_programs(0) - BEFORE
-        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
-        first, next_first = expert.to(tl.int64) * (2 * INTER), tl.maximum(next_expert, 0).to(tl.int64) * (2 * INTER)
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT)
+        first = expert.to(tl.int64) * (2 * INTER)
         place = pair[:, None]  # all that follows of it shares one change of layout
         live = place >= 0
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         if FORMAT >= FP8:
             if CLAMPED:
                 added = _biases(bias, first, item % tiles * wide, 2 * INTER, wide)
-            next_rows, next_there = spread(x + tl.maximum(next_pair, 0) // TOP_K * K), spread(next_pair >= 0)
-            both, words, ahead = multiply_one_of_many(
-                rows, there, first, item % tiles * across, words, ahead, next_expert < 0, next_rows, next_there,
-                next_first, following % tiles * across, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
-                Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
+            both, begun = multiply_one_of_many(
+                x, begun, expert, item % tiles * across, next_pair, next_expert, following % tiles * across,
+                Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
+                Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart), TOP_K,
             )  # fmt: skip
-            rows, there = next_rows, next_there
             if CLAMPED:
-                gate, up = tl.split(tl.reshape(both + added, [16, BLOCK_N, 2]))
+                gate, up = tl.split(tl.reshape(both + added, [HEIGHT, BLOCK_N, 2]))
             else:
                 gate, up = gate_and_up(both, BLOCK_N)
         elif CLAMPED:
@@ -256,7 +258,8 @@ def _expert_gate_up(
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr,
     DENSE_K: tl.constexpr, DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr,
     DENSE_BLOCK_K: tl.constexpr, DENSE_PARTS: tl.constexpr, DENSE_EARLY: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, TURNED: tl.constexpr, DENSE_TURNED: tl.constexpr,
+    AHEAD: tl.constexpr, TURNED: tl.constexpr, DENSE_TURNED: tl.constexpr, HEIGHT: tl.constexpr,
+    DENSE_HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
@@ -274,17 +277,17 @@ def _expert_gate_up(
             project_tile(
                 dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out,
                 dense_tile, dense_split, max_rows, dense_words, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS,
-                AHEAD, DENSE_TURNED,
+                AHEAD, DENSE_TURNED, DENSE_HEIGHT,
             )  # fmt: skip
         else:
             _gate_up_tiles(
                 x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
-                BLOCK_K, PARTS, AHEAD, TURNED, dense_programs,
+                BLOCK_K, PARTS, AHEAD, TURNED, dense_programs, HEIGHT,
             )  # fmt: skip
     else:
         _gate_up_tiles(
             x, gate_up, scales, experts, pairs, out, bias, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, CLAMPED, BLOCK_N,
-            BLOCK_K, PARTS, AHEAD, TURNED, dense_programs,
+            BLOCK_K, PARTS, AHEAD, TURNED, dense_programs, HEIGHT,
         )  # fmt: skip
 
 
@@ -294,12 +297,13 @@ def _expert_down(
     out: tl.tensor, bias: tl.tensor,
     EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
+    HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     depth: tl.constexpr = length_of(K, BLOCK_K)
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
-    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS, HEIGHT)
     first = tl.maximum(expert, 0).to(tl.int64) * N
     if FORMAT >= FP8:
         words = first_words(
@@ -314,15 +318,16 @@ def _expert_down(
         )  # fmt: skip
     wait_for_inputs()
     if FORMAT >= FP8:
-        rows, there = spread(act + tl.maximum(pair, 0) * K), spread(pair >= 0)
-        ahead = first_rows(
-            rows, there, first, item % tiles * BLOCK_N, 0, Matrix(down, scales, N, K, FORMAT),
+        rows, there = rows_of_pairs(act, pair, Matrix(down, scales, N, K, FORMAT), 1)
+        loaded = load_rows(
+            rows, there, first, item % tiles * BLOCK_N, 0, 0, Matrix(down, scales, N, K, FORMAT),
             Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
         )  # fmt: skip
+        begun = rows, there, words, loaded
     while expert >= 0:
         following = item + tl.num_programs(0)
-        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
-        first, next_first = expert.to(tl.int64) * N, tl.maximum(next_expert, 0).to(tl.int64) * N
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT)
+        first = expert.to(tl.int64) * N
         counts = tl.load(weights + tl.maximum(pair, 0))
         place = pair[:, None]  # see above
         live = place >= 0
@@ -330,13 +335,11 @@ def _expert_down(
         if bias is not None:
             added = _biases(bias, first, item % tiles * BLOCK_N, N, BLOCK_N)
         if FORMAT >= FP8:
-            next_rows, next_there = spread(act + tl.maximum(next_pair, 0) * K), spread(next_pair >= 0)
-            total, words, ahead = multiply_one_of_many(
-                rows, there, first, item % tiles * BLOCK_N, words, ahead, next_expert < 0, next_rows, next_there,
-                next_first, following % tiles * BLOCK_N, Matrix(down, scales, N, K, FORMAT),
-                Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
+            total, begun = multiply_one_of_many(
+                act, begun, expert, item % tiles * BLOCK_N, next_pair, next_expert, following % tiles * BLOCK_N,
+                Matrix(down, scales, N, K, FORMAT),
+                Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0), 1,
             )  # fmt: skip
-            rows, there = next_rows, next_there
         else:
             total = _multiply(
                 act + tl.maximum(place, 0) * K, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N,

@@ -3,19 +3,24 @@ registers where tensor cores want them, some steps ahead, so no warp ever waits 
 sums allows that: the four threads that multiply sixteen numbers of a column at a time each read neighbours of their
 own, as wide as a load can be. Unpacking takes more instructions than multiplying, so nothing is unpacked twice: warps
 share the depth of a step, not its columns. The part of each warp is one product of a batch, and the parts' sums are
-added up at the end."""
+added up at the end.
+
+The weight is the first factor: what is unpacked can be put into any registers, and of the second, the rows, two
+neighbouring registers are wanted at a time, which is how they are loaded. It is also the factor that may be as narrow
+as eight rows (``height_of``), for half the products."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from ..toolchain.early_launch import let_next_start
-from ..toolchain.jit import SIMULATED, constexpr_function, dot, jit, tl
+from ..toolchain.jit import MAX_ROWS, SIMULATED, constexpr_function, dot, jit, tl
 from ..weights import fp8
 from ..weights.fp8 import fp8_words
 from ..weights.int4 import int4_scaled, raised
 from ..weights.matrix import FP8, MXFP4, Matrix, group_of
 from ..weights.mxfp4 import lifted, mxfp4_steps, mxfp4_words
+from ..weights.weight import Weight
 
 
 @constexpr_function
@@ -101,10 +106,15 @@ def ahead_of(depth: int, step: int, ahead: int) -> int:
     return max(1, min(ahead, -(-depth // step) - 1))
 
 
+def height_of(weight: Weight, max_rows: int) -> int:
+    """Rows of a tile, those that don't count too. A row's sums are the same in either."""
+    return 8 if weight.format >= fp8.FP8 and max_rows <= 8 else MAX_ROWS
+
+
 @jit
 def spread(values: tl.tensor) -> tl.tensor:
-    """[1, 8, 1, 2] of something for each of 16 rows, as the threads of a warp have them."""
-    return tl.permute(tl.reshape(values, [2, 8]), 1, 0)[None, :, None, :]
+    """[1, 8, 1, rows / 8] of something for each of 8 or 16 rows, as the threads of a warp have them."""
+    return tl.permute(tl.reshape(values, [values.shape[0] // 8, 8]), 1, 0)[None, :, None, :]
 
 
 @jit
@@ -115,19 +125,8 @@ def first_words(
     of it depends on rows, so it may stand before ``wait_for_inputs``."""
     words = (_load_words(first, column, start, 0, there, weight, cut),)
     for step in tl.static_range(1, ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)):
-        words = words + (_load_words(first, column, start, step * cut.BLOCK_K, there, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
+        words = words + (_load_words(first, column, start, step, there, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
     return words
-
-
-@jit
-def first_rows(
-    rows: tl.tensor, live: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, weight: Matrix, cut: Cut
-) -> tuple[tl.tensor, ...]:
-    """What it begins with of the rows: pointers, ``spread``, those that are ``live``."""
-    x = (_load_rows(rows, live, first, column, start, 0, weight, cut),)
-    for step in tl.static_range(1, ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)):
-        x = x + (_load_rows(rows, live, first, column, start, step * cut.BLOCK_K, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
-    return x
 
 
 @jit
@@ -143,33 +142,50 @@ def multiply_packed(
     weight: Matrix,
     cut: Cut,
 ) -> tl.tensor:
-    """Sums of each part, fp32 [parts, 16, BLOCK_N], for ``added_up``: rows times the weight's rows from ``first`` +
-    ``column`` on, over depth start .. start + DEPTH - 1, beginning with ``first_words`` and ``first_rows``. Lets the
-    next kernel start, if ``last``, when it has asked for its last tiles."""
+    """Sums of each part, fp32 [parts, BLOCK_N, rows], for ``added_up``: rows times the weight's rows from ``first`` +
+    ``column`` on, over depth start .. start + DEPTH - 1, beginning with ``first_words`` and the first step's rows x.
+    Rows come from L2, sooner than weights from memory, and take more registers: one step of them is on its way. Lets
+    the next kernel start, if ``last``, when it has asked for its last tiles."""
     steps: tl.constexpr = length_of(cut.DEPTH, cut.BLOCK_K) // cut.BLOCK_K
     ahead: tl.constexpr = ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)
     turns: tl.constexpr = (steps - ahead) // ahead
-    left: tl.constexpr = steps - turns * ahead
-    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), 16, cut.BLOCK_N], dtype=tl.float32)
+    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N, 8 * live.shape[3]], dtype=tl.float32)
     # A tile goes into the registers of the one just multiplied. If it had to be moved there, that would wait for it.
     if turns > 0:
         for turn in tl.range(0, turns, num_stages=1):
             for each in tl.static_range(ahead):
-                total = _multiplied(total, words[0][0], words[0][1], x[0][0], x[0][1], weight, rows)
-                step = (turn * ahead + (each + ahead)) * cut.BLOCK_K
-                words = words[1:] + (_load_words(first, column, start, step, True, weight, cut),)  # noqa: RUF005
-                x = x[1:] + (_load_rows(rows, live, first, column, start, step, weight, cut),)  # noqa: RUF005
-    for each in tl.static_range(left):
-        if each == left - ahead and last:
+                for again in tl.range(0, once(), num_stages=1):
+                    step = turn * ahead + each + again
+                    total = _multiplied(total, words[each], x, weight, rows)
+                    words = _with(words, each, _load_words(first, column, start, step + ahead, True, weight, cut))
+                    x = load_rows(rows, live, first, column, start, step + 1, weight, cut)
+    for each in tl.static_range(turns * ahead, steps):
+        if each == steps - ahead and last:
             let_next_start()
-        total = _multiplied(total, words[0][0], words[0][1], x[0][0], x[0][1], weight, rows)
-        if each + ahead < left:
-            at: tl.constexpr = (turns * ahead + each + ahead) * cut.BLOCK_K
-            words = words[1:] + (_load_words(first, column, start, at, True, weight, cut),)  # noqa: RUF005
-            x = x[1:] + (_load_rows(rows, live, first, column, start, at, weight, cut),)  # noqa: RUF005
+        if each < steps - ahead:
+            for again in tl.range(0, once(), num_stages=1):
+                step = each + again
+                total = _multiplied(total, words[each % ahead], x, weight, rows)
+                words = _with(words, each % ahead, _load_words(first, column, start, step + ahead, True, weight, cut))
+                x = load_rows(rows, live, first, column, start, step + 1, weight, cut)
         else:
-            words, x = words[1:], x[1:]
+            total = _multiplied(total, words[each % ahead], x, weight, rows)
+            if each < steps - 1:
+                x = load_rows(rows, live, first, column, start, each + 1, weight, cut)
     return total
+
+
+@jit
+def once() -> tl.tensor:
+    """1, which the compiler doesn't know. A loop that is gone through so often keeps its instructions together: else
+    all loads of several steps come behind all products of these steps, just before they are wanted."""
+    return tl.num_programs(2)
+
+
+@jit
+def _with(tiles: tl.tensor, place: tl.constexpr, tile: tl.tensor) -> tuple[tl.tensor, ...]:
+    """The same but for one."""
+    return tiles[:place] + (tile,) + tiles[place + 1 :]  # noqa: RUF005
 
 
 @jit
@@ -185,8 +201,8 @@ def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut
 
 @jit
 def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: the products whose sums ``multiply_packed`` gave, with ``scales_of_rows``."""
-    total = _parts_added(total, parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N)
+    """fp32 [rows, BLOCK_N]: the products whose sums ``multiply_packed`` gave, with ``scales_of_rows``."""
+    total = _parts_added(total, parts_of(cut.PARTS, cut.BLOCK_K))
     if weight.FORMAT == FP8:
         return total * scales
     elif weight.FORMAT == MXFP4:
@@ -196,28 +212,42 @@ def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: Cut) -> t
 
 
 @jit
+def first_of(expert: tl.tensor, weight: Matrix) -> tl.tensor:
+    """The row at which an expert's weight begins; -1 is none."""
+    return tl.maximum(expert, 0).to(tl.int64) * weight.N
+
+
+@jit
+def rows_of_pairs(x: tl.tensor, pair: tl.tensor, weight: Matrix, TOP_K: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """Rows of x (pointers, ``spread``), and those that are live: a row for every TOP_K pairs; -1 is none."""
+    return spread(x + tl.maximum(pair, 0) // TOP_K * weight.K), spread(pair >= 0)
+
+
+@jit
 def multiply_one_of_many(
-    rows: tl.tensor,
-    live: tl.tensor,
-    first: tl.tensor,
-    column: tl.tensor,
-    words: tl.tensor,
     x: tl.tensor,
-    last: tl.tensor,
-    next_rows: tl.tensor,
-    next_live: tl.tensor,
-    next_first: tl.tensor,
+    begun: tl.tensor,
+    expert: tl.tensor,
+    column: tl.tensor,
+    next_pair: tl.tensor,
+    next_expert: tl.tensor,
     next_column: tl.tensor,
     weight: Matrix,
     cut: Cut,
-) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """One of a program's products, over the whole depth, and what the next begins with, which is on its way while sums
-    are added up; there is none behind the ``last``."""
+    TOP_K: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:
+    """One of a program's products, with an expert's weight, over the whole depth, ``begun`` with ``rows_of_pairs``,
+    ``first_words`` and ``load_rows``, and with what the next begins, which is on its way while sums are added up. There
+    is none if the next expert is -1."""
+    rows, live, words, loaded = begun
+    first = first_of(expert, weight)
     scales = scales_of_rows(first, column, weight, cut)
-    total = multiply_packed(rows, live, first, column, 0, words, x, last, weight, cut)
-    words = first_words(next_first, next_column, 0, ~last, weight, cut)
-    x = first_rows(next_rows, next_live, next_first, next_column, 0, weight, cut)
-    return added_up(total, scales, weight, cut), words, x
+    total = multiply_packed(rows, live, first, column, 0, words, loaded, next_expert < 0, weight, cut)
+    first = first_of(next_expert, weight)
+    rows, live = rows_of_pairs(x, next_pair, weight, TOP_K)
+    words = first_words(first, next_column, 0, next_expert >= 0, weight, cut)
+    loaded = load_rows(rows, live, first, next_column, 0, 0, weight, cut)
+    return added_up(total, scales, weight, cut), (rows, live, words, loaded)
 
 
 @jit
@@ -230,9 +260,10 @@ def multiply_once(
     weight: Matrix,
     cut: Cut,
 ) -> tl.tensor:
-    """A program's only product: of rows (pointers [16], those that are ``live``) with what begins at row ``column``."""
+    """A program's only product: of rows (pointers [8 or 16], those that are ``live``) with what begins at row
+    ``column``."""
     rows, live = spread(rows), spread(live)
-    x = first_rows(rows, live, 0, column, start, weight, cut)
+    x = load_rows(rows, live, 0, column, start, 0, weight, cut)
     scales = scales_of_rows(0, column, weight, cut)
     total = multiply_packed(rows, live, 0, column, start, words, x, True, weight, cut)
     return added_up(total, scales, weight, cut)
@@ -240,31 +271,31 @@ def multiply_once(
 
 @jit
 def gate_and_up(both: tl.tensor, BLOCK_N: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """[16, BLOCK_N] each, of a tile [16, 2 * BLOCK_N] whose panels take turns."""
-    gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
-    return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])
+    """[rows, BLOCK_N] each, of a tile [rows, 2 * BLOCK_N] whose panels take turns."""
+    rows: tl.constexpr = both.shape[0]
+    gate, up = tl.split(tl.permute(tl.reshape(both, [rows, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
+    return tl.reshape(gate, [rows, BLOCK_N]), tl.reshape(up, [rows, BLOCK_N])
 
 
 @jit
 def _sources(weight: Matrix, first: tl.tensor, column: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Where a matrix's words, int32, and scales begin for the panel at ``column``: pointers, and [1, 8, 1, 1]."""
+    """Where a matrix's words, int32, and scales begin for the panel at ``column``."""
     per_byte: tl.constexpr = 1 if weight.FORMAT == FP8 else 2
     data = weight.data + (first * (weight.K // per_byte) + column // 16 * (16 * weight.K // per_byte))
     if weight.FORMAT == FP8:
         return data.to(tl.pointer_type(tl.int32)), 0
     else:
         groups: tl.constexpr = weight.K // group_of(weight.FORMAT)
-        # Were they known as neighbours, one thread would read all eight, and not those that need them.
-        place = tl.max_contiguous(tl.arange(0, 8)[None, :, None, None], [1, 1, 1, 1])
-        return data.to(tl.pointer_type(tl.int32)), weight.scales + first * groups + column // 16 * (16 * groups) + place
+        return data.to(tl.pointer_type(tl.int32)), weight.scales + first * groups + column // 16 * (16 * groups)
 
 
 @jit
 def _load_words(
     first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Words of a step, int32 [4, 8, parts, BLOCK_N / 8, words], by the threads of a warp, and their scales; if such a
-    step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums aren't stored."""
+    """Words of a step, counted from 0, int32 [4, 8, parts, BLOCK_N / 8, words], by the threads of a warp, and their
+    scales; if such a step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums
+    aren't stored."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     per_block: tl.constexpr = words_of_block(weight.FORMAT)
@@ -273,41 +304,75 @@ def _load_words(
     blocks: tl.constexpr = weight.K // 32
     tl.static_assert(per_lane <= 4, "a thread reads 16 bytes at once, no more")
     data, scales = _sources(weight, first, column)
-    at = start + place_of(step, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
+    at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
     lane = tl.arange(0, 4)[:, None, None, None]
     block = at // 32 + lane // lanes + tl.arange(0, parts)[None, None, :, None] * (wide // 32)
     if cut.DEPTH % cut.BLOCK_K != 0 or weight.K != cut.DEPTH * cut.SPLITS:
         block = tl.minimum(block, blocks - 1)
     eight = tl.arange(0, cut.BLOCK_N // 8)[None, None, None, :]
-    panel = eight // 2 if cut.INTER == 0 else eight // 4 + eight // 2 % 2 * (cut.INTER // 16)
-    if weight.N % cut.BLOCK_N != 0 or cut.INTER % (cut.BLOCK_N // 2) != 0:
-        panel = tl.minimum(panel, weight.N // 16 - 1 - column // 16)
     row = tl.arange(0, 8)[None, :, None, None]
     word = tl.arange(0, per_lane)[None, None, None, None, :]
     near = data + (block * (16 * per_block) + row * per_block + lane % lanes * per_lane)
-    beside = panel * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
+    beside = _panel_of(eight // 2, column, weight, cut) * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
     words = tl.load(near[:, :, :, :, None] + (beside[:, :, :, :, None] + word), mask=there)
     if weight.FORMAT == FP8:
         return words, 0
     else:
         together: tl.constexpr = group_of(weight.FORMAT) // 32
         groups: tl.constexpr = blocks // together
-        return words, tl.load(scales + block // together * 16 + (panel * (groups * 16) + eight % 2 * 8), mask=there)
+        sixteen = tl.arange(0, cut.BLOCK_N // 16)[None, None, None, :]
+        beside = _panel_of(sixteen, column, weight, cut) * (groups * 16) + row * 2
+        return words, _load_scales(scales + (block // together * 16 + beside), there)
 
 
 @jit
-def _load_rows(
+def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
+    """Which panel, from that at ``column`` on, holds the tile's so-manieth sixteen rows; past the end, the last one."""
+    panel = sixteen if cut.INTER == 0 else sixteen // 2 + sixteen % 2 * (cut.INTER // 16)
+    if weight.N % cut.BLOCK_N != 0 or cut.INTER % (cut.BLOCK_N // 2) != 0:
+        panel = tl.minimum(panel, weight.N // 16 - 1 - column // 16)
+    return panel
+
+
+@jit
+def _load_scales(at: tl.tensor, there: tl.tensor) -> tl.tensor:
+    """Pairs of neighbours, as they are read: in one register, if they fit. Taken apart here, they would be waited for
+    here."""
+    dtype: tl.constexpr = at.dtype.element_ty
+    if SIMULATED or dtype == tl.float32:
+        return tl.load(at[:, :, :, :, None] + tl.arange(0, 2)[None, None, None, None, :], mask=there)
+    elif dtype == tl.uint8:
+        return tl.load(at.to(tl.pointer_type(tl.uint16)), mask=there)
+    else:
+        return tl.load(at.to(tl.pointer_type(tl.int32)), mask=there)
+
+
+@jit
+def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
+    """[4, 8, parts, BLOCK_N / 8] of what ``_load_scales`` read."""
+    dtype: tl.constexpr = weight.scales.dtype.element_ty
+    if pairs.dtype == dtype:
+        both = pairs
+    elif dtype == tl.uint8:
+        both = tl.join((pairs & 0xFF).to(tl.uint8), (pairs >> 8).to(tl.uint8))
+    else:
+        both = tl.join(*_both_of(pairs)).to(dtype, bitcast=True)
+    return tl.reshape(both, [4, 8, pairs.shape[2], 2 * pairs.shape[3]])
+
+
+@jit
+def load_rows(
     rows: tl.tensor, live: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor,
     weight: Matrix, cut: Cut,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """What a step multiplies of the rows, [4, 8, parts, 2, pieces, numbers] by the threads of a warp: in formats of 4
-    bits that of the blocks' first 16 numbers, and that of the others."""
+    """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
+    warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     words: tl.constexpr = words_of_lane(wide, weight.FORMAT)
     lanes: tl.constexpr = words_of_block(weight.FORMAT) // words
     pieces: tl.constexpr = (words + 1) // 2
-    at = start + place_of(step, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
+    at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
     lane = tl.arange(0, 4)[:, None, None, None, None, None]
     part = tl.arange(0, parts)[None, None, :, None, None, None]
     piece = tl.arange(0, pieces)[None, None, None, None, :, None]
@@ -332,38 +397,55 @@ def _load_rows(
 
 @jit
 def _multiplied(
-    total: tl.tensor, words: tl.tensor, scales: tl.tensor, low: tl.tensor, high: tl.tensor, weight: Matrix,
+    total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix,
     rows: tl.tensor,
 ) -> tl.tensor:  # fmt: skip
-    """The sums, [parts, 16, BLOCK_N], and what one step adds to them."""
+    """The sums, [parts, BLOCK_N, rows], and what one step adds to them: of what ``_load_words`` and ``load_rows``
+    gave."""
+    words, scales = tile
+    low, high = x
     if weight.FORMAT == FP8:
         a, b, c, d = fp8_words(words, rows)
-        return dot(_first_factor(low), _second_factor(a, b, c, d), total)
+        return dot(_first_factor(a, b, c, d), _second_factor(low), total)
     else:
         if weight.FORMAT == MXFP4:
-            steps = tl.broadcast_to(mxfp4_steps(scales)[:, :, :, :, None], words.shape)
+            steps = tl.broadcast_to(mxfp4_steps(_each_scale(scales, weight))[:, :, :, :, None], words.shape)
             a, b, c, d, e, f, g, h = mxfp4_words(words, steps, rows)
         else:
-            a, b, c, d, e, f, g, h = int4_scaled(words, scales, rows)
-        total = dot(_first_factor(low), _second_factor(a, b, c, d), total)
-        return dot(_first_factor(high), _second_factor(e, f, g, h), total)
+            a, b, c, d, e, f, g, h = int4_scaled(words, _each_scale(scales, weight), rows)
+        total = dot(_first_factor(a, b, c, d), _second_factor(low), total)
+        return dot(_first_factor(e, f, g, h), _second_factor(high), total)
 
 
 @jit
-def _first_factor(x: tl.tensor) -> tl.tensor:
-    """Rows [parts, 16, depth] as ``_load_rows`` has them."""
+def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
+    """[parts, columns, depth] of four neighbours, each as ``_load_words`` has their words. Of two words tensor cores
+    multiply the first halves together, and then the second ones, since they want the registers of the other factor in
+    this order."""
+    columns: tl.constexpr = 8 * a.shape[3]
+    depth: tl.constexpr = 16 * a.shape[4]
+    four = tl.join(tl.join(a, c), tl.join(b, d))
+    if depth == 16:
+        four = tl.reshape(four, [4, 8, a.shape[2], a.shape[3], 4])
+        return tl.reshape(tl.permute(four, 2, 3, 1, 0, 4), [a.shape[2], columns, depth])
+    else:
+        four = tl.reshape(four, [4, 8, a.shape[2], a.shape[3], depth // 32, 2, 2, 2])
+        return tl.reshape(tl.permute(four, 2, 3, 1, 4, 6, 0, 5, 7), [a.shape[2], columns, depth])
+
+
+@jit
+def _second_factor(x: tl.tensor) -> tl.tensor:
+    """Rows [parts, depth, rows] as ``load_rows`` has them."""
     if x.dtype == tl.int32:
         x = tl.join(*_both_of(x))
-    numbers: tl.constexpr = x.numel // (4 * 8 * x.shape[2] * 2)
-    x = tl.reshape(x, [4, 8, x.shape[2], 2, numbers // 4, 4])
-    return tl.reshape(tl.permute(x, 2, 3, 1, 4, 0, 5), [x.shape[2], 16, 4 * numbers])
-
-
-@jit
-def _second_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """[parts, depth, columns] of four neighbours, each as ``_load_tile`` has their words."""
-    four = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), [4, 8, a.shape[2], a.shape[3], a.shape[4], 4])
-    return tl.reshape(tl.permute(four, 2, 4, 0, 5, 3, 1), [a.shape[2], 16 * a.shape[4], 8 * a.shape[3]])
+    rows: tl.constexpr = 8 * x.shape[3]
+    depth: tl.constexpr = x.numel // (x.shape[2] * rows)
+    if depth == 16:
+        x = tl.reshape(x, [4, 8, x.shape[2], x.shape[3], 4])
+        return tl.reshape(tl.permute(x, 2, 0, 4, 3, 1), [x.shape[2], depth, rows])
+    else:
+        x = tl.reshape(x, [4, 8, x.shape[2], x.shape[3], depth // 32, 2, 2, 2])
+        return tl.reshape(tl.permute(x, 2, 4, 6, 0, 5, 7, 3, 1), [x.shape[2], depth, rows])
 
 
 @jit
@@ -385,22 +467,24 @@ def panels_from(column: tl.tensor, BLOCK_N: tl.constexpr, INTER: tl.constexpr) -
 
 
 @jit
-def _parts_added(total: tl.tensor, PARTS: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
-    """[16, BLOCK_N] of sums [PARTS, 16, BLOCK_N], in pairs: every thread adds up all parts of its places. ``tl.sum``
-    would do so in all warps."""
-    total = tl.permute(total, 1, 2, 0)
+def _parts_added(total: tl.tensor, PARTS: tl.constexpr) -> tl.tensor:
+    """[rows, BLOCK_N] of sums [PARTS, BLOCK_N, rows], in pairs: every thread adds up all parts of its places.
+    ``tl.sum`` would do so in all warps."""
+    rows: tl.constexpr = total.shape[2]
+    columns: tl.constexpr = total.shape[1]
+    total = tl.permute(total, 2, 1, 0)
     if PARTS >= 16:
-        total = _pairs_added(total, BLOCK_N, 8)
+        total = _pairs_added(total, 8)
     if PARTS >= 8:
-        total = _pairs_added(total, BLOCK_N, 4)
+        total = _pairs_added(total, 4)
     if PARTS >= 4:
-        total = _pairs_added(total, BLOCK_N, 2)
+        total = _pairs_added(total, 2)
     if PARTS >= 2:
-        total = _pairs_added(total, BLOCK_N, 1)
-    return tl.reshape(total, [16, BLOCK_N])
+        total = _pairs_added(total, 1)
+    return tl.reshape(total, [rows, columns])
 
 
 @jit
-def _pairs_added(total: tl.tensor, BLOCK_N: tl.constexpr, PAIRS: tl.constexpr) -> tl.tensor:
-    even, odd = tl.split(tl.reshape(total, [16, BLOCK_N, PAIRS, 2]))
+def _pairs_added(total: tl.tensor, PAIRS: tl.constexpr) -> tl.tensor:
+    even, odd = tl.split(tl.reshape(total, [total.shape[0], total.shape[1], PAIRS, 2]))
     return even + odd

@@ -17,7 +17,7 @@ from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
 from .dense import begin_gate_up, gate_up_tile, multiply_rows
-from .packed import depth_of_split, length_of
+from .packed import depth_of_split, height_of, length_of
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -151,6 +151,7 @@ def gate_up_and_route(
         AHEAD=tiles.ahead,
         EARLY=tiles.early or 0,
         TURNED=tiles.turned,
+        HEIGHT=height_of(weight, max_rows),
         **tiles.options,
     )
 
@@ -316,7 +317,7 @@ def _gate_up_and_route(
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
     ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
+    AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr, HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
@@ -331,7 +332,7 @@ def _gate_up_and_route(
         program >= router_programs, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, EARLY, INTER,
     )  # fmt: skip
     wait_for_inputs()
-    row = tl.arange(0, 16)[:, None]
+    row = tl.arange(0, HEIGHT)[:, None]
     if program < router_programs:
         _route_tile(
             program, router_x, router_weight, bias, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
@@ -345,7 +346,7 @@ def _gate_up_and_route(
         if FORMAT >= FP8:
             gate, up = gate_up_tile(
                 x, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, max_rows, words, BLOCK_N, BLOCK_K, PARTS, AHEAD,
-                TURNED, INTER,
+                TURNED, INTER, HEIGHT,
             )  # fmt: skip
         else:
             # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.

@@ -113,7 +113,7 @@ DENSE_TARGET = TargetTiles(
 
 
 FP8_TARGET = TargetTiles(
-    qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
+    qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
     output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=128),
     gate_up=Tiles(columns=16, depth=512, warps=8, stages=2, registers=128),
     down=Tiles(columns=32, depth=256),
@@ -125,12 +125,12 @@ FP8_TARGET = TargetTiles(
 """For packed weights: a warp takes 64 of the depth, so that a thread reads 8 bytes at once in INT4, 16 in FP8, and 16
 warps with 128 registers each fill a multiprocessor. What a target holds in bf16 has these splits, too."""
 INT4_TARGET = TargetTiles(
-    qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
-    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=3, registers=128),
-    gate_up=Tiles(columns=16, depth=512, warps=8, stages=2, registers=168),
+    qkv=Tiles(columns=32, depth=512, warps=8, stages=5, registers=128),
+    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=5, registers=128),
+    gate_up=Tiles(columns=16, depth=512, warps=8, stages=4, registers=168),
     down=Tiles(columns=32, depth=256, turned=True),
     expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128),
-    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
+    expert_gate_up_alone=Tiles(columns=16, depth=256, registers=128),
     expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
     rows=RowTiles(warps=16),
 )

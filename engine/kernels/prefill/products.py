@@ -210,16 +210,16 @@ def _load_4_bits(
     spread = tl.broadcast_to(words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None], [BLOCK_N, blocks, 2, 4, 2])
     pairs = spread.reshape(BLOCK_N, BLOCK_K // 2)
     pair = tl.arange(0, BLOCK_K // 2)[None, :]
-    turn = pair // 8 % 2 * 8 + pair % 2 * 4 + 28
+    turn = pair // 8 % 2 * 8 + pair % 2 * 4
     block = at // 32 + tl.arange(0, blocks)
     group = (block // (group_size // 32))[None, :]
-    place = (column // 16 * (16 * (K // group_size)) + column % 16)[:, None] + group * 16
+    place = (column // 16 * (16 * (K // group_size)) + column % 8 * 2 + column // 8 % 2)[:, None] + group * 16
     scale = _load_scales(scales, place, block < K // 32, EVEN)
     if FORMAT == MXFP4:
         kind = pair // 8 % 2 * 2 + pair % 2
         return mxfp4_pairs(pairs, kind, _for_each_pair(mxfp4_steps(scale)), x)  # type: ignore[no-any-return]
     elif scale.dtype == tl.bfloat16:
-        steps, offset = int4_steps(scale)
+        steps, _, offset = int4_steps(scale)
         return int4_pairs(pairs, turn, _for_each_pair(steps), _for_each_pair(offset), x)  # type: ignore[no-any-return]
     else:
         scale = scale.to(tl.float32) * 2.0**-31

@@ -11,23 +11,24 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels
+from .panels import DEPTH, ROWS, from_panels, scales_from_panels, scales_to_panels
 from .weight import Weight
 
 GROUPS = (32, 64, 128)
 """How many neighbours may share a scale."""
 NIBBLES = (0, 2, 16, 18, 1, 3, 17, 19)
-"""Which numbers of a block lie in the eight nibbles of its first four bytes, from the lowest on; four further on lie in
-the next four bytes, and so on. A number's sign lies two nibbles higher than its other bits. So in a word turned right
-by -4, 0, 4 or 8 bits the signs and mantissas of two neighbours stand where a register of bf16 has them."""
+"""Which numbers of a block, from 0 to 15, lie in the eight nibbles of its first four bytes, from the lowest on; four
+further on lie in the next four bytes, and so on. So two neighbours stand at the same place of the two halves of a
+word, which are two bf16 numbers in a register."""
 HIGHEST_SCALE = 2.0**32
-"""Scales must be smaller: products are computed 2^33 times too small (``int4_words``)."""
+"""Scales must be smaller: products are computed 2^37 times too small (``int4_words``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Int4Weight(Weight):
     """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], ordered by ``NIBBLES``, and scales
-    [..., rows / 16, depth / group, 16] in bf16, fp16 or fp32, as the checkpoint has them."""
+    [..., rows / 16, depth / group, 16] in bf16, fp16 or fp32, as the checkpoint has them, laid out by
+    ``scales_to_panels``."""
 
     endings: ClassVar[tuple[str, ...]] = ("_packed", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
@@ -61,7 +62,7 @@ class Int4Weight(Weight):
     def packed(cls, numbers: Tensor, scales: Tensor) -> Int4Weight:
         """From numbers 0 to 15, uint8 [..., rows, depth], 8 of which stands for zero, and scales [..., rows, groups] in
         the dtype to keep."""
-        return cls(_nibbles_of(numbers), to_panels(scales, 1).squeeze(-1))
+        return cls(_nibbles_of(numbers), scales_to_panels(scales))
 
     @classmethod
     def of(cls, weight: Tensor, group: int = 32) -> Int4Weight:
@@ -89,7 +90,7 @@ class Int4Weight(Weight):
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        numbers, scales = self.numbers().float() - 8, from_panels(self.scales.float()[..., None])
+        numbers, scales = self.numbers().float() - 8, scales_from_panels(self.scales.float())
         return (numbers.reshape(*scales.shape, self.group) * scales[..., None]).flatten(-2)
 
     def restored_for(self, dtype: torch.dtype) -> Tensor:
@@ -102,69 +103,60 @@ def _places() -> list[int]:
 
 
 def _nibbles_of(numbers: Tensor) -> Tensor:
-    """uint8 [..., rows / 16, depth / 32, 16, 16] of numbers 0 to 15, [..., rows, depth]: below zero -1 - number and a
-    sign, else the number. They get to their ``NIBBLES`` by no index, which a GPU would be waited for: a number's place
-    in its block is, in bits, its half, its word (2 bits), its nibble and its neighbour; that of its byte is its word,
-    its neighbour and its half."""
+    """uint8 [..., rows / 16, depth / 32, 16, 16] of numbers 0 to 15, [..., rows, depth]. They get to their ``NIBBLES``
+    by no index, which a GPU would be waited for: a number's place in its block is, in bits, its half, its word (2
+    bits), its nibble and its neighbour; that of its byte is its word, its neighbour and its half."""
     *outer, rows, depth = numbers.shape
     placed = numbers.reshape(*outer, rows // ROWS, ROWS, depth // DEPTH, 2, 4, 2, 2)
     halves = placed[..., 0, :] | placed[..., 1, :] << 4
     words = halves.movedim((-5, -3), (-4, -1)).reshape(*outer, rows // ROWS, depth // DEPTH, ROWS, 4, 4)
-    turned = words ^ 0x88  # the highest bits say now what is below zero
-    negative = turned >> 3 & 0x11
-    turned ^= 15 * negative
-    turned |= (negative << 3).roll(1, -1)
-    return turned.flatten(-2)
+    return words.flatten(-2)
 
 
 def _numbers_of(nibbles: Tensor) -> Tensor:
     """The numbers [..., 32] again."""
-    words = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).reshape(*nibbles.shape[:-1], 4, 8)
-    negative = (words >> 3).roll(-2, -1)
-    ordered = ((words & 7 | 8) ^ 15 * negative).flatten(-2)
+    ordered = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).flatten(-2)
     return ordered[..., torch.tensor(_places(), device=nibbles.device).argsort()]
 
 
 @jit
 def int4_words(
-    words: tl.tensor, steps: tl.tensor, offset: tl.tensor, x: tl.tensor
+    words: tl.tensor, lower: tl.tensor, higher: tl.tensor, offset: tl.tensor, x: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
     """Of words, int32, four neighbours among the first 16 numbers of their blocks and four among the second, times
-    scales (``steps`` and ``offset`` of ``int4_steps``), rounded once to the dtype of rows x as PyTorch's unpacking is,
-    but 2^33 times too small: sums must be ``raised``. Three bits and a lower one, which is set, in the mantissa of the
-    smallest bf16 numbers are 2^-130 (2 number + 1). One fused multiplication scales that, takes the 1 away and
-    rounds."""
+    scales (as ``int4_steps`` has them), rounded once to the dtype of rows x as PyTorch's unpacking is, but 2^37 times
+    too small: sums must be ``raised``. A nibble alone, at the lowest bits of a bf16 number or four higher, is 2^-133 or
+    2^-129 times what it says: eight bits of such numbers, one of them the exponent's, count on from zero. One fused
+    multiplication scales that, takes 8 times the scale away and rounds."""
     if SIMULATED:
-        bits, factor = words.to(tl.uint32, bitcast=True), steps.to(tl.float32) * 2.0**-33
-        a = (_simulated(bits, 28, 0) * factor).to(x.dtype.element_ty)
-        b = (_simulated(bits, 28, 1) * factor).to(x.dtype.element_ty)
-        c = (_simulated(bits, 0, 0) * factor).to(x.dtype.element_ty)
-        d = (_simulated(bits, 0, 1) * factor).to(x.dtype.element_ty)
-        e = (_simulated(bits, 4, 0) * factor).to(x.dtype.element_ty)
-        f = (_simulated(bits, 4, 1) * factor).to(x.dtype.element_ty)
-        g = (_simulated(bits, 8, 0) * factor).to(x.dtype.element_ty)
-        return a, b, c, d, e, f, g, (_simulated(bits, 8, 1) * factor).to(x.dtype.element_ty)
+        bits, factor = words.to(tl.uint32, bitcast=True), lower.to(tl.float32) * 2.0**-37
+        a = (_simulated(bits, 0, 0) * factor).to(x.dtype.element_ty)
+        b = (_simulated(bits, 0, 1) * factor).to(x.dtype.element_ty)
+        c = (_simulated(bits, 4, 0) * factor).to(x.dtype.element_ty)
+        d = (_simulated(bits, 4, 1) * factor).to(x.dtype.element_ty)
+        e = (_simulated(bits, 8, 0) * factor).to(x.dtype.element_ty)
+        f = (_simulated(bits, 8, 1) * factor).to(x.dtype.element_ty)
+        g = (_simulated(bits, 12, 0) * factor).to(x.dtype.element_ty)
+        return a, b, c, d, e, f, g, (_simulated(bits, 12, 1) * factor).to(x.dtype.element_ty)
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, b, c, d;
-        shl.b32 a, $8, 4;
-        shf.r.wrap.b32 c, $8, $8, 4;
-        shf.r.wrap.b32 d, $8, $8, 8;
-        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 b, $8, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 c, c, 0x80708070, 0x00080008, 0xea;
-        lop3.b32 d, d, 0x80708070, 0x00080008, 0xea;
-        fma.rn.bf16x2 a, a, $9, $10;
-        fma.rn.bf16x2 b, b, $9, $10;
-        fma.rn.bf16x2 c, c, $9, $10;
-        fma.rn.bf16x2 d, d, $9, $10;
+        .reg .b32 a, b, c, d, w;
+        shr.u32 w, $8, 8;
+        and.b32 a, $8, 0x000f000f;
+        and.b32 b, $8, 0x00f000f0;
+        and.b32 c, w, 0x000f000f;
+        and.b32 d, w, 0x00f000f0;
+        fma.rn.bf16x2 a, a, $9, $11;
+        fma.rn.bf16x2 b, b, $10, $11;
+        fma.rn.bf16x2 c, c, $9, $11;
+        fma.rn.bf16x2 d, d, $10, $11;
         mov.b32 {$0, $1}, a;
         mov.b32 {$2, $3}, b;
         mov.b32 {$4, $5}, c;
         mov.b32 {$6, $7}, d;
         }""",
-        "=h,=h,=h,=h,=h,=h,=h,=h,r,r,r",
-        [words, steps, offset],
+        "=h,=h,=h,=h,=h,=h,=h,=h,r,r,r,r",
+        [words, lower, higher, offset],
         dtype=(tl.bfloat16,) * 8,
         is_pure=True,
         pack=1,
@@ -177,12 +169,13 @@ def int4_scaled(
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
     """``int4_words`` for scales of any dtype, of the words' shape but for the last dimension."""
     if SIMULATED or scale.dtype == tl.bfloat16:
-        steps, offset = int4_steps(scale)
-        steps = tl.broadcast_to(tl.expand_dims(steps, -1), words.shape)
-        return int4_words(words, steps, tl.broadcast_to(tl.expand_dims(offset, -1), words.shape), x)  # type: ignore[no-any-return]
-    else:  # quarters, which are exact, and then the scale that bf16 doesn't hold
-        steps, offset = int4_steps(tl.full(words.shape, 2.0**31, tl.bfloat16))
-        a, b, c, d, e, f, g, h = int4_words(words, steps, offset, x)
+        lower, higher, offset = int4_steps(scale)
+        lower = tl.broadcast_to(tl.expand_dims(lower, -1), words.shape)
+        higher = tl.broadcast_to(tl.expand_dims(higher, -1), words.shape)
+        return int4_words(words, lower, higher, tl.broadcast_to(tl.expand_dims(offset, -1), words.shape), x)  # type: ignore[no-any-return]
+    else:  # numbers, which are exact, and then the scale that bf16 doesn't hold
+        lower, higher, offset = int4_steps(tl.full(words.shape, 2.0**31, tl.bfloat16))
+        a, b, c, d, e, f, g, h = int4_words(words, lower, higher, offset, x)
         scale = tl.broadcast_to(tl.expand_dims(scale.to(tl.float32) * 2.0**-31, -1), words.shape)
         return (
             (a.to(tl.float32) * scale).to(tl.bfloat16),
@@ -199,27 +192,30 @@ def int4_scaled(
 @jit
 def raised(total: tl.tensor) -> tl.tensor:
     """Sums of products with what ``int4_words`` or ``int4_pairs`` gave."""
-    return total * 2.0**33
+    return total * 2.0**37
 
 
 @jit
-def int4_steps(scale: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """What ``int4_words`` and ``int4_pairs`` multiply by and add for bf16 scales: twice in each int32."""
+def int4_steps(scale: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """What ``int4_words`` and ``int4_pairs`` multiply nibbles by, at the lower place and at the higher one, and add,
+    for bf16 scales: twice in each int32."""
     if SIMULATED:
-        return scale, scale
+        return scale, scale, scale
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, b, s, z;
+        .reg .b32 a, b, c, s, z;
         mov.b32 a, 0x6f806f80;
-        mov.b32 b, 0xae80ae80;
+        mov.b32 b, 0x6d806d80;
+        mov.b32 c, 0xae80ae80;
         mov.b32 z, 0x80008000;
-        mov.b32 s, {$2, $2};
+        mov.b32 s, {$3, $3};
         fma.rn.bf16x2 $0, s, a, z;
         fma.rn.bf16x2 $1, s, b, z;
+        fma.rn.bf16x2 $2, s, c, z;
         }""",
-        "=r,=r,h",
+        "=r,=r,=r,h",
         [scale.to(tl.uint16, bitcast=True)],
-        dtype=(tl.int32, tl.int32),
+        dtype=(tl.int32,) * 3,
         is_pure=True,
         pack=1,
     )
@@ -229,17 +225,17 @@ def int4_steps(scale: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 def int4_pairs(
     words: tl.tensor, turn: tl.tensor, steps: tl.tensor, offset: tl.tensor, x: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor]:
-    """The two neighbours that words have where bf16 has them once they are turned right by ``turn`` bits, scaled like
-    those of ``int4_words``, for ``steps`` and ``offset`` of ``int4_steps``."""
+    """The two neighbours that stand ``turn`` bits from the lowest of the halves of words, scaled like those of
+    ``int4_words``; ``steps`` and ``offset`` are the first and the last of ``int4_steps``."""
     if SIMULATED:
-        factor = steps.to(tl.float32) * 2.0**-33
+        factor = steps.to(tl.float32) * 2.0**-37
         first, second = _simulated(words, turn, 0) * factor, _simulated(words, turn, 1) * factor
         return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
         .reg .b32 a;
-        shf.r.wrap.b32 a, $2, $2, $3;
-        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
+        shr.u32 a, $2, $3;
+        and.b32 a, a, 0x000f000f;
         fma.rn.bf16x2 a, a, $4, $5;
         mov.b32 {$0, $1}, a;
         }""",
@@ -257,20 +253,20 @@ def int4_wide_pairs(
 ) -> tuple[tl.tensor, tl.tensor]:
     """``int4_pairs`` for scales that aren't bf16: ``scale`` + ``rest``, both bf16 and 2^-31 of it."""
     if SIMULATED:
-        factor = (scale.to(tl.float32) + rest.to(tl.float32)) * 0.25
+        factor = (scale.to(tl.float32) + rest.to(tl.float32)) * 2.0**-6
         first, second = _simulated(words, turn, 0) * factor, _simulated(words, turn, 1) * factor
         return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
-        .reg .b32 a, r, s, four, off, z;
-        mov.b32 four, 0x7f007f00;
+        .reg .b32 a, r, s, most, off, z;
+        mov.b32 most, 0x7f007f00;
         mov.b32 off, 0xbe00be00;
         mov.b32 z, 0x80008000;
         mov.b32 s, {$4, $4};
         mov.b32 r, {$5, $5};
-        shf.r.wrap.b32 a, $2, $2, $3;
-        lop3.b32 a, a, 0x80708070, 0x00080008, 0xea;
-        fma.rn.bf16x2 a, a, four, off;
+        shr.u32 a, $2, $3;
+        and.b32 a, a, 0x000f000f;
+        fma.rn.bf16x2 a, a, most, off;
         fma.rn.bf16x2 r, a, r, z;
         fma.rn.bf16x2 a, a, s, r;
         mov.b32 {$0, $1}, a;
@@ -285,8 +281,5 @@ def int4_wide_pairs(
 
 @jit
 def _simulated(words: tl.tensor, turn: tl.tensor, half: tl.tensor) -> tl.tensor:
-    """In the interpreter: the numbers of one half of words turned right by so many bits, fp32."""
-    turn = (words * 0 + turn) % 32
-    bits = ((words >> turn) | (words << ((32 - turn) % 32))) >> (16 * half)
-    number = (bits >> 4 & 7).to(tl.int32)
-    return tl.where((bits & 0x8000) != 0, -1 - number, number).to(tl.float32)
+    """In the interpreter: the numbers ``turn`` bits from the lowest of one half of words, fp32."""
+    return ((words >> (words * 0 + turn + 16 * half) & 15).to(tl.int32) - 8).to(tl.float32)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels
+from .panels import DEPTH, ROWS, from_panels, scales_from_panels, scales_to_panels, to_panels
 from .weight import Weight
 
 MXFP4 = 3
@@ -41,7 +41,7 @@ a word."""
 @dataclass(frozen=True, slots=True)
 class Mxfp4Weight(Weight):
     """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], their bits ordered by ``PLACES``, and scales, the
-    exponents that checkpoints have, uint8 [..., rows / 16, depth / 32, 16]."""
+    exponents that checkpoints have, uint8 [..., rows / 16, depth / 32, 16], laid out by ``scales_to_panels``."""
 
     endings: ClassVar[tuple[str, ...]] = ("_blocks", "_scales")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
@@ -67,7 +67,7 @@ class Mxfp4Weight(Weight):
     @classmethod
     def packed(cls, codes: Tensor, scales: Tensor) -> Mxfp4Weight:
         """From codes 0 to 15, uint8 [..., rows, depth], and scales, uint8 [..., rows, depth / 32]."""
-        return cls(_laid_out(to_panels(codes, DEPTH)), to_panels(scales, 1).squeeze(-1))
+        return cls(_laid_out(to_panels(codes, DEPTH)), scales_to_panels(scales))
 
     @classmethod
     def of(cls, weight: Tensor) -> Mxfp4Weight:
@@ -94,7 +94,7 @@ class Mxfp4Weight(Weight):
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        return floats_of(self.codes(), from_panels(self.scales[..., None]), torch.float32)
+        return floats_of(self.codes(), scales_from_panels(self.scales), torch.float32)
 
     def linear(self, x: Tensor) -> Tensor:
         if self.unpacks_inside(x):
