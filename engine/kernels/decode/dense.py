@@ -16,17 +16,8 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
-from .packed import (
-    Cut,
-    depth_of_split,
-    first_words,
-    gate_and_up,
-    height_of,
-    last_asked,
-    length_of,
-    multiply_once,
-    place_of,
-)
+from .cuts import Cut, depth_of_split, last_asked, length_of, place_of
+from .packed import first_words, gate_and_up, height_of, multiply_once
 from .tiles import Tiles
 
 

@@ -15,19 +15,9 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
+from .cuts import Cut, last_asked, length_of, place_of
 from .dense import begin_project, project_tile
-from .packed import (
-    Cut,
-    first_words,
-    gate_and_up,
-    height_of,
-    last_asked,
-    length_of,
-    load_rows,
-    multiply_one_of_many,
-    place_of,
-    rows_of_pairs,
-)
+from .packed import first_words, gate_and_up, height_of, load_rows, multiply_one_of_many, rows_of_pairs
 from .router import Assignment
 from .tiles import Tiles
 

@@ -16,8 +16,9 @@ from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
+from .cuts import depth_of_split, length_of
 from .dense import begin_gate_up, gate_up_tile, multiply_rows
-from .packed import depth_of_split, height_of, length_of
+from .packed import height_of
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None

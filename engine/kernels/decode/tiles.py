@@ -47,7 +47,7 @@ class Tiles:
     """Steps whose tiles a launch asks into L2 before it waits. None: none. Packed weights don't need it: their first
     tiles are on their way into registers by then."""
     turned: bool = False
-    """Whether programs begin at other places of the depth than those of columns further on: see ``packed.place_of``."""
+    """Whether programs begin at other places of the depth than those of columns further on: see ``cuts.place_of``."""
 
     @property
     def ahead(self) -> int:
