@@ -121,9 +121,9 @@ def _with(tiles: tl.tensor, place: tl.constexpr, tile: tl.tensor) -> tuple[tl.te
 def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
     """[1, BLOCK_N] of a weight that has one for each row, to be asked for before the loop; else 0."""
     if weight.FORMAT == FP8:
-        panel, place = panels_from(column, cut.BLOCK_N, cut.INTER), tl.arange(0, cut.BLOCK_N) % 16
-        inside = panel * 16 + place < weight.N
-        return tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)[None, :]
+        lane = tl.arange(0, cut.BLOCK_N)
+        panel = column // 16 + _panel_of(lane // 16, column, weight, cut)
+        return tl.load(weight.scales + first + panel * 16 + lane % 16)[None, :]
     else:
         return 0
 
@@ -383,16 +383,6 @@ def _both_of(words: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         "mov.b32 {$0, $1}, $2;", "=h,=h,r", [words], dtype=(tl.bfloat16,) * 2, is_pure=True, pack=1
     )
-
-
-@jit
-def panels_from(column: tl.tensor, BLOCK_N: tl.constexpr, INTER: tl.constexpr) -> tl.tensor:
-    """Of each row of a tile that begins at ``column`` its panel; with INTER every second is one of up."""
-    lane = tl.arange(0, BLOCK_N)
-    if INTER == 0:
-        return column // 16 + lane // 16
-    else:
-        return column // 16 + lane // 32 + lane // 16 % 2 * (INTER // 16)
 
 
 @jit
