@@ -66,7 +66,7 @@ class Terminal:
         """Write without reading."""
         os.write(self._master, key.encode())
 
-    def wait_for(self, text: str, seconds: float = 20.0) -> None:
+    def wait_for(self, text: str, seconds: float = 60.0) -> None:
         """Until ``text`` was written since the last call; forgets everything up to it."""
         deadline = time.monotonic() + seconds
         while text not in self.output:
@@ -75,7 +75,7 @@ class Terminal:
             self.read(0.05)
         self.output = self.output.partition(text)[2]
 
-    def wait_for_exit(self, seconds: float = 20.0) -> int:
+    def wait_for_exit(self, seconds: float = 60.0) -> int:
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:
             self.read(0.05)

@@ -128,7 +128,7 @@ class Browser:
         """What a script returns; it runs in the page."""
         return self._post("execute/sync", script=script, args=[])
 
-    def wait_for(self, script: str, seconds: float = 30.0) -> None:
+    def wait_for(self, script: str, seconds: float = 60.0) -> None:
         """Until a script, which begins with ``return``, returns something true. Raises ``TimeoutError``."""
         deadline = time.monotonic() + seconds
         while not self.run(script):

@@ -51,6 +51,8 @@ def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat, greedy: d
     of either."""
     window = chat(*SHORT)
     window.ask(f"/race {QUESTION}")
+    window.terminal.wait_for("End result")
+    window.terminal.press("End")  # what was measured is known before it is shown, slowed
     shown = re.compile(r"DFlash, block 16 +\d+ +([\d.]+)×")
     screen = window.terminal.wait_for(lambda text: shown.search(text))
     found = shown.search(screen)
