@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..kernels.decode.attention import AttendTiles
+from ..kernels.decode.attend_tiles import AttendTiles
 from ..kernels.decode.tiles import RowTiles, Tiles
 from ..kernels.prefill.attention import ChunkTiles
 from ..kernels.toolchain.jit import MAX_ROWS

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from ..commands import WeightFormat
-from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
+from ..kernels.decode.attend_tiles import AttendTiles, attend_tiles
+from ..kernels.decode.attention import AttendScratch, attend_rows
 from ..kernels.decode.dense import gate_up, partial_sums, project
 from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows

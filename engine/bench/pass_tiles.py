@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ..kernels.decode.attention import AttendTiles, FullTiles, WindowTiles, tiles_of_source, use_tiles
+from ..kernels.decode.attend_tiles import AttendTiles, FullTiles, WindowTiles, tiles_of_source, use_tiles
 from ..kernels.decode.tiles import DraftTiles, RowTiles, TargetTiles, Tiles
 from ..kernels.decode.trials import Trial
 from ..kernels.toolchain.card import Card
@@ -154,6 +154,7 @@ def _windows(chosen: WindowTiles) -> Iterator[WindowTiles]:
 
 
 def _fulls(chosen: FullTiles) -> Iterator[FullTiles]:
+    yield replace(chosen, alone=not chosen.alone)
     for split in (chosen.split // 2, 2 * chosen.split):
         if LEAST_SPLIT <= split <= MOST_SPLIT:
             yield replace(chosen, split=split, keys=min(chosen.keys, split))

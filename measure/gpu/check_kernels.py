@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -18,7 +19,8 @@ from torch import Tensor
 from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.commands import WeightFormat
-from engine.kernels.decode.attention import AttendScratch, attend_rows
+from engine.kernels.decode.attend_tiles import AttendTiles, FullTiles, attend_tiles
+from engine.kernels.decode.attention import MOST_CHANNELS, AttendScratch, attend_rows
 from engine.kernels.decode.context_store import ContextStores, store_context
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
@@ -370,11 +372,13 @@ class Checks:
             AttendScratch([layer], [capacity], self.device),
         )
 
-        def attend(first: int, rows: int, dtype: torch.dtype = self.dtype) -> Tensor:
+        def attend(first: int, rows: int, dtype: torch.dtype = self.dtype, tiles: AttendTiles | None = None) -> Tensor:
             at, count = self.int32(context + first), self.int32(rows)
             out = torch.zeros(16, heads * d, device=self.device, dtype=dtype)
             given = torch.roll(projected, -first, 0)
-            attend_rows(given, norms, frequencies, k, v, at, count, layer, out, scratch, max_rows=rows, sinks=sinks)
+            attend_rows(
+                given, norms, frequencies, k, v, at, count, layer, out, scratch, tiles, max_rows=rows, sinks=sinks
+            )  # fmt: skip
             return torch.cat([out, *self._stored(k, v, context + first)], dim=1)[:rows]
 
         def run(rows: int) -> Tensor:
@@ -383,9 +387,10 @@ class Checks:
 
         block = attend(0, 16)
         if layer.causal and self.device.type == "cuda":  # the sums of a CPU depend on a row's place
-            exact = attend(0, 16, torch.float32)
-            same = all(torch.equal(attend(row, 1, torch.float32)[0], exact[row]) for row in range(16))
-            self.report.line(f"{name}, each row alone", "same bits" if same else "OTHER BITS", same)
+            for how_alone, choices in self._ways_alone(layer, capacity):
+                exact = attend(0, 16, torch.float32, choices(16))
+                same = all(torch.equal(attend(row, 1, torch.float32, choices(1))[0], exact[row]) for row in range(16))
+                self.report.line(f"{name}, each row alone{how_alone}", "same bits" if same else "OTHER BITS", same)
         given, k_fp32, v_fp32 = projected.clone(), k.clone(), v.clone()
         at = (self.int32(context), self.int32(16))
         norm_rope_store_reference(
@@ -399,6 +404,21 @@ class Checks:
         mixed = reference_attention(q, k_fp32[:, seen].float(), v_fp32[:, seen].float(), **how)  # type: ignore[arg-type]
         self.compare(name, lambda rows: run(rows)[:, : heads * d], mixed, self.rounding)
         self.compare(f"{name}, stored", lambda rows: run(rows)[:, heads * d :], torch.cat(stored, 1), self.rounding)
+
+    def _ways_alone(self, layer: AttentionConfig, capacity: int) -> Iterator[tuple[str, Callable[[int], AttendTiles]]]:
+        """What is in use, by how many rows there are at most; and what the search for tiles tries beside it."""
+
+        def in_use(rows: int) -> AttendTiles:
+            return attend_tiles(layer, capacity, card_of(self.device), rows)
+
+        def other(rows: int) -> AttendTiles:
+            full = in_use(rows)
+            assert isinstance(full, FullTiles)
+            return replace(full, alone=not full.alone)
+
+        yield "", in_use
+        if layer.window is None and layer.head_dim <= MOST_CHANNELS:
+            yield ", normed elsewhere", other
 
     def _prompt(self, name: str, layer: AttentionConfig) -> None:
         n, keys = (512, 1600) if self.device.type == "cuda" else (20, 50)

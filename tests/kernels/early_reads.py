@@ -13,6 +13,7 @@ OLDER = {
     "_attend_window": {"cursor", "rows", "depths", "paths", "trunk"},
     "_attend_one_row": {"cursor", "rows", "k", "v"},
     "_attend_full": {"cursor", "rows", "trunk"},
+    "_attend_full_one_row": {"cursor", "rows", "k", "v"},
     "_combine_splits": {"cursor", "rows", "depths"},
     "_norm_rope_store": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},

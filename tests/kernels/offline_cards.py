@@ -38,12 +38,11 @@ SPILLED, SPILLED_BY_PROMPTS = 64, 96
 reads weights or a cache."""
 
 PRODUCTS = ("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head")
-STREAMS = (*PRODUCTS, "_attend_window", "_attend_one_row", "_attend_full")
+ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full", "_attend_full_one_row")
+"""Kernels that have other tiles for one row than for sixteen, on some cards."""
+STREAMS = (*PRODUCTS, *ATTENTION)
 """Kernels that read weights, keys or values: their speed is that of 16-byte loads, or of 8-byte loads of packed weights
 of 4 bits, whose rows are read by 16 bytes beside."""
-
-ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
-"""Kernels that have other tiles for one row than for sixteen, on some cards."""
 
 PROMPTS = (
     *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),

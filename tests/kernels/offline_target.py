@@ -4,6 +4,8 @@ at the published shapes, and prints what each takes. FORMAT: of the weights, bf1
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -11,6 +13,7 @@ import torch
 
 from engine.bench.shapes import read_shape
 from engine.commands import WeightFormat
+from engine.kernels.decode.attend_tiles import FullTiles, tiles_of_source, use_tiles
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles, draft_tiles
 from engine.kernels.round.tree_rows import TreeRows
@@ -48,6 +51,8 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
         passes = target.decode_pass(cache, cursor, rows, taps=(1,))
         passes.forward()
         passes.forward(max_rows=1)
+        with _in_one_launch_less(config):
+            passes.forward(max_rows=1)
         if isinstance(target, Gemma4) and config.moe is not None:
             wide = WidePass(target, cache, cursor, rows, (1,))
             for rows_of_pass in WIDE_ROWS:
@@ -58,6 +63,18 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
             target.prefill_pass(cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, (1,))
         _launch_draft_head(config, draft_tiles(True, card).head)
     return distinct(launches)
+
+
+@contextmanager
+def _in_one_launch_less(config: TargetConfig) -> Iterator[None]:
+    """Attention as a search for tiles tries it."""
+    before = {layer.head_dim: tiles_of_source(layer) for layer in config.attention if layer.window is None}
+    for head_dim, tiles in before.items():
+        assert isinstance(tiles, FullTiles)
+        use_tiles(head_dim, replace(tiles, alone=True))
+    yield
+    for head_dim, tiles in before.items():
+        use_tiles(head_dim, tiles)
 
 
 def _launch_draft_head(config: TargetConfig, tiles: Tiles) -> None:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 
 def sum_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the test ends, a row's products have the same bits wherever it stands."""
-
-    def multiply(a: Any, b: Any, dtype: Any) -> Any:
-        total = np.zeros((*a.shape[:-1], b.shape[-1]), dtype)
-        for depth in range(a.shape[-1]):
-            total += a[..., depth, None] * b[..., None, depth, :]
-        return total
-
+    """Until the test ends, a row's products have the same bits wherever it stands, and in however many steps."""
     interpreter = pytest.importorskip("triton.runtime.interpreter")
-    monkeypatch.setattr(interpreter.np, "matmul", multiply)
+
+    def multiply(_builder: Any, a: Any, b: Any, total: Any, *_options: Any) -> Any:
+        sums = total.data.copy()
+        for depth in range(a.data.shape[-1]):
+            sums += a.data[..., depth, None] * b.data[..., None, depth, :]
+        return interpreter.TensorHandle(sums, total.dtype.scalar)
+
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", multiply)

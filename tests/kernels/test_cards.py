@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from engine.kernels.decode.attention import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
+from engine.kernels.decode.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
 from engine.kernels.decode.tiles import (
     BITS,
     DRAFT_TILES,

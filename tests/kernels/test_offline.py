@@ -39,6 +39,7 @@ OF_GPT_OSS = {
 LEAST = 86
 """The card with least shared memory, and the fewest instructions."""
 LARGE = ("_attend_full", "_attend_chunk", "_gate_up_and_route", "_expert_gate_up", "_expert_down")
+HOPPER = 90
 CARDS = ("86:tile 80:name 89:name", "90:tile", "100:types", "120:name")
 """Together those that share what Triton writes."""
 
@@ -79,11 +80,12 @@ def test_gpt_oss_fits_the_smallest_card() -> None:
 @pytest.mark.parametrize("cards", CARDS)
 def test_kernels_compile_for_every_card(cards: str) -> None:
     """31B for the kernels of dense targets and of trees."""
-    for found in compiled(*cards.split(), "--sizes", "26B-A4B", "rounds", "31B", "gpt-oss-20b").values():
+    for card, found in compiled(*cards.split(), "--sizes", "26B-A4B", "rounds", "31B", "gpt-oss-20b").items():
         assert all(found[f"26B-A4B {weights}"] >= OF_ALL | OF_EXPERTS for weights in FORMATS)
         packed = {"26B-A4B fp8", "26B-A4B int4", "gpt-oss-20b mxfp4"}
         assert packed == {what for what, names in found.items() if OF_PACKED in names}
         assert found["gpt-oss-20b mxfp4"] >= OF_GPT_OSS
+        assert ("_attend_full_one_row" in found["gpt-oss-20b mxfp4"]) == (card == HOPPER)
         assert found["rounds"] >= OF_ROUNDS
         for dense in (names for what, names in found.items() if what.startswith("31B")):
             assert dense >= OF_ALL | {"_gate_up"} and not dense & OF_EXPERTS

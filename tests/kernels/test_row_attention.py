@@ -10,17 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.attention import (
-    AttendScratch,
-    AttendTiles,
-    FullTiles,
-    WindowTiles,
-    attend_rows,
-    attend_rows_reference,
-    attend_tiles,
-    num_splits,
-    split_size,
-)
+from engine.kernels.decode.attend_tiles import AttendTiles, FullTiles, WindowTiles, attend_tiles, num_splits, split_size
+from engine.kernels.decode.attention import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.shared.heads import HeadNorms
@@ -207,6 +198,36 @@ def test_rows_whose_splits_are_added_up_together_have_the_same_bits(ordered_sums
     case = make(config, capacity_of(config), torch.bfloat16)
     expected = case.copy().attend(300, 16, few)
     assert torch.equal(case.attend(300, 16, replace(few, added=4096)), expected)
+
+
+@pytest.mark.usefixtures("ordered_sums")
+@pytest.mark.parametrize("name", ["8 heads a key", "sinks", "values are keys"])
+def test_a_row_alone_may_take_a_launch_less(name: str) -> None:
+    """With the bits that it has in a block, keys and values too: in one split and in several, in a step of a split and
+    in several."""
+    config = LAYERS.get(name) or layer(2, 1, 32, None, value_is_key=True)
+    tiles = replace(SMALL_FULL, split=32, keys=16, alone=True)
+    for cursor in (0, 15, 32, 133):
+        separate = make(config, 150, torch.bfloat16)
+        together = separate.copy()
+        expected = separate.attend(cursor, 1, tiles, 16)
+        assert torch.equal(together.attend(cursor, 1, tiles, 1), expected), cursor
+        assert torch.equal(together.k, separate.k) and torch.equal(together.v, separate.v), cursor
+
+
+@pytest.mark.usefixtures("ordered_sums")
+def test_a_row_alone_that_takes_a_launch_less_walks_through_several_splits() -> None:
+    """In one program; nothing from the cursor on counts, and without a row nothing happens."""
+    tiles = replace(SMALL_FULL, split=16, keys=16, values=32, programs=1, alone=True)
+    case = make(LAYERS["8 heads a key"], 1100)
+    for cursor in (70, 1090):
+        expected = case.copy().attend(cursor, 1, tiles, 16)
+        torn = case.copy()
+        torn.k[:, cursor:], torn.v[:, cursor:] = float("nan"), float("nan")
+        assert torch.equal(torn.attend(cursor, 1, tiles, 1), expected), cursor
+    k, v = case.k.clone(), case.v.clone()
+    assert (case.attend(40, 0, tiles, 1) == 7.0).all()
+    assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
 @pytest.mark.parametrize("programs", [1, 3])

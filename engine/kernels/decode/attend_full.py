@@ -16,7 +16,23 @@ LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 
 
 @jit
-def _split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
+def add_keys(
+    scores: tl.tensor, visible: tl.tensor, values: tl.tensor, highest: tl.tensor, total: tl.tensor, mixed: tl.tensor
+) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """The unnormalised softmax so far, its highest score [TILE], its sum and its mix [TILE, VALUES], and further keys
+    with ``scores`` [TILE, KEYS], where ``visible``, and ``values`` [KEYS, VALUES]."""
+    scores = tl.where(visible, scores, float("-inf"))
+    now_highest = tl.maximum(highest, tl.max(scores, 1))
+    # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
+    shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+    fading = tl.exp2(highest - shift)
+    weights = tl.exp2(scores - shift[:, None])
+    total = total * fading + tl.sum(weights, 1)
+    return now_highest, total, dot(weights.to(values.dtype), values, mixed * fading[:, None])
+
+
+@jit
+def split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
     """Keys of each split of a row that sees up to ``last_key``: ``attention.split_size`` on the device. Without a loop,
     behind which no program would be seen to wait."""
     times = last_key // (SPLIT * MOST_SPLITS)
@@ -119,16 +135,8 @@ def _attend_one_split(
         visible = exists[None, :] & mine[:, None]
         if CAUSAL:
             visible = visible & (key[None, :] <= last_key[:, None])
-        scores = tl.where(visible, scores, float("-inf"))
-        now_highest = tl.maximum(highest, tl.max(scores, 1))
-        # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
-        shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
-        fading = tl.exp2(highest - shift)
-        weights = tl.exp2(scores - shift[:, None])
-        total = total * fading + tl.sum(weights, 1)
         values = tl.load(v + stored + value[None, :], mask=exists[:, None], other=0.0)
-        mixed = dot(weights.to(values.dtype), values, mixed * fading[:, None])
-        highest = now_highest
+        highest, total, mixed = add_keys(scores, visible, values, highest, total, mixed)
     if depths is not None:
         # Anew, as far as the compiler can tell, which would keep them for each row while keys stream.
         packed += zero
@@ -177,8 +185,8 @@ def _attend_full(
     if depths is not None:
         _, branches = branch_rows(first_packed, num_rows, tl.load(trunk), GROUP, TILE)
     end = cursor_value + num_rows
-    largest = _split_size(end - 1, SPLIT)
-    size = _split_size(cursor_value, SPLIT) if CAUSAL else largest
+    largest = split_size(end - 1, SPLIT)
+    size = split_size(cursor_value, SPLIT) if CAUSAL else largest
     # Keys before the cursor are older than the launch before this one.
     first_key = tl.program_id(1) * size
     _ask_for(k, kv_head * capacity, first_key, cursor_value, 0, HEAD_DIM, KEYS, HEAD_DIM)
@@ -238,7 +246,7 @@ def _combine_splits(
     if row < num_rows:
         last_key = cursor_value + depth if CAUSAL else cursor_value + num_rows - 1
         split = tl.arange(0, MOST_SPLITS)
-        covered = split * _split_size(last_key, SPLIT) <= last_key
+        covered = split * split_size(last_key, SPLIT) <= last_key
         part = ((head // GROUP) * splits + split) * GROUP_ROWS + row * GROUP + head % GROUP
         highest = tl.load(highest_in + part, mask=covered, other=float("-inf"))
         totals = tl.load(total_in + part, mask=covered, other=0.0)

@@ -4,44 +4,13 @@ rows with narrow weights as columns read past shared memory: Triton 3.6.)"""
 
 from __future__ import annotations
 
-from ..shared.heads import cos_sin, norm_pairs, turn_pairs
+from ..shared.heads import cos_sin, inverse_rms, load_halves, norm_pairs, store_halves, turn_pairs
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, dot, jit, tl
 from .add_splits import ALL_SPLITS, FEW_SPLITS, Parts, add_splits, add_splits_of_one_row
 from .branches import split_in_window, unpack
 
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
-
-
-@jit
-def load_halves(head: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """[N, HEAD_DIM / 2] each of the heads that ``head`` [N] points to."""
-    half: tl.constexpr = HEAD_DIM // 2
-    address = head[:, None] + tl.arange(0, half)[None, :]
-    return tl.load(address), tl.load(address + half)
-
-
-@jit
-def store_halves(head: tl.tensor, x: tl.tensor, y: tl.tensor, mask: tl.tensor, HEAD_DIM: tl.constexpr) -> None:
-    half: tl.constexpr = HEAD_DIM // 2
-    address = head[:, None] + tl.arange(0, half)[None, :]
-    tl.store(address, x.to(head.dtype.element_ty), mask=mask[:, None])
-    tl.store(address + half, y.to(head.dtype.element_ty), mask=mask[:, None])
-
-
-@jit
-def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
-    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs. The order of ``tl.sum`` depends on the tile's rows."""
-    for level in tl.static_range(1, 16):
-        if SIZE >> level > 0:
-            x = tl.sum(tl.reshape(x, (x.shape[0], SIZE >> level, 2)), axis=2)
-    return tl.reshape(x, (x.shape[0],))
-
-
-@jit
-def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
-    """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
-    return tl.rsqrt(sum_in_pairs(tl.fma(x, x, y * y), HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
 
 
 @jit

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..reference.norm import rms_norm, rms_norm_rounded_first
 from ..reference.rope import apply_rope, rope_table
 from ..round.tree_rows import TreeRows
-from ..shared.heads import HeadNorms, cos_sin, norm_pairs, turn_pairs
+from ..shared.heads import HeadNorms, cos_sin, inverse_rms, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
 from .tiles import RowTiles
@@ -20,7 +20,7 @@ def _norm_rope_store(
     v_store: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor, eps: tl.tensor,
     depths: tl.tensor,
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr, IN_PAIRS: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (row, head): queries first (in place), then keys, then values. Behind the wait all is loaded before
     anything is used, dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
@@ -47,7 +47,10 @@ def _norm_rope_store(
     x = tl.load(source).to(tl.float32)
     y = tl.load(source + half).to(tl.float32)
     dtype = projected.dtype.element_ty
-    inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)
+    if IN_PAIRS:
+        inverse = tl.reshape(inverse_rms(x[None, :], y[None, :], eps, HEAD_DIM), (1,))
+    else:
+        inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)
     if is_value:
         if NORM_VALUES:
             x *= inverse
@@ -77,18 +80,20 @@ def norm_rope_store(
     value_is_key: bool = False,
     max_rows: int = MAX_ROWS,
     tree: TreeRows | None = None,
+    in_pairs: bool = False,
 ) -> None:
     """Norms and turns up to 16 rows' heads: queries in place, keys and values into a cache; rounds as
     ``norm_rope_store_reference``. ``projected`` [16, >= width]: [queries | keys | values] side by side, with ``heads``
     queries or none, and no values if ``value_is_key``. ``k``, ``v`` [kv_heads, capacity, head_dim]: row r goes to
     (cursor + r) % capacity and turns by cursor + r, or cursor + its depth in a ``tree``. ``cursor``, ``rows`` int32 [1]
-    on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded."""
+    on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded. Squares are
+    added ``in_pairs``, as ``attend_full_one_row.py`` does, or as is quickest here."""
     kv_heads, capacity, head_dim = k.shape
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
         projected, norms.q, norms.k, frequencies, k, v, cursor, rows, capacity, projected.stride(0), norms.eps,
         None if tree is None else tree.depths,
         HEADS=heads, KV_HEADS=kv_heads, HEAD_DIM=head_dim, VALUE_IS_KEY=value_is_key, ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values, **_options(head_dim),
+        NORM_VALUES=norms.norm_values, IN_PAIRS=in_pairs, **_options(head_dim),
     )  # fmt: skip
 
 
@@ -101,7 +106,7 @@ def norm_rope_queries(
     _norm_rope_store[(1, heads)](
         projected, norm, norm, frequencies, projected, projected, cursor, rows, 1, projected.stride(0), eps, None,
         HEADS=heads, KV_HEADS=1, HEAD_DIM=head_dim, VALUE_IS_KEY=True, ROUNDED_FIRST=False, NORM_VALUES=False,
-        **_options(head_dim),
+        IN_PAIRS=False, **_options(head_dim),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from engine.bench.tiles import Results, Search
 from engine.bench.weights import random_pair
 from engine.bench.whole_passes import Room, WholePasses
 from engine.decoding.decoder import Decoder
-from engine.kernels.decode import attention, tiles
+from engine.kernels.decode import attend_tiles, tiles
 from engine.kernels.decode.tiles import DRAFT_TILES, DraftTiles, RowTiles, TargetTiles, Tiles, target_tiles
 from engine.kernels.decode.trials import Trial
 from engine.kernels.toolchain.card import HOPPER, representative
@@ -133,7 +133,7 @@ def test_packed_products_ask_for_nothing_and_need_no_shared_memory() -> None:
 
 
 def test_what_was_found_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "WINDOW_TILES", dict(attention.WINDOW_TILES))
+    monkeypatch.setattr(attend_tiles, "WINDOW_TILES", dict(attend_tiles.WINDOW_TILES))
     found = PassTiles(
         replace(START.target, qkv=Tiles(64, 64, registers=128, early=0, turned=True), rows=RowTiles(4)),
         replace(DRAFT_TILES, head=Tiles(128, 128)),
