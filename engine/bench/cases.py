@@ -227,12 +227,9 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
-    found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
-    distinct = int((found.experts >= 0).sum())
+    found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts), tiles.expert_gate_up.pairs)
+    distinct = len({expert for expert in found.experts.tolist() if expert >= 0})
     max_rows = 1 if rows == 1 else MAX_ROWS
-
-    def assigned(device: torch.device) -> Assignment:
-        return Assignment(found.experts.to(device), found.pairs.to(device), found.weights.to(device))
 
     def prepare_up(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, 2 * moe.intermediate_size, hidden)
@@ -243,7 +240,7 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
         beside = [
             None if down is None else DenseDown(rows_of(device, dtype, inter), down, sums, tiles.down) for down in downs
         ]
-        where, pairs = assigned(device), list(zip(weights, beside, strict=True))
+        where, pairs = found.to(device), list(zip(weights, beside, strict=True))
         run = partial(expert_gate_up_rows, x, activation=config.activation, bias=_biases(device, dtype, shape[:2]))
         return lambda tiles: [partial(run, w, where, out, tiles, d, max_rows) for w, d in pairs]
 
@@ -252,7 +249,7 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
         weights = [packing.random(device, *shape) for _ in range(copies)]
         act = _pair_rows(device, dtype)
         out = torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device, dtype=dtype)
-        where = assigned(device)
+        where = found.to(device)
         bias = _biases(device, dtype, shape[:2])
         return lambda tiles: [partial(expert_down_rows, act, w, where, out, tiles, max_rows, bias) for w in weights]
 

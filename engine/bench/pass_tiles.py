@@ -12,6 +12,7 @@ from ..kernels.decode.attend_tiles import AttendTiles, FullTiles, WindowTiles, t
 from ..kernels.decode.tiles import DraftTiles, RowTiles, TargetTiles, Tiles
 from ..kernels.decode.trials import Trial
 from ..kernels.toolchain.card import Card
+from ..kernels.toolchain.jit import MAX_ROWS
 from ..layer_config import AttentionConfig
 from ..tuning.tiles import neighbours, read_choice, with_choice
 
@@ -110,6 +111,8 @@ class Knob:
             found += _routers(chosen, depth)
         else:
             assert self.trial is not None
+            if self.name == "expert_gate_up" and self.trial.packed and self.trial.bits < 8:
+                found += [replace(chosen, pairs=pairs) for pairs in (8, MAX_ROWS)]
             if self.name not in NEVER_TURNED:
                 found.append(replace(chosen, turned=not chosen.turned))
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]

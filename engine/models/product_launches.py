@@ -51,7 +51,7 @@ class ProductLaunches(Generic[Layer]):
     def _expert_downs(self, weights: Sequence[WithBias], tiles: TargetTiles) -> list[Launch]:
         moe = self._moe
         act, out = self._rows(moe.top_k, moe.intermediate_size), self._rows(moe.top_k, self._target.config.hidden_size)
-        found = self._drawn(MAX_ROWS)
+        found = self._drawn(MAX_ROWS, tiles)
         return [
             partial(expert_down_rows, act.flatten(0, 1), weight, found, out, tiles.expert_down, bias=bias)
             for weight, bias in weights
@@ -82,9 +82,8 @@ class ProductLaunches(Generic[Layer]):
         assert self._target.config.moe is not None
         return self._target.config.moe
 
-    def _drawn(self, rows: int) -> Assignment:
+    def _drawn(self, rows: int, tiles: TargetTiles) -> Assignment:
         """Experts at random."""
         moe = self._moe
         scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
-        drawn = reference_assignment(scores, moe.top_k)
-        return Assignment(*(part.to(self._device) for part in (drawn.experts, drawn.pairs, drawn.weights)))
+        return reference_assignment(scores, moe.top_k, most=tiles.expert_gate_up.pairs).to(self._device)

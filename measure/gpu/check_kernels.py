@@ -26,6 +26,7 @@ from engine.kernels.decode.dense import gate_up, partial_sums, project, referenc
 from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
 from engine.kernels.decode.norm import after_attention, after_feed_forward
+from engine.kernels.decode.packed import is_packed
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.decode.router import route_rows as router_alone
@@ -233,6 +234,27 @@ class Checks:
         route_rows(scores, self.int32(16), scale, found)
         expected = torch.stack(outputs).view(16, moe.top_k, hidden) * found.weights[..., None]
         self.compare("experts down", run_down, expected, self.rounding)
+        if is_packed(down):
+            self._in_eights(x, gate_up_weight, down, scale)
+
+    def _in_eights(self, x: Tensor, up: Weight, down: Weight, scale: Tensor) -> None:
+        """Entries of eight pairs give the bits of entries of sixteen, also where experts have two."""
+        moe, hidden = self.target.moe, self.target.hidden_size
+        assert moe is not None
+
+        def run(scores: Tensor, most: int) -> Tensor:
+            found = Assignment.allocate(moe.num_experts, moe.top_k, self.device, most)
+            route_rows(scores, self.int32(16), scale, found)
+            act = torch.zeros(16 * moe.top_k, moe.intermediate_size, device=self.device, dtype=self.dtype)
+            out = torch.zeros(16, moe.top_k, hidden, device=self.device, dtype=self.dtype)
+            expert_gate_up_rows(x, up, found, act, self.tiles.expert_gate_up, None)
+            expert_down_rows(act, down, found, out, self.tiles.expert_down)
+            return torch.cat([act.flatten(), out.flatten()])
+
+        for routing in ("uniform", "correlated"):
+            scores = forced_scores(routing, 1, moe.num_experts, self.device)[0][:16].contiguous()
+            same = torch.equal(run(scores, 8), run(scores, 16))
+            self.report.line(f"experts in eights, {routing}", "same bits" if same else "OTHER BITS", same)
 
     def _gate_up_and_route(self, scale: Tensor) -> None:
         """By the router's own scores; several launches one after the other, as layers are."""

@@ -53,6 +53,9 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
         passes.forward(max_rows=1)
         with _in_one_launch_less(config):
             passes.forward(max_rows=1)
+        if config.moe is not None and weights in ("int4", "mxfp4"):
+            up = replace(passes.tiles.expert_gate_up, pairs=8)
+            target.decode_pass(cache, cursor, rows, (1,), replace(passes.tiles, expert_gate_up=up)).forward()
         if isinstance(target, Gemma4) and config.moe is not None:
             wide = WidePass(target, cache, cursor, rows, (1,))
             for rows_of_pass in WIDE_ROWS:

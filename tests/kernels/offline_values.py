@@ -116,6 +116,10 @@ def expert_errors(make: Make, activation: Activation, hidden: int = HIDDEN) -> E
     assert_alone(alone[0], act, slice(TOP_K))
     assert_alone(alone[1], out, FIRST)
     assert_alone(alone[2], sums, ALL, FIRST)
+    of_eight = reference_assignment(scores, TOP_K, most=8)
+    assert of_eight.experts[0] == of_eight.experts[1], "the first expert has two"
+    in_eights = outputs(of_eight, 16)
+    assert torch.equal(in_eights[0], act) and torch.equal(in_eights[1], out), "in entries of eight"
     acts, outs = torch.empty(16 * TOP_K, INTER), torch.empty(16 * TOP_K, OUTPUTS)
     for expert, pairs in zip(many.experts.tolist(), many.pairs, strict=True):
         for pair in pairs[pairs >= 0].tolist():

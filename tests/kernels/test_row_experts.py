@@ -41,9 +41,9 @@ def count(rows: int) -> Tensor:
     return torch.tensor([rows], dtype=torch.int32)
 
 
-def used_before(num_experts: int, top_k: int) -> Assignment:
+def used_before(num_experts: int, top_k: int, most: int = 16) -> Assignment:
     """An assignment that still holds another pass."""
-    found = Assignment.allocate(num_experts, top_k, CPU)
+    found = Assignment.allocate(num_experts, top_k, CPU, most)
     for tensor in (found.experts, found.pairs, found.weights):
         tensor.fill_(77)
     return found
@@ -52,22 +52,27 @@ def used_before(num_experts: int, top_k: int) -> Assignment:
 def assert_assigned_alike(actual: Assignment, expected: Assignment, rows: int) -> None:
     assert torch.equal(actual.experts, expected.experts)
     run = expected.experts >= 0
-    assert torch.equal(actual.pairs[run], expected.pairs[run])
+    assert torch.equal(actual.pairs[run, : expected.most], expected.pairs[run, : expected.most])
     torch.testing.assert_close(actual.weights[:rows], expected.weights[:rows], atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("num_experts", "top_k"), [(12, 3), (16, 4), (128, 8)])
 @pytest.mark.parametrize("rows", [1, 2, 5, 16])
-def test_routing(num_experts: int, top_k: int, rows: int) -> None:
-    scores, scale = noise(16, num_experts, seed=rows), 1 + 0.2 * noise(num_experts, seed=1)
-    found = used_before(num_experts, top_k)
+@pytest.mark.parametrize("most", [16, 8])
+def test_routing(num_experts: int, top_k: int, rows: int, most: int) -> None:
+    """Some experts are much liked: with entries of eight they have two."""
+    liked = 3 * (torch.arange(num_experts) < 2)
+    scores, scale = noise(16, num_experts, seed=rows) + liked, 1 + 0.2 * noise(num_experts, seed=1)
+    found = used_before(num_experts, top_k, most)
     route_rows(scores, count(rows), scale, found, max_rows=rows)
-    assert_assigned_alike(found, reference_assignment(scores[:rows], top_k, scale), rows)
+    expected = reference_assignment(scores[:rows], top_k, scale, most)
+    assert_assigned_alike(found, expected, rows)
+    listed = [expert for expert in expected.experts.tolist() if expert >= 0]
+    assert (len(set(listed)) < len(listed)) == (most == 8 and rows == 16)
     weights, ids = route(scores[:rows], top_k, scale)
     for row in range(rows):
         for rank, expert in enumerate(ids[row].tolist()):
-            slot = found.experts.tolist().index(expert)
-            assert row * top_k + rank in found.pairs[slot].tolist()
+            assert row * top_k + rank in found.pairs[found.experts == expert, :most].flatten().tolist()
     torch.testing.assert_close(found.weights[:rows], weights, atol=1e-6, rtol=1e-5)
 
 
@@ -88,6 +93,16 @@ def test_no_rows_choose_no_experts(max_rows: int) -> None:
     found = used_before(NUM_EXPERTS, TOP_K)
     route_rows(noise(16, NUM_EXPERTS), count(0), torch.ones(NUM_EXPERTS), found, max_rows)
     assert (found.experts == -1).all()
+
+
+def test_entries_of_eight_are_enough_where_all_rows_choose_alike_and_where_none_do() -> None:
+    for num_experts, top_k in ((32, 4), (128, 8), (12, 3)):
+        alike = noise(1, num_experts).expand(16, -1).contiguous()
+        apart = -((torch.arange(num_experts) - torch.arange(16)[:, None] * top_k) % num_experts).float()
+        for scores in (alike, apart):
+            found = used_before(num_experts, top_k, 8)
+            route_rows(scores, count(16), torch.ones(num_experts), found)
+            assert_assigned_alike(found, reference_assignment(scores, top_k, torch.ones(num_experts), 8), 16)
 
 
 def test_forced_scores_are_repeated() -> None:
@@ -265,9 +280,9 @@ class PackedLayer:
         self.dense_down = kind(noise(self.hidden, self.dense, seed=6))
         self.x, self.scores = noise(16, self.hidden, seed=3).to(dtype), noise(16, count, seed=4)
 
-    def run(self, rows: int, first: int = 0) -> tuple[Tensor, Tensor]:
+    def run(self, rows: int, first: int = 0, most: int = 16) -> tuple[Tensor, Tensor]:
         """What each pair of some rows adds, fp32 [rows, top_k, hidden], and the sums of the dense product's splits."""
-        chosen = reference_assignment(self.scores.roll(-first, 0)[:rows], self.top_k)
+        chosen = reference_assignment(self.scores.roll(-first, 0)[:rows], self.top_k, most=most)
         x, dense_act = self.x.roll(-first, 0), self.dense_act.roll(-first, 0)
         act = torch.full((16 * self.top_k, self.inter), float("nan"), dtype=x.dtype)
         out = torch.full((16, self.top_k, self.hidden), 7.0)
@@ -293,6 +308,7 @@ def test_packed_experts(kind: Callable[[Tensor], Weight]) -> None:
     torch.testing.assert_close(whole.sum(1), expected, atol=2**-8 * float(expected.abs().max()), rtol=2**-8)
     expected = reference_project(layer.dense_act, layer.dense_down)
     torch.testing.assert_close(beside.sum(0), expected, atol=1e-4, rtol=1e-5)
+    assert torch.equal(layer.run(16, most=8)[0], whole), "in entries of eight"
     for rows, first in ((5, 9), (1, 6)):
         if rows == 1:
             layer.tiles = replace(layer.tiles, columns=32, stages=3)

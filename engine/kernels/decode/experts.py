@@ -17,7 +17,7 @@ from ..weights.weight import Weight
 from .ask_early import ask_early
 from .cuts import Cut, last_asked, length_of, place_of
 from .dense import begin_project, project_tile
-from .packed import first_words, gate_and_up, height_of, load_rows, multiply_one_of_many, rows_of_pairs
+from .packed import first_words, gate_and_up, height_of, is_packed, load_rows, multiply_one_of_many, rows_of_pairs
 from .router import Assignment
 from .tiles import Tiles
 
@@ -79,7 +79,8 @@ def expert_gate_up_rows(
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
         DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=tiles.early or 0,
         DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
-        HEIGHT=height_of(gate_up, max_rows), DENSE_HEIGHT=height_of(beside or gate_up, max_rows), **tiles.options,
+        HEIGHT=_height(gate_up, assignment, max_rows), DENSE_HEIGHT=height_of(beside or gate_up, max_rows),
+        **tiles.options,
     )  # fmt: skip
 
 
@@ -103,13 +104,19 @@ def expert_down_rows(
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out, bias,
         EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
-        HEIGHT=height_of(down, max_rows), **tiles.options,
+        HEIGHT=_height(down, assignment, max_rows), **tiles.options,
     )  # fmt: skip
 
 
 def _expert_programs(columns: int, entries: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
     """As many programs as fit on the GPU at once; each takes every so-many-th tile of the experts that run."""
     return min(tiles.programs, min(entries, max_rows * top_k) * cdiv(columns, tiles.columns))
+
+
+def _height(weight: Weight, assignment: Assignment, max_rows: int) -> int:
+    """Rows of a tile, as many as an entry may have."""
+    assert assignment.most == MAX_ROWS or is_packed(weight), "other weights are multiplied with sixteen rows"
+    return min(height_of(weight, max_rows), assignment.most)
 
 
 def _is_bias(bias: Tensor | None, weight: Weight) -> bool:

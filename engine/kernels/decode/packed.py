@@ -35,9 +35,13 @@ def words_of_lane(wide: int, weight_format: int) -> int:
     return words
 
 
+def is_packed(weight: Weight) -> bool:
+    return weight.format >= fp8.FP8
+
+
 def height_of(weight: Weight, max_rows: int) -> int:
     """Rows of a tile, those that don't count too. A row's sums are the same in either."""
-    return 8 if weight.format >= fp8.FP8 and max_rows <= 8 else MAX_ROWS
+    return 8 if is_packed(weight) and max_rows <= 8 else MAX_ROWS
 
 
 @jit

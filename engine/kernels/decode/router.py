@@ -30,35 +30,55 @@ class Assignment:
     """Which experts run, and over which rows. Pair ``row * top_k + rank`` is a row's choice number ``rank``."""
 
     experts: Tensor
-    """int32 [experts]: those chosen by any row, in order of their ids, then -1; a row's alone in order of rank."""
+    """int32 [entries]: those chosen by any row, in order of their ids, then -1; a row's alone in order of rank."""
     pairs: Tensor
-    """int32 [experts, 16]: the pairs of each of them, by row, then -1. Behind the last of them anything may stand."""
+    """int32 [entries, 16]: the pairs of each of them, by row, then -1, as many as an entry may have. Behind these, and
+    behind the last entry, anything may stand."""
     weights: Tensor
     """fp32 [16, top_k]: what each pair counts."""
+    most: int = MAX_ROWS
+    """Pairs that an entry may have: 16, or 8 where weights are packed. An expert with more has two entries, one behind
+    the other."""
 
     @classmethod
-    def allocate(cls, num_experts: int, top_k: int, device: torch.device) -> Assignment:
+    def allocate(cls, num_experts: int, top_k: int, device: torch.device, most: int = MAX_ROWS) -> Assignment:
+        entries = entries_of(num_experts, top_k, most)
         return cls(
-            torch.full((num_experts,), -1, dtype=torch.int32, device=device),
-            torch.full((num_experts, MAX_ROWS), -1, dtype=torch.int32, device=device),
+            torch.full((entries,), -1, dtype=torch.int32, device=device),
+            torch.full((entries, MAX_ROWS), -1, dtype=torch.int32, device=device),
             torch.zeros(MAX_ROWS, top_k, device=device),
+            most,
         )
 
+    def to(self, device: torch.device) -> Assignment:
+        return Assignment(self.experts.to(device), self.pairs.to(device), self.weights.to(device), self.most)
 
-def reference_assignment(scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None) -> Assignment:
+
+def entries_of(num_experts: int, top_k: int, most: int) -> int:
+    """How many there can be, and at least one for each expert: every so many pairs may make one more, but each has a
+    pair."""
+    pairs = MAX_ROWS * top_k
+    return num_experts if most == MAX_ROWS else max(num_experts, min(num_experts + pairs // most, pairs))
+
+
+def reference_assignment(
+    scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None, most: int = MAX_ROWS
+) -> Assignment:
     """What routing writes for fp32 scores [n, experts], where ``max_rows`` is n. Of equal scores the lower expert
     wins."""
     n, num_experts = scores.shape
-    found = Assignment.allocate(num_experts, top_k, scores.device)
+    found = Assignment.allocate(num_experts, top_k, scores.device, most)
     best = scores.sort(dim=-1, descending=True, stable=True)
     ids = best.indices[:, :top_k]
     weights = best.values[:, :top_k].softmax(dim=-1)
     found.weights[:n] = weights if per_expert_scale is None else weights * per_expert_scale.float()[ids]
     chosen = ids.flatten().tolist()
-    for slot, expert in enumerate(chosen if n == 1 else sorted(set(chosen))):
-        pairs = (ids.flatten() == expert).nonzero().flatten()
-        found.experts[slot] = expert
-        found.pairs[slot, : len(pairs)] = pairs
+    slot = 0
+    for expert in chosen if n == 1 else sorted(set(chosen)):
+        for pairs in (ids.flatten() == expert).nonzero().flatten().split(most):
+            found.experts[slot] = expert
+            found.pairs[slot, : len(pairs)] = pairs
+            slot += 1
     return found
 
 
@@ -143,6 +163,8 @@ def gate_up_and_route(
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
         ALONE=max_rows == 1,
         BLOCK=power_of_two(num_experts),
+        ENTRIES=len(router.found.experts),
+        MOST=router.found.most,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         ROUTER_SPLITS=router.tiles.splits,
@@ -168,7 +190,8 @@ def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_RO
         found.pairs, found.weights, scratch.scores, scratch.arrived, max_rows,
         K=depth, EXPERTS=num_experts, TOP_K=found.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS, ALONE=max_rows == 1,
-        BLOCK=power_of_two(num_experts), SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        BLOCK=power_of_two(num_experts), ENTRIES=len(found.experts), MOST=found.most, SPLITS=tiles.splits,
+        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         AHEAD=tiles.ahead, **tiles.options,
     )  # fmt: skip
 
@@ -203,7 +226,7 @@ def _choose_experts(
     scores: tl.tensor, bias: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor,
     per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
-    SPLITS: tl.constexpr,
+    ENTRIES: tl.constexpr, MOST: tl.constexpr, SPLITS: tl.constexpr,
 ) -> None:  # fmt: skip
     """One program writes the assignment of the first ROWS rows (ALONE: one), ``rows`` of which count. With as many rows
     as warps, a warp finds the best of a row by itself."""
@@ -214,7 +237,8 @@ def _choose_experts(
         lane = tl.arange(0, 16)[None, :]
         slot = tl.arange(0, power_of_two(TOP_K))[:, None]
         tl.store(pairs_out + slot * 16 + lane, tl.where(lane == 0, slot, -1), mask=slot < TOP_K)
-        tl.store(experts_out + expert, -1, mask=(expert >= TOP_K) & (expert < EXPERTS))
+        entry = tl.arange(0, power_of_two(ENTRIES))[None, :]
+        tl.store(experts_out + entry, -1, mask=(entry >= TOP_K) & (entry < ENTRIES))
     live = row < (tl.minimum(tl.load(rows), 1) if ALONE else tl.load(rows))
     if forced is None:
         score = fresh(scores + row * EXPERTS + expert, exists)
@@ -253,16 +277,27 @@ def _choose_experts(
         tl.store(experts_out + rank, tl.where(live, expert, -1), mask=(rank >= 0) & (row == 0))
     else:
         choosers = tl.sum(tl.where(taken, 1 << row, 0), axis=0)[None, :]  # a bit for each row
-        used = (choosers > 0).to(tl.int32)
-        slot = tl.cumsum(used, axis=1) - used
-        # Those not used come behind the used ones, so that every slot is written; likewise the rows that didn't choose
-        # an expert behind those that did.
-        unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
-        place = tl.where(used > 0, slot, unused_slot)
-        tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
         below = _count_bits(choosers & ((1 << row) - 1))
-        lane = tl.where(taken, below, _count_bits(choosers) + row - below)
-        tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
+        lane = tl.where(taken, below, _count_bits(choosers) + row - below)  # those that didn't choose it stand behind
+        pair = tl.where(taken, row * TOP_K + rank, -1)
+        if MOST == 16:
+            used = (choosers > 0).to(tl.int32)
+            slot = tl.cumsum(used, axis=1) - used
+            # Those not used come behind the used ones, so that every slot is written.
+            unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
+            place = tl.where(used > 0, slot, unused_slot)
+            tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
+            tl.store(pairs_out + place * 16 + lane, pair, mask=exists)
+        else:
+            entries = (_count_bits(choosers) + (MOST - 1)) // MOST
+            slot = tl.cumsum(entries, axis=1) - entries
+            entry = tl.arange(0, power_of_two(ENTRIES))[None, :]
+            unused = (entry >= tl.sum(entries, axis=1)[:, None]) & (entry < ENTRIES)
+            tl.store(experts_out + entry, -1, mask=unused)
+            for more in tl.static_range(16 // MOST):
+                tl.store(experts_out + slot + more, expert, mask=more < entries)
+            place = (slot + lane // MOST) * 16 + lane % MOST
+            tl.store(pairs_out + place, pair, mask=exists & (lane < entries * MOST))
 
 
 @jit
@@ -286,8 +321,8 @@ def _route_tile(
     forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor,
     weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
     K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
-    BLOCK: tl.constexpr, ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
+    BLOCK: tl.constexpr, ENTRIES: tl.constexpr, MOST: tl.constexpr, ROUTER_SPLITS: tl.constexpr,
+    ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     """One of the router's programs; the last one chooses."""
     row = tl.arange(0, 16)[:, None]
@@ -305,7 +340,7 @@ def _route_tile(
     if last_to_arrive(arrived, router_tiles * ROUTER_SPLITS):
         _choose_experts(
             scores, bias, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
-            TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
+            TOP_K, ROWS, ALONE, BLOCK, ENTRIES, MOST, ROUTER_SPLITS,
         )  # fmt: skip
 
 
@@ -316,9 +351,10 @@ def _gate_up_and_route(
     experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor,
     max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
-    ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
-    AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr, HEIGHT: tl.constexpr,
+    ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, ENTRIES: tl.constexpr, MOST: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr,
+    ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
+    HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
@@ -337,7 +373,7 @@ def _gate_up_and_route(
     if program < router_programs:
         _route_tile(
             program, router_x, router_weight, bias, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
-            weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
+            weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, ENTRIES, MOST, ROUTER_SPLITS,
             ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD,
         )  # fmt: skip
     else:
@@ -370,12 +406,13 @@ def _route(
     rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
     scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
     K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
-    BLOCK: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK: tl.constexpr, ENTRIES: tl.constexpr, MOST: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     _ask_for_router(tl.program_id(0), router_weight, True, EXPERTS, K, SPLITS, BLOCK_N, BLOCK_K)
     wait_for_inputs()
     _route_tile(
         tl.program_id(0), router_x, router_weight, bias, forced, forced_rows, rows, per_expert_scale, experts_out,
-        pairs_out, weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, SPLITS, BLOCK_N,
-        BLOCK_K, AHEAD,
+        pairs_out, weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, ENTRIES, MOST, SPLITS,
+        BLOCK_N, BLOCK_K, AHEAD,
     )  # fmt: skip

@@ -49,6 +49,11 @@ class Tiles:
     turned: bool = False
     """Whether programs begin at other places of the depth than those of columns further on: see ``cuts.place_of``."""
 
+    pairs: int = MAX_ROWS
+    """Experts' gate and up only, and their down follows: how many pairs of an expert a program multiplies at a time.
+    Of packed weights it may be 8, with the same bits: half the products, but an expert with more is read twice. Nobody
+    has timed it."""
+
     @property
     def ahead(self) -> int:
         """How many steps before it multiplies them a program asks for tiles."""

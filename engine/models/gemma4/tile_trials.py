@@ -61,7 +61,7 @@ class _Launches(ProductLaunches[KernelLayer]):
         if moe is None:
             return [partial(gate_up, self._normed, layer.gate_up, act, kind, tiles.gate_up) for layer in layers]
         rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=self._device)
-        found = Assignment.allocate(moe.num_experts, moe.top_k, self._device)
+        found = Assignment.allocate(moe.num_experts, moe.top_k, self._device, tiles.expert_gate_up.pairs)
         scratch = SplitScratch.allocate(tiles.router, moe.num_experts, self._device)
         return [
             partial(gate_up_and_route, self._normed, layer.gate_up, act, tiles.gate_up, router, scratch)
@@ -73,7 +73,7 @@ class _Launches(ProductLaunches[KernelLayer]):
     def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
         moe = self._moe
         chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
-        found, sums = self._drawn(rows), partial_sums(tiles.down, self._target.config.hidden_size, self._device)
+        found, sums = self._drawn(rows, tiles), partial_sums(tiles.down, self._target.config.hidden_size, self._device)
         act, out = self._rows(self._target.config.intermediate_size), self._rows(moe.top_k, moe.intermediate_size)
         plain = with_splits_of(tiles, self._plain)
         return [

@@ -50,7 +50,7 @@ class _Launches(ProductLaunches[KernelLayer]):
         return self._products([(layer.down, None) for layer in self._layers], tiles.down, split=True)
 
     def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
-        moe, found = self._moe, self._drawn(rows)
+        moe, found = self._moe, self._drawn(rows, tiles)
         chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
         out = self._rows(moe.top_k, moe.intermediate_size).flatten(0, 1)
         kind = self._target.config.activation

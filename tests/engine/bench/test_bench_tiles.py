@@ -125,6 +125,13 @@ def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
         assert alike.turned  # sums begin where those of sixteen rows do
 
 
+def test_experts_of_four_bits_may_have_entries_of_eight_pairs() -> None:
+    for bits, packed in ((4, True), (8, True), (16, False)):
+        knob = Knob("target", "expert_gate_up", Trial(lambda _tiles: [], 2, bits, packed, shares=True))
+        tried = {getattr(each, "pairs", 16) for each in knob.around(START.target.expert_gate_up, HOPPER, 1024)}
+        assert tried == ({8, 16} if bits == 4 else {16})
+
+
 def test_packed_products_ask_for_nothing_and_need_no_shared_memory() -> None:
     packed = Knob("target", "qkv", Trial(lambda _tiles: [], 1, 4, True))
     others = [each for each in packed.around(Tiles(128, 256), SMALL, 1024) if isinstance(each, Tiles)]
