@@ -83,7 +83,8 @@ def test_fp8_for_few_rows() -> None:
     for word in range(128):
         numbers = carried_out(instructions_of(fp8_words), [words[:, word].numpy().view(np.uint32)], 4)
         for place, number in enumerate(numbers):
-            assert torch.equal(as_bf16(number), expected[:, 4 * word + place])
+            at = word // 4 * 16 + word % 4 * 2 + place // 2 * 8 + place % 2
+            assert torch.equal(as_bf16(number), expected[:, at])
 
 
 def as_bf16(bits: Words) -> torch.Tensor:

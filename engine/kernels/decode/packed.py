@@ -299,26 +299,30 @@ def load_rows(
     weight: Matrix, cut: Cut,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
-    warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others."""
+    warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; of FP8 two pieces 8
+    numbers apart."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     words: tl.constexpr = words_of_lane(wide, weight.FORMAT)
     lanes: tl.constexpr = words_of_block(weight.FORMAT) // words
-    pieces: tl.constexpr = (words + 1) // 2
+    pieces: tl.constexpr = 2 if weight.FORMAT == FP8 else (words + 1) // 2
+    numbers: tl.constexpr = 4 * words // pieces
     at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
     lane = tl.arange(0, 4)[:, None, None, None, None, None]
     part = tl.arange(0, parts)[None, None, :, None, None, None]
     piece = tl.arange(0, pieces)[None, None, None, None, :, None]
     depth = part * wide + lane // lanes * 32 + lane % lanes * (4 * words)
+    if weight.FORMAT == FP8 and words < 4:  # of a word's numbers two stand 8 further on
+        depth -= lane % 2 * 4
     there = live[:, :, :, :, None, None]
     if cut.DEPTH % cut.BLOCK_K != 0 or weight.K != cut.DEPTH * cut.SPLITS:
         there = there & (depth < weight.K - at)
     sources = rows[:, :, :, :, None, None] + (at + depth)
     if SIMULATED or rows.dtype.element_ty != tl.bfloat16:
-        number = piece * 8 + tl.arange(0, 4 * words // pieces)[None, None, None, None, None, :]
+        number = piece * 8 + tl.arange(0, numbers)[None, None, None, None, None, :]
     else:  # two in a register
-        number = piece * 4 + tl.arange(0, 2 * words // pieces)[None, None, None, None, None, :]
-        aligned: tl.constexpr = min(16, 8 * words)  # bytes: so much is read at a time
+        number = piece * 4 + tl.arange(0, numbers // 2)[None, None, None, None, None, :]
+        aligned: tl.constexpr = 2 * numbers  # bytes: so much is read at a time
         sources = tl.multiple_of(sources, [aligned] * 6).to(tl.pointer_type(tl.int32))
     low = tl.load(sources + number, mask=there, other=0)
     if weight.FORMAT == FP8:
@@ -339,20 +343,20 @@ def _multiplied(
     low, high = x
     if weight.FORMAT == FP8:
         a, b, c, d = fp8_words(words, rows)
-        return dot(_first_factor(a, b, c, d), _second_factor(low), total)
+        return dot(_first_factor(a, b, c, d), _second_factor(low, True), total)
     else:
         if weight.FORMAT == MXFP4:
             steps = tl.broadcast_to(mxfp4_steps(_each_scale(scales, weight))[:, :, :, :, None], words.shape)
             a, b, c, d, e, f, g, h = mxfp4_words(words, steps, rows)
         else:
             a, b, c, d, e, f, g, h = int4_scaled(words, _each_scale(scales, weight), rows)
-        total = dot(_first_factor(a, b, c, d), _second_factor(low), total)
-        return dot(_first_factor(e, f, g, h), _second_factor(high), total)
+        total = dot(_first_factor(a, b, c, d), _second_factor(low, False), total)
+        return dot(_first_factor(e, f, g, h), _second_factor(high, False), total)
 
 
 @jit
 def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """[parts, columns, depth] of four neighbours, each as ``_load_words`` has their words. Of two words tensor cores
+    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has their words. Of two words tensor cores
     multiply the first halves together, and then the second ones, since they want the registers of the other factor in
     this order."""
     columns: tl.constexpr = 8 * a.shape[3]
@@ -367,8 +371,9 @@ def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.
 
 
 @jit
-def _second_factor(x: tl.tensor) -> tl.tensor:
-    """Rows [parts, depth, rows] as ``load_rows`` has them."""
+def _second_factor(x: tl.tensor, HALVES_APART: tl.constexpr) -> tl.tensor:
+    """Rows [parts, depth, rows] as ``load_rows`` has them, for words whose halves are neighbours, or, HALVES_APART, 8
+    numbers apart."""
     if x.dtype == tl.int32:
         x = tl.join(*_both_of(x))
     rows: tl.constexpr = 8 * x.shape[3]
@@ -376,6 +381,9 @@ def _second_factor(x: tl.tensor) -> tl.tensor:
     if depth == 16:
         x = tl.reshape(x, [4, 8, x.shape[2], x.shape[3], 4])
         return tl.reshape(tl.permute(x, 2, 0, 4, 3, 1), [x.shape[2], depth, rows])
+    elif HALVES_APART:
+        x = tl.reshape(x, [4, 8, x.shape[2], x.shape[3], 2, depth // 32, 2, 2])
+        return tl.reshape(tl.permute(x, 2, 5, 4, 0, 6, 7, 3, 1), [x.shape[2], depth, rows])
     else:
         x = tl.reshape(x, [4, 8, x.shape[2], x.shape[3], depth // 32, 2, 2, 2])
         return tl.reshape(tl.permute(x, 2, 4, 6, 0, 5, 7, 3, 1), [x.shape[2], depth, rows])

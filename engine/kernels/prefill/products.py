@@ -15,7 +15,7 @@ from ...layer_config import Activation
 from ..shared.activation import activate, activate_clamped
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
-from ..weights.fp8 import fp8_pairs
+from ..weights.fp8 import fp8_words
 from ..weights.int4 import int4_pairs, int4_steps, int4_wide_pairs, raised
 from ..weights.int8 import int8_pairs
 from ..weights.matrix import FP8, INT8, MXFP4, group_of
@@ -126,13 +126,15 @@ def _load_tile(
 ) -> tl.tensor:
     """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x.
     EVEN: none lies past the end."""
-    if FORMAT == INT8:
-        first, second = int8_pairs(_load_pairs(weight, column, at, K, EVEN, BLOCK_K), x)
-    elif FORMAT == FP8:
-        first, second = _load_fp8(weight, column, at, x, K, EVEN, BLOCK_N, BLOCK_K)
+    if FORMAT == FP8:
+        tile = _load_fp8(weight, column, at, x, K, EVEN, BLOCK_N, BLOCK_K)
     else:
-        first, second = _load_4_bits(weight, scales, column, at, x, K, FORMAT, EVEN, BLOCK_N, BLOCK_K)
-    return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+        if FORMAT == INT8:
+            first, second = int8_pairs(_load_pairs(weight, column, at, K, EVEN, BLOCK_K), x)
+        else:
+            first, second = _load_4_bits(weight, scales, column, at, x, K, FORMAT, EVEN, BLOCK_N, BLOCK_K)
+        tile = tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+    return tile
 
 
 @jit
@@ -182,11 +184,11 @@ def _load_fp8(
     EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:
-    """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
-    words = _load_words(weight, column, at, K, 8, EVEN, BLOCK_N, BLOCK_K)
-    both = tl.broadcast_to(words[:, :, None], [BLOCK_N, BLOCK_K // 4, 2]).reshape(BLOCK_N, BLOCK_K // 2)
-    return fp8_pairs(both, (tl.arange(0, BLOCK_K // 2) % 2)[None, :], x)  # type: ignore[no-any-return]
+) -> tl.tensor:
+    """A word holds what one thread multiplies at a time."""
+    a, b, c, d = fp8_words(_load_words(weight, column, at, K, 8, EVEN, BLOCK_N, BLOCK_K), x)
+    four = tl.join(tl.join(a, b), tl.join(c, d)).reshape(BLOCK_N, BLOCK_K // 16, 4, 2, 2)
+    return four.permute(0, 1, 4, 2, 3).reshape(BLOCK_N, BLOCK_K)
 
 
 @jit

@@ -69,28 +69,29 @@ class Fp8Weight(Weight):
 
 
 def _laid_out(bits: Tensor) -> Tensor:
-    """Bits of numbers, uint8 [..., 4 n], as kernels unpack them. Of four numbers the first lies in the lower half of
-    their word where bf16 has its sign, exponent and mantissa, and the third in the bits left over; second and fourth in
+    """Bits of numbers, uint8 [..., 16 n], as kernels unpack them. A word holds what one thread multiplies: of each
+    sixteen numbers two neighbours and the two that are eight further on. The first of them lies in the lower half of
+    the word where bf16 has its sign, exponent and mantissa, and the third in the bits left over; second and fourth in
     the upper half. One mask finds the first two, two shifts and masks the others."""
-    one, two = bits.reshape(*bits.shape[:-1], -1, 2, 2).unbind(-2)
+    one, two = bits.reshape(*bits.shape[:-1], -1, 2, 4, 2).unbind(-3)
     low = one << 4 | two & 0x0F
     high = one & 0x80 | two & 0x70 | two >> 7 << 3 | one >> 4 & 0x07
-    return torch.stack((low, high), dim=-1).flatten(-3)
+    return torch.stack((low, high), dim=-1).flatten(-4)
 
 
 def _bits_of(laid: Tensor) -> Tensor:
     """The numbers' bits again."""
-    low, high = laid.reshape(*laid.shape[:-1], -1, 2, 2).unbind(-1)
+    low, high = laid.reshape(*laid.shape[:-1], -1, 4, 2, 2).unbind(-1)
     one = high & 0x80 | (high & 0x07) << 4 | low >> 4
     two = (high & 0x08) << 4 | high & 0x70 | low & 0x0F
-    return torch.stack((one, two), dim=-2).flatten(-3)
+    return torch.stack((one, two), dim=-3).flatten(-4)
 
 
 @jit
 def fp8_words(words: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """The four neighbours in each of the words, int32, in the dtype of rows x. That is exact: exponent and mantissa
-    stand where bf16 has them, which is 2^120 too small, also below the normal numbers; one multiplication sets that
-    right."""
+    """The four numbers in each of the words, 32 bits, in the dtype of rows x: two neighbours, and the two that are eight
+    further on. That is exact: exponent and mantissa stand where bf16 has them, which is 2^120 too small, also below the
+    normal numbers; one multiplication sets that right."""
     if SIMULATED:
         bits = words.to(tl.uint32, bitcast=True)
         a = _simulated(bits, 0, 0).to(x.dtype.element_ty)
@@ -121,37 +122,8 @@ def fp8_words(words: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.
 
 
 @jit
-def fp8_pairs(words: tl.tensor, pair: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Two neighbours of each of the words, the first two or (``pair`` is 1) the last two, in the dtype of rows x.
-    Exact, see ``fp8_words``. A thread has pairs of one kind only, so what differs are its masks."""
-    if SIMULATED:
-        return _simulated(words, pair, 0).to(x.dtype.element_ty), _simulated(words, pair, 1).to(x.dtype.element_ty)
-    raised = tl.where(pair == 0, 1, 16)
-    inside = tl.where(pair == 0, ~0x780F780F, ~0x7F0F7F0F)
-    outside = tl.where(pair == 0, 0, 0x07000700)
-    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-        """{
-        .reg .b32 a, b, m, z;
-        mov.b32 m, 0x7b807b80;
-        mov.b32 z, 0x80008000;
-        mul.lo.u32 a, $2, $3;
-        shr.u32 b, $2, 4;
-        and.b32 a, a, $4;
-        lop3.b32 a, b, $5, a, 0xea;
-        fma.rn.bf16x2 a, a, m, z;
-        mov.b32 {$0, $1}, a;
-        }""",
-        "=h,=h,r,r,r,r",
-        [words, raised, inside, outside],
-        dtype=(tl.bfloat16, tl.bfloat16),
-        is_pure=True,
-        pack=1,
-    )
-
-
-@jit
-def _simulated(words: tl.tensor, pair: tl.tensor, half: tl.tensor) -> tl.tensor:
-    """In the interpreter: the numbers in one half of words, fp32."""
+def _simulated(words: tl.tensor, pair: tl.constexpr, half: tl.constexpr) -> tl.tensor:
+    """In the interpreter: the first or the second numbers in one half of words, fp32."""
     others = (words << 4 & 0x80F080F0) | (words >> 4 & 0x07000700)
-    bits = tl.where(words * 0 + pair == 0, words, others) >> (16 * half)
+    bits = (words if pair == 0 else others) >> (16 * half)
     return ((bits >> 8 & 0x80) | (bits >> 4 & 0x7F)).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)
