@@ -356,9 +356,8 @@ def _multiplied(
 
 @jit
 def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has their words. Of two words tensor cores
-    multiply the first halves together, and then the second ones, since they want the registers of the other factor in
-    this order."""
+    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has them. Of two words tensor cores
+    multiply the first halves together, then the second: in this order they want the other factor's registers."""
     columns: tl.constexpr = 8 * a.shape[3]
     depth: tl.constexpr = 16 * a.shape[4]
     four = tl.join(tl.join(a, c), tl.join(b, d))
