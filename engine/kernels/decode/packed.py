@@ -299,8 +299,8 @@ def load_rows(
     weight: Matrix, cut: Cut,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
-    warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; of FP8 two pieces 8
-    numbers apart."""
+    warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers
+    apart."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     words: tl.constexpr = words_of_lane(wide, weight.FORMAT)

@@ -89,9 +89,9 @@ def _bits_of(laid: Tensor) -> Tensor:
 
 @jit
 def fp8_words(words: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """The four numbers in each of the words, 32 bits, in the dtype of rows x: two neighbours, and the two that are eight
-    further on. That is exact: exponent and mantissa stand where bf16 has them, which is 2^120 too small, also below the
-    normal numbers; one multiplication sets that right."""
+    """The four numbers in each of the words, 32 bits, in the dtype of rows x: two neighbours, and the two eight further
+    on. That is exact: exponent and mantissa stand where bf16 has them, which is 2^120 too small, also below the normal
+    numbers; one multiplication sets that right."""
     if SIMULATED:
         bits = words.to(tl.uint32, bitcast=True)
         a = _simulated(bits, 0, 0).to(x.dtype.element_ty)
