@@ -333,10 +333,7 @@ def load_rows(
 
 
 @jit
-def _multiplied(
-    total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix,
-    rows: tl.tensor,
-) -> tl.tensor:  # fmt: skip
+def _multiplied(total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix, rows: tl.tensor) -> tl.tensor:
     """The sums, [parts, BLOCK_N, rows], and what one step adds to them: of what ``_load_words`` and ``load_rows``
     gave."""
     words, scales = tile
@@ -356,8 +353,8 @@ def _multiplied(
 
 @jit
 def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has them. Of two words tensor cores
-    multiply the first halves together, then the second: in this order they want the other factor's registers."""
+    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has them. Tensor cores multiply a
+    word's halves together: where these are neighbours, in this order they want the other factor's registers."""
     columns: tl.constexpr = 8 * a.shape[3]
     depth: tl.constexpr = 16 * a.shape[4]
     four = tl.join(tl.join(a, c), tl.join(b, d))
