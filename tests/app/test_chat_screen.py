@@ -14,6 +14,7 @@ from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header, StatusLine
 from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
 
@@ -212,6 +213,18 @@ async def test_the_view_lets_go_and_follows_again(launch: Launch) -> None:
         rows = len(chat.log.rows)
         await chat.until(lambda: len(chat.log.rows) > rows + 5)
         assert chat.log.following and chat.log.scroll_offset.y == chat.log.max_scroll_y
+
+
+async def test_text_that_arrives_with_a_key_does_not_undo_it(launch: Launch) -> None:
+    async with launch(answer="a line\n" * 100) as chat:
+        await chat.ask_and_wait()
+        for scroll in (chat.log.action_page_up, chat.log.action_scroll_up, chat.log.action_scroll_home):
+            chat.log.follow()
+            await chat.pilot.pause()
+            scroll()
+            chat.log.append([Span("more\n", "prompt")])
+            await chat.until(lambda: chat.log.scroll_offset.y < chat.log.max_scroll_y)
+            assert not chat.log.following
 
 
 async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> None:

@@ -235,6 +235,24 @@ class TokenLog(ScrollView, can_focus=True):
         self.follow()
         self.refresh()
 
+    def action_page_up(self) -> None:
+        self._let_go()
+        super().action_page_up()
+
+    def action_scroll_up(self) -> None:
+        self._let_go()
+        super().action_scroll_up()
+
+    def action_scroll_home(self) -> None:
+        self._let_go()
+        super().action_scroll_home()
+
+    def _let_go(self) -> None:
+        """Before a scroll upwards, which takes effect a frame later: text that arrives till then would undo it."""
+        if self.following and self.max_scroll_y > 0:
+            self.following = False
+            self._seen_rows = len(self.rows)
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         at_end = round(new_value) >= self.max_scroll_y
