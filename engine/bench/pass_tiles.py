@@ -106,7 +106,7 @@ class Knob:
         elif isinstance(chosen, WindowTiles):
             found += _windows(chosen)
         elif isinstance(chosen, FullTiles):
-            found += _fulls(chosen)
+            found += _fulls(chosen, card)
         elif self.name == "router" and self.trial is ROUTER:
             found += _routers(chosen, depth)
         else:
@@ -156,8 +156,9 @@ def _windows(chosen: WindowTiles) -> Iterator[WindowTiles]:
     yield from (replace(chosen, added=added) for added in (4096, 2048, 1024))
 
 
-def _fulls(chosen: FullTiles) -> Iterator[FullTiles]:
-    yield replace(chosen, alone=not chosen.alone)
+def _fulls(chosen: FullTiles, card: Card) -> Iterator[FullTiles]:
+    if card.multiplies_from_shared_memory:
+        yield replace(chosen, alone=not chosen.alone)
     for split in (chosen.split // 2, 2 * chosen.split):
         if LEAST_SPLIT <= split <= MOST_SPLIT:
             yield replace(chosen, split=split, keys=min(chosen.keys, split))

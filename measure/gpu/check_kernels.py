@@ -19,8 +19,8 @@ from torch import Tensor
 from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.commands import WeightFormat
-from engine.kernels.decode.attend_tiles import AttendTiles, FullTiles, attend_tiles
-from engine.kernels.decode.attention import MOST_CHANNELS, AttendScratch, attend_rows
+from engine.kernels.decode.attend_tiles import MOST_CHANNELS, AttendTiles, FullTiles, attend_tiles
+from engine.kernels.decode.attention import AttendScratch, attend_rows
 from engine.kernels.decode.context_store import ContextStores, store_context
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows

@@ -75,9 +75,11 @@ def _in_one_launch_less(config: TargetConfig) -> Iterator[None]:
     for head_dim, tiles in before.items():
         assert isinstance(tiles, FullTiles)
         use_tiles(head_dim, replace(tiles, alone=True))
-    yield
-    for head_dim, tiles in before.items():
-        use_tiles(head_dim, tiles)
+    try:
+        yield
+    finally:
+        for head_dim, tiles in before.items():
+            use_tiles(head_dim, tiles)
 
 
 def _launch_draft_head(config: TargetConfig, tiles: Tiles) -> None:

@@ -44,7 +44,7 @@ def count(rows: int) -> Tensor:
 def used_before(num_experts: int, top_k: int, most: int = 16) -> Assignment:
     """An assignment that still holds another pass."""
     found = Assignment.allocate(num_experts, top_k, CPU, most)
-    for tensor in (found.experts, found.pairs, found.weights):
+    for tensor in (found.experts, found.pairs[:, :most], found.weights):
         tensor.fill_(77)
     return found
 
@@ -95,14 +95,27 @@ def test_no_rows_choose_no_experts(max_rows: int) -> None:
     assert (found.experts == -1).all()
 
 
-def test_entries_of_eight_are_enough_where_all_rows_choose_alike_and_where_none_do() -> None:
-    for num_experts, top_k in ((32, 4), (128, 8), (12, 3)):
-        alike = noise(1, num_experts).expand(16, -1).contiguous()
-        apart = -((torch.arange(num_experts) - torch.arange(16)[:, None] * top_k) % num_experts).float()
-        for scores in (alike, apart):
-            found = used_before(num_experts, top_k, 8)
-            route_rows(scores, count(16), torch.ones(num_experts), found)
-            assert_assigned_alike(found, reference_assignment(scores, top_k, torch.ones(num_experts), 8), 16)
+@pytest.mark.parametrize(("num_experts", "top_k", "liked"), [(32, 4, 4), (12, 3, 4), (128, 8, 0)])
+def test_entries_of_eight_are_enough(num_experts: int, top_k: int, liked: int) -> None:
+    """Where as many experts as can be have nine pairs, and all others one: there are more entries than experts, or as
+    many as pairs."""
+    scores = torch.zeros(16, num_experts)
+    others = iter(list(range(liked, num_experts)) * 2)
+    for row in range(16):
+        first = [expert for expert in range(liked) if (row + 4 * expert) % 16 < 9][:top_k]
+        for expert in first + [next(others) for _ in range(top_k - len(first))]:
+            scores[row, expert] = 9
+    expected = reference_assignment(scores, top_k, torch.ones(num_experts), 8)
+    assert int((expected.experts >= 0).sum()) > num_experts or top_k * 16 == num_experts
+    found = used_before(num_experts, top_k, 8)
+    route_rows(scores, count(16), torch.ones(num_experts), found)
+    assert_assigned_alike(found, expected, 16)
+
+
+def test_experts_that_are_not_packed_may_have_entries_of_eight(ordered_sums: None) -> None:
+    """A file may hold a layer's in bf16; the choice is the other layers'."""
+    layer = PackedLayer(PlainWeight, torch.bfloat16)
+    assert torch.equal(layer.run(16, most=8)[0], layer.run(16)[0])
 
 
 def test_forced_scores_are_repeated() -> None:

@@ -1,5 +1,5 @@
 """``_attend_full`` of ``attention.py`` for one row, with norm, rope and storing of its heads, bit for bit. As in
-``attend_one_row.py``, all that needs no input comes before the wait, a program's first keys and values among it."""
+``attend_one_row.py``, all is loaded before the wait that needs no input, a program's first keys and values among it."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ class FullTiles:
     """As many as a GPU holds at a time: one for every split would mostly find nothing to do."""
     alone: bool = False
     """Whether the launch that attends norms, turns and stores, too, where a row is alone: one launch less. It decides
-    the order of the norm's sums. Nobody has timed it; on Hopper alone, since elsewhere its queries collide in shared
-    memory."""
+    the order of the norm's sums. Nobody has timed it; for ``MOST_CHANNELS`` at most, and on Hopper alone, since
+    elsewhere its queries collide in shared memory."""
 
 
 AttendTiles = WindowTiles | FullTiles
@@ -70,6 +70,8 @@ FULL_TILES = {
 }
 """Likewise."""
 
+MOST_CHANNELS = 256
+"""Of heads that may be normed where they are attended: more don't fit into registers."""
 SMALL_ROWS = 32
 """Grouped query rows of a program without a window where a tensor core takes 16: more would only fill registers."""
 
@@ -78,6 +80,7 @@ def attend_tiles(layer: AttentionConfig, capacity: int, card: Card, max_rows: in
     """Tiles on a card for a layer whose cache has ``capacity`` rows. How many rows run changes no order of sums."""
     if layer.window is None:
         full = FULL_TILES[_size(layer.head_dim, FULL_TILES)]
+        full = replace(full, alone=full.alone and layer.head_dim <= MOST_CHANNELS)
         if not card.multiplies_from_shared_memory:
             full = replace(full, rows=SMALL_ROWS, warps=4, alone=False)
         elif max_rows == 1:

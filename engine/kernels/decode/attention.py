@@ -30,8 +30,6 @@ from .rope import norm_rope_store, norm_rope_store_reference
 from .tiles import RowTiles, most_registers
 
 LOG2_E = log2(e)
-MOST_CHANNELS = 256
-"""Of a head of a row alone that its attention norms: more don't fit into registers."""
 COMBINED_LANES = 64
 """Channels that a program of ``_combine_splits`` adds."""
 
@@ -97,7 +95,7 @@ def attend_rows(
             projected, norms, frequencies, sinks, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree
         )
         return
-    if max_rows == 1 and tiles.alone and layer.head_dim <= MOST_CHANNELS and _heads_of_row(layer, tiles) <= tiles.rows:
+    if max_rows == 1 and tiles.alone and _heads_of_row(layer, tiles) <= tiles.rows:
         _attend_to_all_alone(projected, norms, frequencies, k, v, cursor, rows, layer, scratch, tiles)
     else:
         norm_rope_store(

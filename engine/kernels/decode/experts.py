@@ -114,9 +114,8 @@ def _expert_programs(columns: int, entries: int, top_k: int, tiles: Tiles, max_r
 
 
 def _height(weight: Weight, assignment: Assignment, max_rows: int) -> int:
-    """Rows of a tile, as many as an entry may have."""
-    assert assignment.most == MAX_ROWS or is_packed(weight), "other weights are multiplied with sixteen rows"
-    return min(height_of(weight, max_rows), assignment.most)
+    """Rows of a tile: as many as an entry may have, or, of weights that aren't packed, sixteen."""
+    return min(height_of(weight, max_rows), assignment.most) if is_packed(weight) else MAX_ROWS
 
 
 def _is_bias(bias: Tensor | None, weight: Weight) -> bool:

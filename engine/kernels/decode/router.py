@@ -32,13 +32,12 @@ class Assignment:
     experts: Tensor
     """int32 [entries]: those chosen by any row, in order of their ids, then -1; a row's alone in order of rank."""
     pairs: Tensor
-    """int32 [entries, 16]: the pairs of each of them, by row, then -1, as many as an entry may have. Behind these, and
-    behind the last entry, anything may stand."""
+    """int32 [entries, 16]: the pairs of each of them, by row, then -1. Behind the last entry anything may stand, but -1
+    where none has a pair."""
     weights: Tensor
     """fp32 [16, top_k]: what each pair counts."""
     most: int = MAX_ROWS
-    """Pairs that an entry may have: 16, or 8 where weights are packed. An expert with more has two entries, one behind
-    the other."""
+    """Pairs that an entry may have, 8 or 16: an expert with more has two entries, one behind the other."""
 
     @classmethod
     def allocate(cls, num_experts: int, top_k: int, device: torch.device, most: int = MAX_ROWS) -> Assignment:
