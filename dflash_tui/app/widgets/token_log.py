@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 from rich.segment import Segment
 from rich.style import Style
@@ -235,27 +235,17 @@ class TokenLog(ScrollView, can_focus=True):
         self.follow()
         self.refresh()
 
-    def action_page_up(self) -> None:
-        self._let_go()
-        super().action_page_up()
-
-    def action_scroll_up(self) -> None:
-        self._let_go()
-        super().action_scroll_up()
-
-    def action_scroll_home(self) -> None:
-        self._let_go()
-        super().action_scroll_home()
-
-    def _let_go(self) -> None:
-        """Before a scroll upwards, which takes effect a frame later: text that arrives till then would undo it."""
-        if self.following and self.max_scroll_y > 0:
-            self.following = False
-            self._seen_rows = len(self.rows)
+    def scroll_to(self, x: float | None = None, y: float | None = None, **how: Any) -> None:
+        """Keys and the bar scroll a frame later: text that arrives till then must not take the view back."""
+        if y is not None:
+            self._follow_if(round(y) >= self.max_scroll_y)
+        super().scroll_to(x, y, **how)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        at_end = round(new_value) >= self.max_scroll_y
+        self._follow_if(round(new_value) >= self.max_scroll_y)
+
+    def _follow_if(self, at_end: bool) -> None:
         if self.following and not at_end:
             self._seen_rows = len(self.rows)
         self.following = at_end
