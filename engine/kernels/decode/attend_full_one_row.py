@@ -28,12 +28,16 @@ def _load_keys(
 
 
 @jit
-def _scores(
-    queries: tl.tensor, keys_1: tl.tensor, keys_2: tl.tensor, scale: tl.tensor, TILE: tl.constexpr, KEYS: tl.constexpr
-) -> tl.tensor:
-    """[TILE, KEYS] of halves. The second goes on where the first ends: the bits of one product."""
-    scores = dot(queries[0], keys_1.T, tl.zeros((TILE, KEYS), tl.float32))
-    return dot(queries[1], keys_2.T, scores) * scale
+def _add_loaded(
+    so_far: tl.tensor, queries: tl.tensor, loaded: tl.tensor, scale: tl.tensor, visible: tl.tensor
+) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """``add_keys`` of what ``_load_keys`` loaded. The second half's product goes on where the first ends: the bits of
+    one product."""
+    keys_1, keys_2, values = loaded
+    highest, total, mixed = so_far
+    scores = dot(queries[0], keys_1.T, tl.zeros(visible.shape, tl.float32))
+    scores = dot(queries[1], keys_2.T, scores) * scale
+    return add_keys(scores, visible, values, highest, total, mixed)  # type: ignore[no-any-return]
 
 
 @early_kernel
@@ -56,7 +60,7 @@ def _attend_full_one_row(
     split = tl.program_id(1)
     key = split * size + tl.arange(0, KEYS)
     # Keys before the cursor are older than the launch before this one.
-    keys_1, keys_2, values = _load_keys(k, v, kv_row, key, key < cursor_value, channel, None, HEAD_DIM, VALUES)
+    loaded = _load_keys(k, v, kv_row, key, key < cursor_value, channel, None, HEAD_DIM, VALUES)
     weights = None if q_weight is None else weights_of_heads(q_weight, k_weight, GROUP, HEAD_DIM, HEADS)
     begun = begin_heads(frequencies, cursor_value, GROUP, HEAD_DIM, VALUE_IS_KEY, HEADS)
     has_new = (end > 0) & (cursor_value // size % tl.num_programs(1) == split)
@@ -72,24 +76,19 @@ def _attend_full_one_row(
         queries = repeated(x.to(dtype), TILE), repeated(y.to(dtype), TILE)
         packed = tl.arange(0, TILE)
         mine = packed < GROUP
-        begin = keys_1, keys_2, values
-        keys_1, keys_2, values = _load_keys(k, v, kv_row, key, key == cursor_value, channel, begin, HEAD_DIM, VALUES)
+        loaded = _load_keys(k, v, kv_row, key, key == cursor_value, channel, loaded, HEAD_DIM, VALUES)
         first_part = kv_head * splits * GROUP_ROWS
         while split * size < end:
             start = split * size
             behind = tl.minimum(start + size, end)
-            highest = tl.full((TILE,), float("-inf"), tl.float32)
-            total = tl.zeros((TILE,), tl.float32)
-            mixed = tl.zeros((TILE, VALUES), tl.float32)
-            visible = (key < behind)[None, :] & mine[:, None]
-            scores = _scores(queries, keys_1, keys_2, scale, TILE, KEYS)
-            highest, total, mixed = add_keys(scores, visible, values, highest, total, mixed)
+            none = tl.zeros((TILE,), tl.float32)
+            sums = none + float("-inf"), none, tl.zeros((TILE, VALUES), tl.float32)
+            sums = _add_loaded(sums, queries, loaded, scale, (key < behind)[None, :] & mine[:, None])
             for first in range(start + KEYS, behind, KEYS):
                 key = first + tl.arange(0, KEYS)
-                keys_1, keys_2, values = _load_keys(k, v, kv_row, key, key < behind, channel, None, HEAD_DIM, VALUES)
-                visible = (key < behind)[None, :] & mine[:, None]
-                scores = _scores(queries, keys_1, keys_2, scale, TILE, KEYS)
-                highest, total, mixed = add_keys(scores, visible, values, highest, total, mixed)
+                loaded = _load_keys(k, v, kv_row, key, key < behind, channel, None, HEAD_DIM, VALUES)
+                sums = _add_loaded(sums, queries, loaded, scale, (key < behind)[None, :] & mine[:, None])
+            highest, total, mixed = sums
             part = first_part + split * GROUP_ROWS + packed
             tl.store(highest_out + part, highest, mask=mine)  # each part of the values stores the same
             tl.store(total_out + part, total, mask=mine)
@@ -98,4 +97,4 @@ def _attend_full_one_row(
             split += tl.num_programs(1)
             if split * size < end:
                 key = split * size + tl.arange(0, KEYS)
-                keys_1, keys_2, values = _load_keys(k, v, kv_row, key, key < end, channel, None, HEAD_DIM, VALUES)
+                loaded = _load_keys(k, v, kv_row, key, key < end, channel, None, HEAD_DIM, VALUES)
