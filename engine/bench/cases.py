@@ -227,7 +227,7 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
-    found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts), tiles.expert_gate_up.pairs)
+    found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts), tiles.pairs)
     distinct = len({expert for expert in found.experts.tolist() if expert >= 0})
     max_rows = 1 if rows == 1 else MAX_ROWS
 

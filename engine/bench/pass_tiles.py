@@ -12,7 +12,6 @@ from ..kernels.decode.attend_tiles import AttendTiles, FullTiles, WindowTiles, t
 from ..kernels.decode.tiles import DraftTiles, RowTiles, TargetTiles, Tiles
 from ..kernels.decode.trials import Trial
 from ..kernels.toolchain.card import Card
-from ..kernels.toolchain.jit import MAX_ROWS
 from ..layer_config import AttentionConfig
 from ..tuning.tiles import neighbours, read_choice, with_choice
 
@@ -111,8 +110,6 @@ class Knob:
             found += _routers(chosen, depth)
         else:
             assert self.trial is not None
-            if self.name == "expert_gate_up" and self.trial.packed and self.trial.bits < 8:
-                found += [replace(chosen, pairs=pairs) for pairs in (8, MAX_ROWS)]
             if self.name not in NEVER_TURNED:
                 found.append(replace(chosen, turned=not chosen.turned))
             found += [*_shared_depths(chosen, self.trial, card), *neighbours(chosen, self.trial, card)]
@@ -157,8 +154,6 @@ def _windows(chosen: WindowTiles) -> Iterator[WindowTiles]:
 
 
 def _fulls(chosen: FullTiles, card: Card) -> Iterator[FullTiles]:
-    if card.multiplies_from_shared_memory:
-        yield replace(chosen, alone=not chosen.alone)
     for split in (chosen.split // 2, 2 * chosen.split):
         if LEAST_SPLIT <= split <= MOST_SPLIT:
             yield replace(chosen, split=split, keys=min(chosen.keys, split))
@@ -196,8 +191,9 @@ def _group(kind: type[Any], held: Mapping[str, Mapping[str, int | None]], now: A
     known = {each.name for each in fields(kind)}
     if set(held) - known:
         raise ValueError(f"unknown choices {sorted(set(held) - known)}")
-    kinds = {name: RowTiles if name == "rows" else Tiles for name in held}
-    return replace(now, **{name: read_choice(kinds[name], parts) for name, parts in held.items()})
+    choices = {name: parts for name, parts in held.items() if name != "pairs"}  # which follow from the format
+    kinds = {name: RowTiles if name == "rows" else Tiles for name in choices}
+    return replace(now, **{name: read_choice(kinds[name], parts) for name, parts in choices.items()})
 
 
 def source_lines(tiles: TargetTiles | DraftTiles) -> str:
@@ -209,6 +205,8 @@ def source_lines(tiles: TargetTiles | DraftTiles) -> str:
 
 
 def _written(chosen: Any) -> str:
+    if isinstance(chosen, int):
+        return str(chosen)
     plain = {each.name: each.default for each in fields(chosen)}
     parts = [f"{name}={value}" for name, value in asdict(chosen).items() if value != plain[name]]
     return f"{type(chosen).__name__}({', '.join(parts)})"

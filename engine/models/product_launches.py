@@ -86,4 +86,4 @@ class ProductLaunches(Generic[Layer]):
         """Experts at random."""
         moe = self._moe
         scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
-        return reference_assignment(scores, moe.top_k, most=tiles.expert_gate_up.pairs).to(self._device)
+        return reference_assignment(scores, moe.top_k, most=tiles.pairs).to(self._device)

@@ -13,7 +13,7 @@ import torch
 from ..kernels.decode.tiles import LEAST_STAGES, AllTiles, DraftTiles, TargetTiles, Tiles
 from ..kernels.decode.trials import Launch, Trial, Trials
 from ..kernels.toolchain.card import Card
-from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
+from ..kernels.toolchain.jit import KernelFailure
 from .timing import time_launches
 
 SECONDS = 60.0
@@ -183,8 +183,6 @@ def read_choice(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
         may_be_none, least = each.name in ("registers", "early"), 0 if each.name == "early" else 1
         if type(each.default) is bool:
             fits = type(value) is bool
-        elif each.name == "pairs":
-            fits = value in (8, MAX_ROWS)
         else:
             fits = (may_be_none and value is None) or (type(value) is int and value >= least)
         if not fits:

@@ -4,8 +4,6 @@ at the published shapes, and prints what each takes. FORMAT: of the weights, bf1
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -13,7 +11,6 @@ import torch
 
 from engine.bench.shapes import read_shape
 from engine.commands import WeightFormat
-from engine.kernels.decode.attend_tiles import FullTiles, tiles_of_source, use_tiles
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles, draft_tiles
 from engine.kernels.round.tree_rows import TreeRows
@@ -51,11 +48,6 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
         passes = target.decode_pass(cache, cursor, rows, taps=(1,))
         passes.forward()
         passes.forward(max_rows=1)
-        with _in_one_launch_less(config):
-            passes.forward(max_rows=1)
-        if config.moe is not None and weights in ("int4", "mxfp4"):
-            up = replace(passes.tiles.expert_gate_up, pairs=8)
-            target.decode_pass(cache, cursor, rows, (1,), replace(passes.tiles, expert_gate_up=up)).forward()
         if isinstance(target, Gemma4) and config.moe is not None:
             wide = WidePass(target, cache, cursor, rows, (1,))
             for rows_of_pass in WIDE_ROWS:
@@ -66,20 +58,6 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
             target.prefill_pass(cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, (1,))
         _launch_draft_head(config, draft_tiles(True, card).head)
     return distinct(launches)
-
-
-@contextmanager
-def _in_one_launch_less(config: TargetConfig) -> Iterator[None]:
-    """Attention as a search for tiles tries it."""
-    before = {layer.head_dim: tiles_of_source(layer) for layer in config.attention if layer.window is None}
-    for head_dim, tiles in before.items():
-        assert isinstance(tiles, FullTiles)
-        use_tiles(head_dim, replace(tiles, alone=True))
-    try:
-        yield
-    finally:
-        for head_dim, tiles in before.items():
-            use_tiles(head_dim, tiles)
 
 
 def _launch_draft_head(config: TargetConfig, tiles: Tiles) -> None:

@@ -159,6 +159,20 @@ def test_a_row_has_the_same_bits_at_every_width_with_a_packed_weight(
     assert torch.equal(few[:, :max_rows], whole[:, :max_rows]) and (few[:, max_rows:] == 7).all()
 
 
+@pytest.mark.parametrize("group", [32, 64])
+def test_what_stands_behind_a_packed_weight_is_not_read(group: int) -> None:
+    """Steps go past the end of the depth, by a part of a step and by whole ones."""
+    made = Int4Weight.of(noise(16, 192, seed=1), group)
+    assert made.scales is not None
+    behind = torch.full((4 * made.scales.numel(),), float("nan"), dtype=made.scales.dtype)
+    behind[: made.scales.numel()] = made.scales.flatten()
+    weight = Int4Weight(made.values, behind[: made.scales.numel()].view(made.scales.shape))
+    x, tiles = noise(16, 192, dtype=torch.bfloat16), Tiles(16, 64, splits=2, warps=2)
+    out = partial_sums(tiles, 16, CPU)
+    project(x, weight, out, tiles)
+    torch.testing.assert_close(out.sum(0), reference_project(x, made), atol=1e-4, rtol=1e-5)
+
+
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize("make", [PlainWeight, Fp8Weight.of, Int4Weight.of, Mxfp4Weight.of])
 def test_programs_may_begin_at_places_of_their_own(make: Callable[[Tensor], Weight]) -> None:

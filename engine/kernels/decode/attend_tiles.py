@@ -50,8 +50,8 @@ class FullTiles:
     """As many as a GPU holds at a time: one for every split would mostly find nothing to do."""
     alone: bool = False
     """Whether the launch that attends norms, turns and stores, too, where a row is alone: one launch less. It decides
-    the order of the norm's sums. Nobody has timed it; for ``MOST_CHANNELS`` at most, and on Hopper alone, since
-    elsewhere its queries collide in shared memory."""
+    the order of the norm's sums. For ``MOST_CHANNELS`` at most, and on Hopper alone, since elsewhere its queries
+    collide in shared memory."""
 
 
 AttendTiles = WindowTiles | FullTiles
@@ -63,9 +63,9 @@ WINDOW_TILES = {
 }
 """By head size; those of 64 by analogy."""
 FULL_TILES = {
-    64: FullTiles(64, 64, 64, 128, 4, 2, 264),
-    128: FullTiles(64, 64, 64, 128, 4, 2, 264),
-    256: FullTiles(32, 32, 64, 128, 4, 2, 264),
+    64: FullTiles(64, 64, 64, 128, 4, 2, 264, alone=True),
+    128: FullTiles(64, 64, 64, 128, 4, 2, 264, alone=True),
+    256: FullTiles(32, 32, 64, 128, 4, 2, 264, alone=True),
     512: FullTiles(32, 32, 128, 256, 8, 2, 132),
 }
 """Likewise."""

@@ -17,7 +17,7 @@ from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .ask_early import ask_early
 from .cuts import Cut, depth_of_split, last_asked, length_of, place_of
-from .packed import first_words, gate_and_up, height_of, multiply_once
+from .packed import first_words, gate_and_up, height_of, multiply_once, rows_of_pass
 from .tiles import Tiles
 
 
@@ -154,9 +154,8 @@ def project_tile(
     if bias is not None:  # asked for before the loop
         added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
-        each = tl.arange(0, HEIGHT)
         total = multiply_once(
-            x + each * weight.K, each < max_rows, tile * BLOCK_N, split * depth, words, weight,
+            rows_of_pass(x, max_rows, weight, HEIGHT), tile * BLOCK_N, split * depth, words, weight,
             Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
         )  # fmt: skip
     else:
@@ -213,9 +212,8 @@ def gate_up_tile(
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """Gate and up, fp32 [HEIGHT, BLOCK_N] each, of a packed weight."""
     depth: tl.constexpr = length_of(weight.K, BLOCK_K)
-    each = tl.arange(0, HEIGHT)
     both = multiply_once(
-        x + each * weight.K, each < max_rows, column, 0, words, weight,
+        rows_of_pass(x, max_rows, weight, HEIGHT), column, 0, words, weight,
         Cut(depth, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER),
     )  # fmt: skip
     return gate_and_up(both, BLOCK_N)  # type: ignore[no-any-return]

@@ -126,14 +126,16 @@ def _is_bias(bias: Tensor | None, weight: Weight) -> bool:
 @jit
 def load_item(
     experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr,
-    HEIGHT: tl.constexpr,
+    HEIGHT: tl.constexpr, FORMAT: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """A tile's expert and the first HEIGHT of its pairs' 16 places (-1: none), loaded a tile ahead: a round trip costs
-    as 3 MB."""
+    """A tile's expert and the first HEIGHT of its pairs' 16 places, loaded a tile ahead: a round trip costs as 3 MB.
+    What is below zero is no pair: -1, or, for packed weights, see ``rows_of_pairs``, the complement of the first."""
     slot = item // TILES
     exists = slot < EXPERTS
     expert = tl.load(experts + slot, mask=exists, other=-1)
     pair = tl.load(pairs + slot * 16 + tl.arange(0, HEIGHT), mask=exists, other=-1)
+    if FORMAT >= FP8:
+        pair = tl.where(pair < 0, -1 - tl.load(pairs + slot * 16, mask=exists, other=0), pair)
     return expert, pair
 
 
@@ -184,22 +186,22 @@ def _gate_up_tiles(
     across: tl.constexpr = wide if CLAMPED else BLOCK_N
     apart: tl.constexpr = 0 if CLAMPED else INTER
     item = tl.program_id(0) - BEFORE
-    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS, HEIGHT)
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS, HEIGHT, FORMAT)
     first = tl.maximum(expert, 0).to(tl.int64) * (2 * INTER)
     if FORMAT >= FP8:
-        rows, there = rows_of_pairs(x, pair, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), TOP_K)
+        rows = rows_of_pairs(x, pair, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), TOP_K)
         words = first_words(
             first, item % tiles * across, 0, expert >= 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
             Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
         )  # fmt: skip
         loaded = load_rows(
-            rows, there, first, item % tiles * across, 0, 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
+            rows, first, item % tiles * across, 0, 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
             Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
         )  # fmt: skip
-        begun = rows, there, words, loaded
+        begun = rows, words, loaded
     while expert >= 0:
         following = item + tl.num_programs(0) - BEFORE
-        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT)
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT, FORMAT)
         first = expert.to(tl.int64) * (2 * INTER)
         place = pair[:, None]  # all that follows of it shares one change of layout
         live = place >= 0
@@ -299,7 +301,7 @@ def _expert_down(
     depth: tl.constexpr = length_of(K, BLOCK_K)
     item = tl.program_id(0)
     # What the launch before the last has chosen may be read at once.
-    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS, HEIGHT)
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS, HEIGHT, FORMAT)
     first = tl.maximum(expert, 0).to(tl.int64) * N
     if FORMAT >= FP8:
         words = first_words(
@@ -314,15 +316,15 @@ def _expert_down(
         )  # fmt: skip
     wait_for_inputs()
     if FORMAT >= FP8:
-        rows, there = rows_of_pairs(act, pair, Matrix(down, scales, N, K, FORMAT), 1)
+        rows = rows_of_pairs(act, pair, Matrix(down, scales, N, K, FORMAT), 1)
         loaded = load_rows(
-            rows, there, first, item % tiles * BLOCK_N, 0, 0, Matrix(down, scales, N, K, FORMAT),
+            rows, first, item % tiles * BLOCK_N, 0, 0, Matrix(down, scales, N, K, FORMAT),
             Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
         )  # fmt: skip
-        begun = rows, there, words, loaded
+        begun = rows, words, loaded
     while expert >= 0:
         following = item + tl.num_programs(0)
-        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT)
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT, FORMAT)
         first = expert.to(tl.int64) * N
         counts = tl.load(weights + tl.maximum(pair, 0))
         place = pair[:, None]  # see above

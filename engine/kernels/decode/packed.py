@@ -50,6 +50,13 @@ def spread(values: tl.tensor) -> tl.tensor:
     return tl.permute(tl.reshape(values, [values.shape[0] // 8, 8]), 1, 0)[None, :, None, :]
 
 
+@constexpr_function
+def goes_past(step: int, weight_depth: int, depth: int, block: int, splits: int, turned: bool) -> bool:
+    """Whether a step, counted from 0, may reach behind the weight's depth, which is shared by splits of a depth."""
+    uneven = depth % block != 0 or weight_depth != depth * splits
+    return bool(uneven and (turned or splits > 1 or (step + 1) * block > weight_depth))
+
+
 @jit
 def first_words(
     first: tl.tensor, column: tl.tensor, start: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
@@ -65,7 +72,6 @@ def first_words(
 @jit
 def multiply_packed(
     rows: tl.tensor,
-    live: tl.tensor,
     first: tl.tensor,
     column: tl.tensor,
     start: tl.tensor,
@@ -78,41 +84,22 @@ def multiply_packed(
     """Sums of each part, fp32 [parts, BLOCK_N, rows], for ``added_up``: rows times the weight's rows from ``first`` +
     ``column`` on, over depth start .. start + DEPTH - 1, beginning with ``first_words`` and the first step's rows x.
     Rows come from L2, sooner than weights from memory, and take more registers: one step of them is on its way. Lets
-    the next kernel start, if ``last``, when it has asked for its last tiles."""
+    the next kernel start, if ``last``, when it has asked for its last tiles.
+
+    No loop: what a step asks for is on its way while the next one is multiplied only if the assembler can tell their
+    loads apart, and where a loop or a branch begins it forgets which is which (MEASUREMENTS.md, "One scoreboard")."""
     steps: tl.constexpr = length_of(cut.DEPTH, cut.BLOCK_K) // cut.BLOCK_K
     ahead: tl.constexpr = ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)
-    turns: tl.constexpr = (steps - ahead) // ahead
-    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N, 8 * live.shape[3]], dtype=tl.float32)
-    # A tile goes into the registers of the one just multiplied. If it had to be moved there, that would wait for it.
-    if turns > 0:
-        for turn in tl.range(0, turns, num_stages=1):
-            for each in tl.static_range(ahead):
-                for again in tl.range(0, once(), num_stages=1):
-                    step = turn * ahead + each + again
-                    total = _multiplied(total, words[each], x, weight, rows)
-                    words = _with(words, each, _load_words(first, column, start, step + ahead, True, weight, cut))
-                    x = load_rows(rows, live, first, column, start, step + 1, weight, cut)
-    for each in tl.static_range(turns * ahead, steps):
-        if each == steps - ahead and last:
+    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N, 8 * rows.shape[3]], dtype=tl.float32)
+    for step in tl.static_range(steps):
+        if step == steps - ahead and last:
             let_next_start()
-        if each < steps - ahead:
-            for again in tl.range(0, once(), num_stages=1):
-                step = each + again
-                total = _multiplied(total, words[each % ahead], x, weight, rows)
-                words = _with(words, each % ahead, _load_words(first, column, start, step + ahead, True, weight, cut))
-                x = load_rows(rows, live, first, column, start, step + 1, weight, cut)
-        else:
-            total = _multiplied(total, words[each % ahead], x, weight, rows)
-            if each < steps - 1:
-                x = load_rows(rows, live, first, column, start, each + 1, weight, cut)
+        total = _multiplied(total, words[step % ahead], x, weight, rows)
+        if step < steps - ahead:
+            words = _with(words, step % ahead, _load_words(first, column, start, step + ahead, True, weight, cut))
+        if step < steps - 1:
+            x = load_rows(rows, first, column, start, step + 1, weight, cut)
     return total
-
-
-@jit
-def once() -> tl.tensor:
-    """1, which the compiler doesn't know. A loop that is gone through so often keeps its instructions together: else
-    all loads of several steps come behind all products of these steps, just before they are wanted."""
-    return tl.num_programs(2)
 
 
 @jit
@@ -151,9 +138,17 @@ def first_of(expert: tl.tensor, weight: Matrix) -> tl.tensor:
 
 
 @jit
-def rows_of_pairs(x: tl.tensor, pair: tl.tensor, weight: Matrix, TOP_K: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """Rows of x (pointers, ``spread``), and those that are live: a row for every TOP_K pairs; -1 is none."""
-    return spread(x + tl.maximum(pair, 0) // TOP_K * weight.K), spread(pair >= 0)
+def rows_of_pass(x: tl.tensor, max_rows: tl.tensor, weight: Matrix, HEIGHT: tl.constexpr) -> tl.tensor:
+    """Rows of x (pointers, ``spread``); for those that don't count, the first."""
+    row = tl.arange(0, HEIGHT)
+    return spread(x + tl.where(row < max_rows, row, 0) * weight.K)
+
+
+@jit
+def rows_of_pairs(x: tl.tensor, pair: tl.tensor, weight: Matrix, TOP_K: tl.constexpr) -> tl.tensor:
+    """Rows of x (pointers, ``spread``): one for every TOP_K pairs. For those that are none the first pair's, as
+    ``load_item`` says: nothing is masked away, and no other line of memory is read."""
+    return spread(x + (pair ^ (pair >> 31)) // TOP_K * weight.K)
 
 
 @jit
@@ -172,33 +167,30 @@ def multiply_one_of_many(
     """One of a program's products, with an expert's weight, over the whole depth, ``begun`` with ``rows_of_pairs``,
     ``first_words`` and ``load_rows``, and with what the next begins, which is on its way while sums are added up. There
     is none if the next expert is -1."""
-    rows, live, words, loaded = begun
+    rows, words, loaded = begun
     first = first_of(expert, weight)
     scales = scales_of_rows(first, column, weight, cut)
-    total = multiply_packed(rows, live, first, column, 0, words, loaded, next_expert < 0, weight, cut)
+    total = multiply_packed(rows, first, column, 0, words, loaded, next_expert < 0, weight, cut)
     first = first_of(next_expert, weight)
-    rows, live = rows_of_pairs(x, next_pair, weight, TOP_K)
+    rows = rows_of_pairs(x, next_pair, weight, TOP_K)
     words = first_words(first, next_column, 0, next_expert >= 0, weight, cut)
-    loaded = load_rows(rows, live, first, next_column, 0, 0, weight, cut)
-    return added_up(total, scales, weight, cut), (rows, live, words, loaded)
+    loaded = load_rows(rows, first, next_column, 0, 0, weight, cut)
+    return added_up(total, scales, weight, cut), (rows, words, loaded)
 
 
 @jit
 def multiply_once(
     rows: tl.tensor,
-    live: tl.tensor,
     column: tl.tensor,
     start: tl.tensor,
     words: tl.tensor,
     weight: Matrix,
     cut: Cut,
 ) -> tl.tensor:
-    """A program's only product: of rows (pointers [8 or 16], those that are ``live``) with what begins at row
-    ``column``."""
-    rows, live = spread(rows), spread(live)
-    x = load_rows(rows, live, 0, column, start, 0, weight, cut)
+    """A program's only product: of ``rows_of_pass`` with what begins at row ``column``."""
+    x = load_rows(rows, 0, column, start, 0, weight, cut)
     scales = scales_of_rows(0, column, weight, cut)
-    total = multiply_packed(rows, live, 0, column, start, words, x, True, weight, cut)
+    total = multiply_packed(rows, 0, column, start, words, x, True, weight, cut)
     return added_up(total, scales, weight, cut)
 
 
@@ -239,15 +231,18 @@ def _load_words(
     data, scales = _sources(weight, first, column)
     at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
     lane = tl.arange(0, 4)[:, None, None, None]
-    block = at // 32 + lane // lanes + tl.arange(0, parts)[None, None, :, None] * (wide // 32)
-    if cut.DEPTH % cut.BLOCK_K != 0 or weight.K != cut.DEPTH * cut.SPLITS:
-        block = tl.minimum(block, blocks - 1)
+    block = lane // lanes + tl.arange(0, parts)[None, None, :, None] * (wide // 32)
+    past: tl.constexpr = goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED)
+    if past:
+        block = tl.minimum(block, blocks - 1 - at // 32)
     eight = tl.arange(0, cut.BLOCK_N // 8)[None, None, None, :]
     row = tl.arange(0, 8)[None, :, None, None]
     word = tl.arange(0, per_lane)[None, None, None, None, :]
     near = data + (block * (16 * per_block) + row * per_block + lane % lanes * per_lane)
     beside = _panel_of(eight // 2, column, weight, cut) * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
-    words = tl.load(near[:, :, :, :, None] + (beside[:, :, :, :, None] + word), mask=there)
+    # Where the step stands comes last, here and below: then all steps share one address and differ by a constant.
+    near = near[:, :, :, :, None] + (beside[:, :, :, :, None] + word)
+    words = tl.load(near + at // 32 * (16 * per_block), mask=there)
     if weight.FORMAT == FP8:
         return words, 0
     else:
@@ -255,7 +250,11 @@ def _load_words(
         groups: tl.constexpr = blocks // together
         sixteen = tl.arange(0, cut.BLOCK_N // 16)[None, None, None, :]
         beside = _panel_of(sixteen, column, weight, cut) * (groups * 16) + row * 2
-        return words, _load_scales(scales + (block // together * 16 + beside), there)
+        if past or cut.BLOCK_K % (32 * together) != 0:
+            return words, _load_scales(scales + ((at // 32 + block) // together * 16 + beside), there)
+        else:
+            group = scales + (block // together * 16 + beside)
+            return words, _load_scales(group + at // 32 // together * 16, there)
 
 
 @jit
@@ -295,8 +294,7 @@ def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
 
 @jit
 def load_rows(
-    rows: tl.tensor, live: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor,
-    weight: Matrix, cut: Cut,
+    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix, cut: Cut,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
     warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers
@@ -314,22 +312,22 @@ def load_rows(
     depth = part * wide + lane // lanes * 32 + lane % lanes * (4 * words)
     if weight.FORMAT == FP8 and words < 4:  # of a word's numbers two stand 8 further on
         depth -= lane % 2 * 4
-    there = live[:, :, :, :, None, None]
-    if cut.DEPTH % cut.BLOCK_K != 0 or weight.K != cut.DEPTH * cut.SPLITS:
-        there = there & (depth < weight.K - at)
-    sources = rows[:, :, :, :, None, None] + (at + depth)
+    sources = rows[:, :, :, :, None, None] + depth
     if SIMULATED or rows.dtype.element_ty != tl.bfloat16:
         number = piece * 8 + tl.arange(0, numbers)[None, None, None, None, None, :]
+        sources += at
     else:  # two in a register
         number = piece * 4 + tl.arange(0, numbers // 2)[None, None, None, None, None, :]
         aligned: tl.constexpr = 2 * numbers  # bytes: so much is read at a time
-        sources = tl.multiple_of(sources, [aligned] * 6).to(tl.pointer_type(tl.int32))
-    low = tl.load(sources + number, mask=there, other=0)
-    if weight.FORMAT == FP8:
-        return low, 0
+        sources = tl.multiple_of(sources, [aligned] * 6).to(tl.pointer_type(tl.int32)) + at // 2
+    further: tl.constexpr = 16 if SIMULATED or rows.dtype.element_ty != tl.bfloat16 else 8
+    if goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED):
+        there = depth < weight.K - at
+        low = tl.load(sources + number, mask=there, other=0)
+        return low, 0 if weight.FORMAT == FP8 else tl.load(sources + (number + further), mask=there, other=0)
     else:
-        further: tl.constexpr = 16 if SIMULATED or rows.dtype.element_ty != tl.bfloat16 else 8
-        return low, tl.load(sources + (number + further), mask=there, other=0)
+        low = tl.load(sources + number)
+        return low, 0 if weight.FORMAT == FP8 else tl.load(sources + (number + further))
 
 
 @jit

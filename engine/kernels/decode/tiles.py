@@ -49,11 +49,6 @@ class Tiles:
     turned: bool = False
     """Whether programs begin at other places of the depth than those of columns further on: see ``cuts.place_of``."""
 
-    pairs: int = MAX_ROWS
-    """Experts' gate and up only, and their down follows: how many pairs of an expert a program multiplies at a time.
-    Of packed weights it may be 8, with the same bits: half the products, but an expert with more is read twice. Nobody
-    has timed it."""
-
     @property
     def ahead(self) -> int:
         """How many steps before it multiplies them a program asks for tiles."""
@@ -106,6 +101,9 @@ class TargetTiles:
     expert_down: Tiles = Tiles(columns=64, depth=64, warps=2, early=1)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
+    pairs: int = MAX_ROWS
+    """How many pairs of an expert a program multiplies at a time. Of packed weights 8: half the products, with the same
+    bits, but an expert with more is read twice."""
 
 
 DENSE_TARGET = TargetTiles(
@@ -122,30 +120,33 @@ FP8_TARGET = TargetTiles(
     output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=128),
     gate_up=Tiles(columns=16, depth=512, warps=8, stages=2, registers=128),
     down=Tiles(columns=32, depth=256),
-    expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128, turned=True),
-    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=2, registers=128, turned=True),
-    expert_down=Tiles(columns=32, depth=256, stages=3, registers=128, turned=True),
+    expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
+    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
+    expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
     rows=RowTiles(warps=16),
+    pairs=8,
 )
 """For packed weights: a warp takes 64 of the depth, so that a thread reads 8 bytes at once in INT4, 16 in FP8, and 16
 warps with 128 registers each fill a multiprocessor. What a target holds in bf16 has these splits, too."""
 INT4_TARGET = TargetTiles(
-    qkv=Tiles(columns=32, depth=512, warps=8, stages=5, registers=128),
-    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=5, registers=128),
-    gate_up=Tiles(columns=16, depth=512, warps=8, stages=4, registers=168),
+    qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
+    output=Tiles(columns=32, depth=512, splits=2, warps=8, registers=128),
+    gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=168),
     down=Tiles(columns=32, depth=256, turned=True),
-    expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128),
-    expert_gate_up_alone=Tiles(columns=16, depth=256, registers=128),
-    expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
+    expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
+    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
+    expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
     rows=RowTiles(warps=16),
+    pairs=8,
 )
 MXFP4_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
     output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
     router=Tiles(columns=32, depth=256, splits=12),
-    expert_gate_up=Tiles(columns=32, depth=256, stages=3, programs=792, registers=168),
-    expert_gate_up_alone=Tiles(columns=32, depth=256, stages=3, registers=168),
+    expert_gate_up=Tiles(columns=32, depth=256, stages=2, registers=128),
+    expert_gate_up_alone=Tiles(columns=32, depth=256, stages=2, registers=168),
     expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
+    pairs=8,
 )
 """For gpt-oss, whose attention is bf16."""
 PACKED_DENSE_TARGET = TargetTiles(
@@ -175,8 +176,8 @@ MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
         down=Tiles(columns=64, depth=128, splits=4, warps=2, early=1),
     ),
     ("bf16", (4096, 12288)): TargetTiles(  # Qwen3-8B
-        qkv=Tiles(columns=64, depth=256),
-        output=Tiles(columns=32, depth=128, splits=2),
+        qkv=Tiles(columns=64, depth=256, early=1),
+        output=Tiles(columns=64, depth=128, splits=2, stages=5),
         gate_up=Tiles(columns=32, depth=128, warps=2, early=1),
         down=Tiles(columns=64, depth=128, splits=4, stages=5, early=1, turned=True),
     ),
@@ -281,16 +282,16 @@ DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
         context=Tiles(columns=32, depth=128, splits=6, stages=3),
         context_kv=Tiles(columns=32, depth=256),
         qkv=Tiles(columns=32, depth=128, warps=2, stages=5, early=2),
-        output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
-        gate_up=Tiles(columns=32, depth=128, early=1),
-        down=Tiles(columns=32, depth=256, splits=2, stages=5, registers=96, early=1, turned=True),
+        output=Tiles(columns=32, depth=256, splits=4, early=1),
+        gate_up=Tiles(columns=64, depth=128, early=1),
+        down=Tiles(columns=64, depth=256, splits=2, stages=5, early=1, turned=True),
         head=Tiles(columns=64, depth=256, stages=3),
     ),
     (True, (2048, 6144)): DraftTiles(  # Qwen3-Coder-30B-A3B's
         context=Tiles(columns=32, depth=128, splits=6, early=1),
         context_kv=Tiles(columns=32, depth=256),
         qkv=Tiles(columns=64, depth=256, early=1),
-        output=Tiles(columns=32, depth=256, splits=4, warps=2, stages=5, early=1),
+        output=Tiles(columns=32, depth=256, splits=4, warps=2, stages=6, early=1),
         gate_up=Tiles(columns=32, depth=128, warps=2, stages=5, early=1),
         down=Tiles(columns=32, depth=256, splits=4, stages=5, early=2, turned=True),
         head=Tiles(columns=64, depth=128, stages=5),

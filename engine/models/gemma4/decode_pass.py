@@ -35,7 +35,7 @@ class _Buffers(RowBuffers):
         experts, top_k = config.moe.num_experts, config.moe.top_k
         self.router_input, self.expert_input = self.rows(hidden), self.rows(hidden)
         self.splits = SplitScratch.allocate(tiles.router, experts, device)
-        self.assignment = Assignment.allocate(experts, top_k, device, tiles.expert_gate_up.pairs)
+        self.assignment = Assignment.allocate(experts, top_k, device, tiles.pairs)
         self.pair_act = self.rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = self.rows(top_k, hidden)
 

@@ -61,7 +61,7 @@ class _Launches(ProductLaunches[KernelLayer]):
         if moe is None:
             return [partial(gate_up, self._normed, layer.gate_up, act, kind, tiles.gate_up) for layer in layers]
         rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=self._device)
-        found = Assignment.allocate(moe.num_experts, moe.top_k, self._device, tiles.expert_gate_up.pairs)
+        found = Assignment.allocate(moe.num_experts, moe.top_k, self._device, tiles.pairs)
         scratch = SplitScratch.allocate(tiles.router, moe.num_experts, self._device)
         return [
             partial(gate_up_and_route, self._normed, layer.gate_up, act, tiles.gate_up, router, scratch)

@@ -34,7 +34,7 @@ class _Buffers(RowBuffers):
             return
         experts, top_k = config.moe.num_experts, config.moe.top_k
         self.splits = SplitScratch.allocate(tiles.router, experts, device)
-        self.assignment = Assignment.allocate(experts, top_k, device, tiles.expert_gate_up.pairs)
+        self.assignment = Assignment.allocate(experts, top_k, device, tiles.pairs)
         self.act = self.rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = self.rows(top_k, config.hidden_size)
         self.down = self.pairs.transpose(0, 1)

@@ -178,7 +178,7 @@ def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> N
     assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafter is not None
     target, drafter = decoder.rounds.launches.target, decoder.rounds.launches.drafter
     of_target, of_drafter = target.trials(), drafter.trials()
-    products = {each.name for each in fields(TargetTiles)} - {"rows", "router"}
+    products = {each.name for each in fields(TargetTiles)} - {"rows", "router", "pairs"}
     with_experts = {name for name in products if "expert" in name}
     assert set(of_target) == (products - {"down"} if experts else products - with_experts)
     assert set(of_drafter) == {each.name for each in fields(DraftTiles)}
