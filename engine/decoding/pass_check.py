@@ -24,8 +24,9 @@ FAR = 0.25
 wrong is off by as much as the output itself."""
 NEAR = 2.0**-6
 """Of a product, which two ways round a few thousandths apart."""
-MANY_ROWS, SOME_EXPERTS, TIMES = 509, 16, 4
-"""Rows of a product that is tried (of each expert), experts, and how often: what races is wrong now and then."""
+MANY_ROWS, SOME_EXPERTS, TIMES = 285, 16, 4
+"""Rows of a product that is tried (of each expert: whole tiles, and one of what is left), experts, and how often: what
+races is wrong now and then."""
 
 
 @torch.inference_mode()

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.prefill.gate import gated_product, reference_gated
-from engine.kernels.prefill.products import LONG, SHORT, ManyTiles, multiply_many
+from engine.kernels.prefill.products import LONG, OF_EXPERTS, SHORT, ManyTiles, multiply_many
 from engine.kernels.toolchain.card import representative
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
@@ -216,8 +216,10 @@ def tile_choices(what: Product) -> Iterator[ManyTiles]:
         yield replace(LONG, depth=depth, stages=stages, parts=parts)
         yield replace(SHORT, depth=depth, stages=stages, parts=parts)
     if what.experts:
+        yield OF_EXPERTS
+        yield replace(OF_EXPERTS, fewest=0)
+        yield replace(OF_EXPERTS, few=32, fewest=0)
         yield replace(LONG, few=128)
-        yield replace(SHORT, few=32)
 
 
 def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
@@ -244,7 +246,7 @@ def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
 
 def _short(tiles: ManyTiles) -> str:
     sizes = f"{tiles.columns}x{tiles.rows}x{tiles.depth}"
-    return f"{sizes}/{tiles.warps}w{tiles.stages}s{tiles.few}p{tiles.parts}"
+    return f"{sizes}/{tiles.warps}w{tiles.stages}s{tiles.few}{f'-{tiles.fewest}' if tiles.fewest else ''}p{tiles.parts}"
 
 
 def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
@@ -260,9 +262,10 @@ def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
             weight = kind.allocate(*what.shape, device=meta)
             x = torch.empty(32, what.depth, dtype=torch.bfloat16, device=meta)
             ends = torch.empty(what.experts, dtype=torch.int32, device=meta) if what.experts else None
-            for tiles in (LONG, SHORT):
+            in_use = (LONG, OF_EXPERTS) if what.experts else (LONG, SHORT)
+            for tiles in in_use:
                 multiply_many(x, weight, ends, tiles=tiles)
-            for tiles in tile_choices(what) if swept else (LONG, SHORT):
+            for tiles in tile_choices(what) if swept else in_use:
                 multiply_many(x, weight, ends, gate="gelu_tanh" if what.gate else None, tiles=tiles)
 
     ahead.compile_all(ahead.noted_launches(launch), processes=16)

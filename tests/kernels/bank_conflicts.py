@@ -1,5 +1,6 @@
-"""How threads read shared memory, in Triton's own words for a compiled kernel: a warp reads 128 bytes at once, unless
-some lie in the same of 32 banks. Then it takes turns, which neither registers nor instructions show."""
+"""How threads use shared memory, in Triton's own words for a compiled kernel. A warp reads 128 bytes of it at once,
+unless some lie in the same of 32 banks: then it takes turns. What is copied there comes from memory by 32 bytes, once if
+both halves go to one place. Neither registers nor instructions show it."""
 
 from __future__ import annotations
 
@@ -15,6 +16,11 @@ LOAD = re.compile(
 )
 SWIZZLED = re.compile(r"vec = (\d+), perPhase = (\d+), maxPhase = (\d+), order = (\[.*?\])")
 LINEAR = re.compile(r"#ttg\.linear<\{register = (\[.*?\]), lane = (\[.*?\]), warp")
+COPY = re.compile(
+    r"async_copy_global_to_local .*\{contiguity = (\d+) .*"
+    r"tensor<([\dx]+)x!tt\.ptr<(\w+)>, #(\w+)> -> <.*, #(\w+), #smem"
+)
+ORDER = re.compile(r"order = \[([\d, ]*)\]")
 SLICE = re.compile(r"#ttg\.slice<\{dim = (\d+), parent = (.*)\}>$")
 
 Steps = list[list[int]]
@@ -36,6 +42,24 @@ def turns(ttgir: str) -> int:
             places = [_address(at, shape, order, vec, per_phase, phases) * BYTES[kind] for at in _of_lanes(steps[1])]
             found.append(_turns_of(places, wide * BYTES[kind]))
     return max(found)
+
+
+def torn(ttgir: str) -> bool:
+    """Whether threads that copy 16 bytes each, beside each other in memory, put them into different parts of a swizzled
+    tile: memory's 32 bytes are then read for each of them."""
+    named = dict(re.findall(r"^#(\w+) = (#ttg\..*)$", ttgir, re.M))
+    for wide, sizes, kind, source, shared in COPY.findall(ttgir):
+        orders = [
+            [int(dim) for dim in found[1].split(",")]
+            for found in map(ORDER.search, (named[source], named[shared]))
+            if found
+        ]
+        if int(wide) * BYTES[kind] == 16 and SWIZZLED.search(named[shared]):
+            shape = [int(size) for size in sizes.split("x")]
+            from_memory, beside = ([dim for dim in order if shape[dim] > 1][:2] for order in orders)
+            if from_memory != beside:
+                return True
+    return False
 
 
 def _steps(layout: str, named: dict[str, str]) -> tuple[Steps, Steps] | None:

@@ -29,7 +29,7 @@ from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.fp8 import FP8
-from tests.kernels.bank_conflicts import turns
+from tests.kernels.bank_conflicts import torn, turns
 from tests.kernels.register_factors import overwritten
 from tests.kernels.waits import loops
 
@@ -108,6 +108,8 @@ class Compiled:
     """Sums with a power of two in which the compiler fused the other product than the source says."""
     turns: int
     """The most that a warp takes to read 128 bytes of shared memory."""
+    torn: bool
+    """Whether it copies halves of 32 bytes of memory to two places in shared memory, so that it reads them twice."""
     warps_side_by_side: bool
     """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
     in_tensor_memory: bool
@@ -183,6 +185,7 @@ def compile_launch(launch: Launch) -> Compiled:
         overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
         fades_fused=_fades_fused(ptx),
         turns=turns(built.asm["ttgir"]),
+        torn=torn(built.asm["ttgir"]),
         code=cubin,
     )
 

@@ -131,6 +131,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"writes {one.overwritten} times where tensor cores may have yet to read"
     if one.turns > 1:
         return f"reads shared memory in {one.turns} turns"
+    if one.torn:
+        return "reads memory twice on its way to shared memory"
     if (one.name in STREAMS and one.wide_loads == 0) or one.in_pieces:
         return "reads weights in small pieces"
     if one.staged:

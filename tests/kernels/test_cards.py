@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
+from engine.decoding.decoder import GPU_PREFILL_CHUNK
 from engine.kernels.decode.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
 from engine.kernels.decode.tiles import (
     BITS,
@@ -21,7 +22,7 @@ from engine.kernels.decode.tiles import (
     target_tiles,
 )
 from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
-from engine.kernels.prefill.products import LONG, SHORT, many_tiles
+from engine.kernels.prefill.products import LONG, MOST_ROWS, OF_EXPERTS, SHORT, many_tiles
 from engine.kernels.toolchain import card as cards
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES, Card, card_of, representative, stand_in
 from engine.layer_config import MoeConfig
@@ -90,11 +91,33 @@ def test_attention_fits_a_card_and_has_one_order_of_sums_for_all_widths(card: Ca
 
 
 @pytest.mark.parametrize("card", REPRESENTATIVES, ids=lambda card: f"sm_{card.capability}")
-def test_products_of_many_rows_fit_a_card_and_add_up_in_one_order(card: Card) -> None:
-    few, many = many_tiles(10, card), many_tiles(4096, card)
-    assert card.programs_of(few.shared_memory) > 0 and card.programs_of(many.shared_memory) > 0
-    assert few.depth == many.depth and min(few.stages, many.stages) >= 2
-    assert (few, many) == (SHORT, LONG) or card != HOPPER
+@pytest.mark.parametrize("experts", [0, 32, 128])
+def test_products_of_many_rows_fit_a_card_and_have_two_kinds_of_machine_code(card: Card, experts: int) -> None:
+    """Which are compiled ahead: a short piece's and the longest's."""
+    for columns, depth in ((8192, 2816), (9216, 2816), (2816, 704), (2816, 2112), (4224, 2816), (5760, 2880)):
+        tried = [many_tiles(columns, rows, depth, card, experts) for rows in range(1, MOST_ROWS + 1, 31)]
+        few, many = (many_tiles(columns, rows * max(1, experts // 8), depth, card, experts) for rows in (32, MOST_ROWS))
+        assert set(tried) <= {few, many}
+        for tiles in {few, many}:
+            assert card.programs_of(tiles.shared_memory) > 0 and tiles.stages >= 2
+            assert tiles.depth == SHORT.depth, "which decides the order of sums"
+
+
+def test_a_prompts_products_have_the_tiles_that_were_fastest_on_an_h200() -> None:
+    """By `measure.gpu.check_prefill --sweep`, FP8 and INT4."""
+    assert MOST_ROWS == GPU_PREFILL_CHUNK
+    dense = {
+        (8192, 2816): {LONG: (300, 512, 2048, 4096)},
+        (9216, 2816): {SHORT: (300, 512, 2048), LONG: (4096,)},
+        (2816, 4096): {SHORT: (300, 512, 2048), LONG: (4096,)},
+        (4224, 2816): {SHORT: (300, 512), LONG: (2048, 4096)},
+    }
+    for (columns, depth), wanted in dense.items():
+        for tiles, lengths in wanted.items():
+            assert [many_tiles(columns, rows, depth, HOPPER) for rows in lengths] == [tiles] * len(lengths)
+    chosen = [many_tiles(1408, rows * 8, 2816, HOPPER, 128) for rows in (1024, 4096, 8000)]
+    assert chosen == [OF_EXPERTS, OF_EXPERTS, LONG]
+    assert many_tiles(2816, 8000 * 8, 704, HOPPER, 128) == OF_EXPERTS
 
 
 def test_a_smaller_hopper_has_as_many_programs_for_each_multiprocessor() -> None:

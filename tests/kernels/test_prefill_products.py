@@ -25,7 +25,7 @@ from engine.layer_config import CLAMP
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 Make = Callable[[Tensor], Weight]
-SMALL = ManyTiles(columns=32, rows=16, few=4, depth=64, warps=4, stages=2)
+SMALL = ManyTiles(columns=32, rows=16, few=8, depth=64, warps=4, stages=2, fewest=4)
 
 
 def with_scales(dtype: torch.dtype, group: int = 32) -> Make:
@@ -66,7 +66,8 @@ def close(found: Tensor, x: Tensor, weight: Tensor, gate: bool = False) -> None:
     ("rows", "columns", "depth"),
     [
         pytest.param(1, 16, 64, id="one row"),
-        pytest.param(19, 16, 192, id="a tile of many rows and one of few"),
+        pytest.param(23, 16, 192, id="a tile of many rows and one of few"),
+        pytest.param(19, 16, 192, id="a tile of many rows and one of fewest"),
         pytest.param(33, 48, 64, id="a last row, and columns that fill no tile"),
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ..shared.sinks import sink_score
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, SIMULATED, dot, jit, tl
+from .add_splits import Parts
 from .ask_early import ask_into_l2
 from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
 
@@ -228,10 +229,10 @@ def _combine_splits(
     highest_in: tl.tensor, total_in: tl.tensor, mixed_in: tl.tensor, sinks: tl.tensor, out: tl.tensor,
     cursor: tl.tensor, rows: tl.tensor, splits: tl.tensor, depths: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, LANES: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
+    GROUP_ROWS: tl.constexpr, FEW: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head, part of the head): adds the row's splits, all at once. ``depths`` are a tree's, or None;
-    ``sinks`` the heads', if they have any."""
+    """Program (row, head, part of the head): adds the row's splits; how many there are decides in which order.
+    ``depths`` are a tree's, or None; ``sinks`` the heads', if they have any."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)
@@ -240,26 +241,73 @@ def _combine_splits(
     depth = row
     if depths is not None:
         depth = tl.load(depths + row)
-    if sinks is not None:
-        sink = sink_score(sinks, head)
     wait_for_inputs()
     if row < num_rows:
         last_key = cursor_value + depth if CAUSAL else cursor_value + num_rows - 1
-        split = tl.arange(0, MOST_SPLITS)
-        covered = split * split_size(last_key, SPLIT) <= last_key
-        part = ((head // GROUP) * splits + split) * GROUP_ROWS + row * GROUP + head % GROUP
-        highest = tl.load(highest_in + part, mask=covered, other=float("-inf"))
-        totals = tl.load(total_in + part, mask=covered, other=0.0)
-        values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
-        let_next_start()
-        peak = tl.max(highest, 0)
-        if sinks is not None:
-            peak = tl.maximum(peak, sink)
-        factor = tl.exp2(highest - peak)
-        mixed = tl.sum(factor[:, None] * values, 0)
-        total = tl.sum(factor * totals, 0)
-        if sinks is not None:
-            total += tl.exp2(sink - peak)
-        mixed = mixed / total
+        count = last_key // split_size(last_key, SPLIT) + 1
+        first_part = (head // GROUP) * splits * GROUP_ROWS + row * GROUP + head % GROUP
+        parts = Parts(highest_in, total_in, mixed_in)
+        if count <= FEW:
+            total, mixed = _add_few(parts, sinks, head, first_part, lane, count, HEAD_DIM, GROUP_ROWS, FEW)
+        else:
+            total, mixed = _add_all(parts, sinks, head, first_part, lane, count, HEAD_DIM, GROUP_ROWS)
         address = (row * tl.num_programs(1) + head) * HEAD_DIM + lane
-        tl.store(out + address, mixed.to(out.dtype.element_ty))
+        tl.store(out + address, (mixed / total).to(out.dtype.element_ty))
+
+
+@jit
+def _add_few(
+    parts: Parts, sinks: tl.tensor, head: tl.tensor, first_part: tl.tensor, lane: tl.tensor, count: tl.tensor,
+    HEAD_DIM: tl.constexpr, GROUP_ROWS: tl.constexpr, MOST: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """One row's sum of weights, and what its splits mix of these lanes: in order, each lane by itself, so that no
+    thread waits for another. As in ``add_splits.py``, ``tl.fma`` says which product is fused."""
+    highest = first_part * 0.0 + float("-inf")
+    total = first_part * 0.0
+    if sinks is not None:
+        highest = sink_score(sinks, head)
+        total += 1.0
+    mixed = lane * 0.0
+    loaded = ()
+    for split in tl.static_range(MOST):
+        there = split < count
+        part = first_part + split * GROUP_ROWS
+        of_split = tl.load(parts.highest + part, mask=there, other=float("-inf"))
+        totals = tl.load(parts.total + part, mask=there, other=0.0)
+        values = tl.load(parts.mixed + part * HEAD_DIM + lane, mask=there, other=0.0)
+        loaded += ((of_split, totals, values),)  # type: ignore[assignment]
+    let_next_start()
+    for split in tl.static_range(MOST):
+        of_split, totals, values = loaded[split]
+        now_highest = tl.maximum(highest, of_split)
+        fading = tl.exp2(highest - now_highest)
+        factor = tl.exp2(of_split - now_highest)
+        total = tl.fma(total, fading, totals * factor)
+        mixed = tl.fma(mixed, fading, values * factor)
+        highest = now_highest
+    return total, mixed
+
+
+@jit
+def _add_all(
+    parts: Parts, sinks: tl.tensor, head: tl.tensor, first_part: tl.tensor, lane: tl.tensor, count: tl.tensor,
+    HEAD_DIM: tl.constexpr, GROUP_ROWS: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """Likewise, of up to MOST_SPLITS: all at once, in one order."""
+    split = tl.arange(0, MOST_SPLITS)
+    covered = split < count
+    part = first_part + split * GROUP_ROWS
+    highest = tl.load(parts.highest + part, mask=covered, other=float("-inf"))
+    totals = tl.load(parts.total + part, mask=covered, other=0.0)
+    values = tl.load(parts.mixed + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
+    let_next_start()
+    peak = tl.max(highest, 0)
+    if sinks is not None:
+        sink = sink_score(sinks, head)
+        peak = tl.maximum(peak, sink)
+    factor = tl.exp2(highest - peak)
+    mixed = tl.sum(factor[:, None] * values, 0)
+    total = tl.sum(factor * totals, 0)
+    if sinks is not None:
+        total += tl.exp2(sink - peak)
+    return total, mixed

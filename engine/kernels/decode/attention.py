@@ -30,8 +30,10 @@ from .rope import norm_rope_store, norm_rope_store_reference
 from .tiles import RowTiles, most_registers
 
 LOG2_E = log2(e)
-COMBINED_LANES = 64
-"""Channels that a program of ``_combine_splits`` adds."""
+COMBINED_LANES, COMBINING_WARPS = 128, 2
+"""Channels that a program of ``_combine_splits`` adds, and the warps that do."""
+ADDED_IN_ORDER = 16
+"""Splits of a row that are added one after the other; of more, a sum in a row would wait for itself."""
 
 
 class AttendScratch:
@@ -275,7 +277,7 @@ def _combine(
         scratch.highest, scratch.total, scratch.mixed, sinks, out, cursor, rows, num_splits(tiles, capacity, None),
         _tensors(tree)[0],
         GROUP=group, HEAD_DIM=layer.head_dim, CAUSAL=layer.causal, SPLIT=tiles.split, LANES=lanes,
-        GROUP_ROWS=MAX_ROWS * group, **RowTiles(warps=4).options,
+        GROUP_ROWS=MAX_ROWS * group, FEW=ADDED_IN_ORDER, **RowTiles(COMBINING_WARPS).options,
     )  # fmt: skip
 
 

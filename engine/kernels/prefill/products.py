@@ -39,25 +39,46 @@ class ManyTiles:
     parts: int = 1
     """Steps of ``depth`` in one turn of the loop. While one is multiplied the next is unpacked, but over a turn's end
     (``toolchain/finished_products.py``)."""
+    fewest: int = 0
+    """Or of so many, if it is no more than that."""
 
     @property
     def shared_memory(self) -> int:
         """Bytes of a program, for weights in 8 bits."""
         return self.parts * self.depth * (2 * self.rows * self.stages + self.columns * (self.stages - 1))
 
+    def rounds(self, columns: int, rows: int, card: Card) -> int:
+        """How often each multiprocessor computes a tile."""
+        return cdiv(cdiv(columns, self.columns) * cdiv(rows, self.rows), card.multiprocessors)
+
 
 LONG = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
 SHORT = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
-FROM = 160
-"""Rows of a prompt, or of an expert on average, from which on fewer and larger tiles are faster."""
+OF_EXPERTS = replace(SHORT, warps=4, fewest=32)
+"""Two of its programs share a Hopper multiprocessor: one unpacks while the other multiplies."""
+LONG_BY_SHORT = 0.55
+"""How long a tile of SHORT takes, of one of LONG."""
+MOST_ROWS = 4096
+"""Of a prompt's longest piece (``decoder.py``). Its machine code and that of a piece of a few rows is all there is."""
+ROWS_OF_LONG, DEPTH_OF_LONG = 400, 2048
+"""Rows of an expert on average, and the depth, from which on they are multiplied faster as LONG."""
 
 
-def many_tiles(rows: int, card: Card) -> ManyTiles:
-    """For so many rows, or for experts of so many rows each. A product's machine code is one of two."""
-    tiles = LONG if rows >= FROM and card.multiplies_from_shared_memory else SHORT
+def many_tiles(columns: int, rows: int, depth: int, card: Card, experts: int = 0) -> ManyTiles:
+    """For a weight [columns, depth] and so many rows, or for experts that have so many among them. All give the same
+    bits."""
+    tiles = SHORT
+    if card.multiplies_from_shared_memory and experts:
+        tiles = LONG if rows >= ROWS_OF_LONG * experts and depth >= DEPTH_OF_LONG else OF_EXPERTS
+    elif card.multiplies_from_shared_memory and all(_is_long(columns, each, card) for each in (rows, MOST_ROWS)):
+        tiles = LONG
     while card.programs_of(tiles.shared_memory) == 0:
         tiles = replace(tiles, stages=tiles.stages - 1)
     return tiles
+
+
+def _is_long(columns: int, rows: int, card: Card) -> bool:
+    return LONG.rounds(columns, rows, card) <= LONG_BY_SHORT * SHORT.rounds(columns, rows, card)
 
 
 def multiply_many(
@@ -76,7 +97,7 @@ def multiply_many(
     n, depth = x.shape
     columns = weight.shape[-2] if gate is None else weight.shape[-2] // 2
     experts = 0 if ends is None else len(ends)
-    tiles = tiles or many_tiles(n // max(1, experts), card_of(x.device))
+    tiles = tiles or many_tiles(weight.shape[-2], n, depth, card_of(x.device), experts)
     assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
     assert bias is None or (bias.is_contiguous() and bias.shape == weight.shape[:-1])
     out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
@@ -87,8 +108,8 @@ def multiply_many(
         x, weight.values, weight.scales, bias, ends, out, n,
         N=columns, K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu",
         CLAMPED=gate == "clamped_silu", EXPERTS=experts, BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns,
-        BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth, PARTS=tiles.parts, num_warps=tiles.warps,
-        num_stages=tiles.stages,
+        BLOCK_M=tiles.rows, FEW=tiles.few, FEWEST=tiles.fewest, BLOCK_K=tiles.depth, PARTS=tiles.parts,
+        num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return out
 
@@ -158,20 +179,18 @@ def _load_words(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> tl.tensor:
-    """uint32 [BLOCK_N, WIDTH * BLOCK_K / 32] of a weight in panels, whose rows have WIDTH words in a block. In shared
-    memory four words of a row stand beside four of the next: eight rows are read at once, and all their words beside
-    each other would fall on the same banks, four rows on each in FP8, two in INT4. From memory neighbouring threads
-    copy all words that a row has in a block, since half of 32 bytes is read like the whole."""
-    fours: tl.constexpr = WIDTH // 4
+    """uint32 [BLOCK_N, WIDTH * BLOCK_K / 32] of a weight in panels, whose rows have WIDTH words in a block: 32 bytes of
+    FP8, which lie side by side in shared memory, too. Copied to two places they would be read twice, each time whole,
+    and what a prompt waits for is what comes from L2. Four words of eight rows are read at once: with 32 bytes a row
+    Triton exchanges the halves of every other four rows, so that they fall on different banks."""
     panels: tl.constexpr = BLOCK_N // 16
     blocks: tl.constexpr = BLOCK_K // 32
     row = tl.broadcast_to(column.reshape(panels, 1, 16), [panels, blocks, 16]).reshape(panels * blocks * 16)
     block = at // 32 + tl.arange(0, panels * blocks * 16) // 16 % blocks
     place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
-    near = tl.arange(0, fours)[:, None, None] * 4 + tl.arange(0, 4)[None, None, :]
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[None, :, None] + near
-    words = tl.load(pointers) if EVEN else tl.load(pointers, mask=(block < K // 32)[None, :, None], other=0)
-    return words.reshape(fours, panels, blocks, 16, 4).permute(1, 3, 2, 0, 4).reshape(BLOCK_N, blocks * WIDTH)
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[:, None] + tl.arange(0, WIDTH)[None, :]
+    words = tl.load(pointers) if EVEN else tl.load(pointers, mask=(block < K // 32)[:, None], other=0)
+    return words.reshape(panels, blocks, 16, WIDTH).permute(0, 2, 1, 3).reshape(BLOCK_N, blocks * WIDTH)
 
 
 @jit
@@ -324,7 +343,7 @@ def _multiply_many(
     max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
     CLAMPED: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
-    FEW: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
+    FEW: tl.constexpr, FEWEST: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
     rows: tl.constexpr = 2 * N if GATE else N
@@ -357,8 +376,14 @@ def _multiply_many(
             x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M,
             BLOCK_K, PARTS,
         )  # fmt: skip
-    elif end > first:
+    elif end - first > FEWEST:
         _multiply_tile(
             x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW, BLOCK_K,
             PARTS,
         )  # fmt: skip
+    elif FEWEST > 0:  # noqa: SIM102 (the compiler looks into both sides of an "and")
+        if end > first:
+            _multiply_tile(
+                x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEWEST,
+                BLOCK_K, PARTS,
+            )  # fmt: skip
