@@ -1,6 +1,6 @@
 """How threads use shared memory, in Triton's own words for a compiled kernel. A warp reads 128 bytes of it at once,
-unless some lie in the same of 32 banks: then it takes turns. What is copied there comes from memory by 32 bytes, once if
-both halves go to one place. Neither registers nor instructions show it."""
+unless some lie in the same of 32 banks: then it takes turns. What is copied there comes from memory by 32 bytes, once
+if both halves go to one place. Neither registers nor instructions show it."""
 
 from __future__ import annotations
 
