@@ -332,8 +332,10 @@ def _read_before_waiting(ptx: str, kinds: dict[str, str]) -> frozenset[str]:
 
 
 def _waits(ptx: str) -> bool:
-    sooner = re.search(r"\b(?:bra|ret|exit|(?:st|red|atom)\.global)\b", _before_waiting(ptx))
-    return "griddepcontrol.wait" in ptx and sooner is None
+    before = _before_waiting(ptx)
+    sooner = re.search(r"\b(?:brx|ret|exit|(?:st|red|atom)\.global)\b", before)
+    astray = [label for label in re.findall(r"\bbra\S*\s+(\$\w+)", before) if f"{label}:" not in before]
+    return "griddepcontrol.wait" in ptx and sooner is None and not astray
 
 
 def _before_waiting(ptx: str) -> str:

@@ -44,7 +44,7 @@ def test_measured_cards_have_the_tiles_of_the_source() -> None:
         if size in WINDOW_TILES:
             assert attend_tiles(window, 4096, HOPPER) == WINDOW_TILES[size]
     chunks = [chunk_tiles(size, HOPPER) for size in SIZES]
-    assert chunks == [ChunkTiles(128, 64, 8, 3), ChunkTiles(128, 64, 8, 2), ChunkTiles(64, 32, 8, 2)]
+    assert chunks == [ChunkTiles(64, 64, 4, 3), ChunkTiles(128, 64, 8, 2), ChunkTiles(128, 32, 8, 2)]
 
 
 @pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")

@@ -32,8 +32,9 @@ def errors(*cases: str) -> dict[str, dict[str, float]]:
 @needs_triton
 @pytest.mark.slow
 def test_compiled_products_are_what_is_defined() -> None:
-    """Every format has its dense product and those of experts; and one reads a weight that ends too early."""
-    found = errors("fp8", "int4", "mxfp4", "short")
+    """Every format has its dense product and those of experts; and one reads a weight that ends too early. Experts so
+    shallow that a product is one step, as those of the bundled model, were once more than the compiler could do."""
+    found = errors("fp8", "int4", "mxfp4", "shallow", "short")
     assert all(len(found[case]) >= 4 for case in ("fp8", "int4", "mxfp4"))
     assert "16 bytes past the end of weight" in str(found["short"])
 

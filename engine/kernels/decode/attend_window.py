@@ -37,6 +37,15 @@ def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
 
 
 @jit
+def _turn_of(
+    cursor: tl.tensor, row: tl.tensor, depths: tl.tensor, frequencies: tl.tensor, HEAD_DIM: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    """Cosine and sine [rows, HEAD_DIM / 2] by which rows' heads turn."""
+    position = (cursor + _depth(row, depths)).to(tl.float32)
+    return cos_sin(position[:, None] * tl.load(frequencies + tl.arange(0, HEAD_DIM // 2))[None, :])  # type: ignore[no-any-return]
+
+
+@jit
 def attend_split(
     queries_1: tl.tensor, queries_2: tl.tensor, keys_1: tl.tensor, keys_2: tl.tensor, values: tl.tensor, key: tl.tensor,
     exists: tl.tensor, parts: Parts, sinks: tl.tensor, arrivals: tl.tensor, out: tl.tensor, cursor: tl.tensor,
@@ -122,9 +131,23 @@ def _attend_window(
         slot, key_end, others, whose, depth, path = split_in_window(
             splits, cursor_value, num_rows, depths, paths, trunk, GROUP, WINDOW, SPLIT, TILE
         )
+    end = tl.where(first_packed < num_rows * GROUP, cursor_value + num_rows, 0)
+    first_split = tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT
+    start = (first_split + slot) * SPLIT
+    if depths is None:
+        key_end = end
+    # By what queries and new keys turn is known before they are.
+    new_cos = new_row[:, None] * 0.0 + pair[None, :] * 0.0
+    new_sin = new_cos
+    if (start < key_end) & (start + SPLIT > cursor_value):
+        new_cos, new_sin = _turn_of(cursor_value, new_row, depth, frequencies, HEAD_DIM)
+    cos = row[:, None] * 0.0 + pair[None, :] * 0.0
+    sin = cos
+    if start < key_end:
+        cos, sin = _turn_of(cursor_value, row, depth, frequencies, HEAD_DIM)
     wait_for_inputs()
     if depths is not None:  # noqa: SIM102 (the compiler looks into both sides of an "and")
-        if (tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT + slot) * SPLIT >= key_end:
+        if start >= key_end:
             return
     # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
     query = tl.minimum(row, NEW_ROWS - 1) * row_stride + (kv_head * GROUP + packed % GROUP) * HEAD_DIM
@@ -132,20 +155,13 @@ def _attend_window(
     new_key = projected + new_row * row_stride + (kv_heads * GROUP + kv_head) * HEAD_DIM
     new_keys_1, new_keys_2 = load_halves(new_key, HEAD_DIM)
     new_values_1, new_values_2 = load_halves(new_key + (0 if VALUE_IS_KEY else kv_heads * HEAD_DIM), HEAD_DIM)
-    end = tl.where(first_packed < num_rows * GROUP, cursor_value + num_rows, 0)
-    first_split = tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT
-    if depths is None:
-        key_end = end
-    start = (first_split + slot) * SPLIT
     if start < key_end:
         if start + SPLIT > cursor_value:
             # New keys are here. Another program may store the same rows: the same bits.
-            position = cursor_value + _depth(new_row, depth)
             place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
             live = new_row < num_rows
             x, y = _normed(new_keys_1, new_keys_2, k_weight, eps, HEAD_DIM, ROUNDED_FIRST)
-            cos, sin = cos_sin(position.to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
-            x, y = turn_pairs(x, y, cos, sin)
+            x, y = turn_pairs(x, y, new_cos, new_sin)
             store_halves(k + place, x, y, live, HEAD_DIM)
             if NORM_VALUES:
                 x = new_values_1.to(tl.float32)
@@ -169,9 +185,6 @@ def _attend_window(
         # The compiler moves no load past a barrier: all are on their way while the queries are normed.
         tl.debug_barrier()
         x, y = _normed(queries_1, queries_2, q_weight, eps, HEAD_DIM, ROUNDED_FIRST)
-        cos, sin = cos_sin(
-            (cursor_value + _depth(row, depth)).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :]
-        )
         x, y = turn_pairs(x, y, cos, sin)
         attend_split(
             x.to(queries_1.dtype), y.to(queries_2.dtype), tl.where(exists[:, None], keys_1, 0.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..toolchain.jit import constexpr_function, jit, tl
+from ..toolchain.jit import SIMULATED, constexpr_function, jit, tl
 
 
 @constexpr_function
@@ -75,3 +75,10 @@ def ahead_of(depth: int, step: int, ahead: int) -> int:
     """How many steps are on their way at a time. Not all: Triton 3.6 can't compile a loop over products that ask for
     nothing, since no more than its condition then depends on the expert."""
     return max(1, min(ahead, -(-depth // step) - 1))
+
+
+@jit
+def depend_on(condition: tl.tensor) -> None:
+    """Stands in a loop whose body asks for nothing, for the same reason: it reads what the loop's condition reads."""
+    if not SIMULATED:
+        tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [condition], dtype=tl.int32, is_pure=False, pack=1)

@@ -19,7 +19,7 @@ from ..weights.int4 import int4_scaled, raised
 from ..weights.matrix import FP8, MXFP4, Matrix, group_of
 from ..weights.mxfp4 import lifted, mxfp4_steps, mxfp4_words
 from ..weights.weight import Weight
-from .cuts import Cut, ahead_of, length_of, parts_of, place_of
+from .cuts import Cut, ahead_of, depend_on, length_of, parts_of, place_of
 
 
 @constexpr_function
@@ -170,6 +170,8 @@ def multiply_one_of_many(
     rows, words, loaded = begun
     first = first_of(expert, weight)
     scales = scales_of_rows(first, column, weight, cut)
+    if cut.DEPTH <= cut.BLOCK_K:
+        depend_on(expert)
     total = multiply_packed(rows, first, column, 0, words, loaded, next_expert < 0, weight, cut)
     first = first_of(next_expert, weight)
     rows = rows_of_pairs(x, next_pair, weight, TOP_K)
