@@ -136,15 +136,16 @@ def _attend_window(
     start = (first_split + slot) * SPLIT
     if depths is None:
         key_end = end
-    # By what queries and new keys turn is known before they are.
+    # By what queries and new keys turn is known before they are. (A tree's queries: no registers are left to keep it.)
     new_cos = new_row[:, None] * 0.0 + pair[None, :] * 0.0
     new_sin = new_cos
     if (start < key_end) & (start + SPLIT > cursor_value):
         new_cos, new_sin = _turn_of(cursor_value, new_row, depth, frequencies, HEAD_DIM)
     cos = row[:, None] * 0.0 + pair[None, :] * 0.0
     sin = cos
-    if start < key_end:
-        cos, sin = _turn_of(cursor_value, row, depth, frequencies, HEAD_DIM)
+    if depths is None:  # noqa: SIM102 (the compiler looks into both sides of an "and")
+        if start < key_end:
+            cos, sin = _turn_of(cursor_value, row, depth, frequencies, HEAD_DIM)
     wait_for_inputs()
     if depths is not None:  # noqa: SIM102 (the compiler looks into both sides of an "and")
         if start >= key_end:
@@ -185,6 +186,8 @@ def _attend_window(
         # The compiler moves no load past a barrier: all are on their way while the queries are normed.
         tl.debug_barrier()
         x, y = _normed(queries_1, queries_2, q_weight, eps, HEAD_DIM, ROUNDED_FIRST)
+        if depths is not None:
+            cos, sin = _turn_of(cursor_value, row, depth, frequencies, HEAD_DIM)
         x, y = turn_pairs(x, y, cos, sin)
         attend_split(
             x.to(queries_1.dtype), y.to(queries_2.dtype), tl.where(exists[:, None], keys_1, 0.0),
