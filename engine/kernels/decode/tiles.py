@@ -254,7 +254,7 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
     output=Tiles(columns=32, depth=256, splits=4, early=1),
     gate_up=Tiles(columns=32, depth=256, early=1),
     down=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=2),
-    head=Tiles(columns=64, depth=128, stages=5),
+    head=Tiles(columns=64, depth=256, stages=3),
 )
 """Steps twice as deep: as many bytes on their way."""
 

@@ -80,17 +80,24 @@ def stand_in(card: Card) -> None:
 def card_of(device: torch.device) -> Card:
     """The card that tensors of a device are on. Those without a GPU are for the card that is compiled for: Hopper,
     unless ``stand_in`` said otherwise."""
+    if device.type != "cuda":
+        return _stand_in
+    return _found(_current() if device.index is None else device.index) or _stand_in
+
+
+def _current() -> int:
     import torch  # here: it takes seconds, and a process that compiles kernels is told of its card before
 
-    if device.type != "cuda" or not torch.cuda.is_available():
-        return _stand_in
-    return _found(torch.cuda.current_device() if device.index is None else device.index)
+    return torch.cuda.current_device() if torch.cuda.is_available() else 0
 
 
 @lru_cache
-def _found(index: int) -> Card:
+def _found(index: int) -> Card | None:
+    """None where there is no GPU. A prompt's launches ask seven times a layer, and PyTorch takes 10 us to say so."""
     import torch
 
+    if not torch.cuda.is_available():
+        return None
     has = torch.cuda.get_device_properties(index)
     return Card(
         10 * has.major + has.minor,

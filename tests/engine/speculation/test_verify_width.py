@@ -44,7 +44,7 @@ def wrong(count: int, confidence: float) -> list[Anchor]:
 
 @cache
 def usually_best_size(table: CostTable) -> int:
-    return best_fixed_size(drafts(20_000, 0.9, seed=7), table)
+    return best_fixed_size(drafts(4000, 0.9, seed=7), table)
 
 
 def one_choice(confidences: Sequence[float]) -> tuple[tuple[float, ...], ...]:
