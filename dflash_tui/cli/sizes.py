@@ -9,6 +9,7 @@ from engine.hub.sizes import CONTEXTS, PairSize, known_sizes
 from engine.tools.gpus import CARDS, Gpu
 
 SUM_CONTEXT = CONTEXTS[1]
+NO_CACHE = "-"
 HEADS = ("model", "weights", "GB", "drafter", "cache 8k", "32k", "128k", "sum at 32k", "fits with")
 
 
@@ -25,10 +26,10 @@ def _objects(size: PairSize, gpu: Gpu | None) -> Iterator[dict[str, Any]]:
             "weights": weights,
             "weights_bytes": nbytes,
             "drafter_bytes": drafter,
-            "cache_bytes": {str(context): size.caches[context] for context in CONTEXTS},
+            "cache_bytes": {str(context): nbytes for context, nbytes in size.caches.items()},
             "work_bytes": size.work,
             "sum_bytes": size.without_drafter(weights, SUM_CONTEXT) + drafter,
-            "fits": None if gpu is None else [each for each in CONTEXTS if size.fits(weights, each, gpu.free)],
+            "fits": None if gpu is None else [each for each in size.caches if size.fits(weights, each, gpu.free)],
         }
 
 
@@ -40,18 +41,21 @@ def size_lines(gpu: Gpu | None) -> list[str]:
         about = "No NVIDIA GPU here; for one that you have in mind: dflash-chat doctor --memory 24, or --memory 4090"
     else:
         about = f"On {gpu.name}: {gpu.free / 1e9:.1f} of {gpu.memory / 1e9:.1f} GB free"
-    remark = "GB. The drafter with its 8-bit copies, or in 8 bits alone where that fits; the sum with room to work."
-    return [about, *table([heads, *(row[: len(heads)] for row in rows)]), remark]
+    remarks = (
+        "GB. The drafter with its 8-bit copies, or in 8 bits alone where that fits; the sum with room to work.",
+        f"{NO_CACHE}: more tokens than the model was made for; the sum is then at as many as it was.",
+    )
+    return [about, *table([heads, *(row[: len(heads)] for row in rows)]), *remarks]
 
 
 def _row(each: dict[str, Any]) -> list[str]:
-    fits = each["fits"]
-    numbers = (each["weights_bytes"], each["drafter_bytes"], *each["cache_bytes"].values(), each["sum_bytes"])
+    fits, caches = each["fits"], [each["cache_bytes"].get(str(context)) for context in CONTEXTS]
+    numbers = (each["weights_bytes"], each["drafter_bytes"], *caches, each["sum_bytes"])
     longest = "no" if not fits else f"{fits[-1] // 1024}k"
     return [
         each["model"].partition("/")[2],
         each["weights"],
-        *(f"{number / 1e9:.1f}" for number in numbers),
+        *(NO_CACHE if number is None else f"{number / 1e9:.1f}" for number in numbers),
         "" if fits is None else longest,
     ]
 

@@ -12,7 +12,7 @@ from ..commands import WeightFormat
 
 FILE = Path(__file__).with_name("sizes.json")
 CONTEXTS = (8192, 32_768, 131_072)
-"""For which caches are listed."""
+"""For which caches are listed, where a model goes so far."""
 RESERVE = 1_200_000_000
 """Bytes to leave on a GPU for the libraries, machine code, and what lies idle between tensors."""
 
@@ -29,12 +29,16 @@ class PairSize:
     draftings: tuple[int, ...]
     """Drafter and 8-bit copies, by the ways to hold them: the largest first."""
     caches: dict[int, int]
-    """By context, with what attention needs to work."""
+    """By those of ``CONTEXTS`` that the target was made for, with what attention needs to work."""
     work: int
     """A piece of a prompt on its way."""
 
+    def cache(self, context: int) -> int:
+        """With room for so many tokens, or for as many as there can be."""
+        return self.caches[max(each for each in self.caches if each <= context)]
+
     def without_drafter(self, weights: WeightFormat, context: int) -> int:
-        return self.weights[weights] + self.caches[context] + self.work
+        return self.weights[weights] + self.cache(context) + self.work
 
     def drafting(self, weights: WeightFormat, context: int, memory: int) -> int:
         """The first way to hold the drafter that fits in so much memory; the smallest where none does."""
@@ -47,7 +51,7 @@ class PairSize:
 
     def plain(self, context: int) -> int:
         """The sum in bf16 where the host runs the rounds, as on a CPU, whose numbers are twice as large."""
-        return self.weights["bf16"] + self.drafter + self.caches[context]
+        return self.weights["bf16"] + self.drafter + self.cache(context)
 
     def fits(self, weights: WeightFormat, context: int, memory: int) -> bool:
         return self.least(weights, context) + RESERVE <= memory

@@ -44,7 +44,7 @@ def _size(target: str, shape: Shape) -> dict[str, Any]:
         "weights": {weights: each.target_bytes for weights, each in plans.items()},
         "drafter": plan.drafter_bytes,
         "draftings": [each.nbytes for each in plan.draftings],
-        "caches": {str(context): plan.state_bytes(context) for context in CONTEXTS},
+        "caches": {str(each): plan.state_bytes(each) for each in CONTEXTS if each <= shape.target.max_context},
         "work": plan.work,
     }
 

@@ -135,8 +135,15 @@ def test_help_on_models_has_the_table_and_imports_no_torch() -> None:
     code = f"import sys; {says}; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert "torch" not in done.stderr.split()
-    line = next(line for line in done.stdout.splitlines() if line.split()[:2] == ["gemma-4-26B-A4B-it", "int4"])
-    assert line.split()[2:8] == ["15.3", "2.1", "0.9", "1.5", "3.9", "19.7"]
+    rows = {tuple(line.split()[:2]): line.split()[2:8] for line in done.stdout.splitlines()}
+    assert rows["gemma-4-26B-A4B-it", "int4"] == ["15.3", "2.1", "0.9", "1.5", "3.9", "19.7"]
+    assert rows["Qwen3-8B", "int4"] == ["6.4", "3.8", "1.4", "5.5", "-", "16.5"]
+
+
+def test_a_model_fits_with_no_more_tokens_than_it_was_made_for(program: Program) -> None:
+    program.run("doctor", "--memory", "80", "--json")
+    longest = {row["model"].partition("/")[2]: row["fits"][-1] for row in json.loads(program.out)["sizes"]}
+    assert (longest["SmolLM2-135M-Instruct"], longest["Qwen3-4B"], longest["gpt-oss-20b"]) == (8192, 32_768, 131_072)
 
 
 def test_a_package_that_is_missing_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
