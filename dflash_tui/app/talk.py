@@ -13,6 +13,7 @@ from dflash_tui.core.conversation.beside import Beside
 from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.folds import below_answer, folds
 from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.conversation.start import starters_of
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
 from dflash_tui.core.sessions.archive import reopen
@@ -80,9 +81,8 @@ class Talk:
 
     def _offer_starters(self) -> None:
         """To whoever begins a chat with a pair that is good at few things."""
-        screen, ready = self._screen, self._screen.chat.reducer.ready
-        begins = ready is not None and bool(ready.banner) and not screen.chat.tree
-        screen.query_one(Starters).display = begins and screen.source.capabilities.can("ask")
+        begins = not self._screen.chat.tree and self._screen.source.capabilities.can("ask")
+        self._screen.query_one(Starters).offer(starters_of(self._screen.chat.reducer.ready) if begins else ())
 
     def _show_question(self, number: int) -> None:
         self._starts.append(self._log.length)

@@ -59,7 +59,7 @@ OWN_DRAFTERS = {pair.drafter: BUNDLED_DRAFTERS / pair.drafter for pair in KNOWN_
 
 @dataclass(frozen=True, slots=True)
 class PairFolders:
-    """Where the two models lie. ``banner`` is what a pair says of itself; real checkpoints say nothing."""
+    """Where the two models lie. ``banner`` is what a small pair says of itself; others say nothing."""
 
     name: str
     target: Path
@@ -91,7 +91,8 @@ def find_pair(
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
     name = SHORT_NAMES[target.lower()].target if target.lower() in SHORT_NAMES else target
-    return PairFolders(name, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+    banner = next((each.banner for each in SHORT_NAMES.values() if each.target == name), "")
+    return PairFolders(name, target_folder, drafter_folder, drafter_name if drafter_folder else None, banner)
 
 
 def check_path(name: str) -> None:

@@ -185,6 +185,8 @@ class ShortName:
     target: str
     package: str = ""
     """A Python package that carries it as a GGUF file. Where that is installed, the hub isn't asked."""
+    banner: str = ""
+    """What people should know before they ask it anything."""
 
 
 @dataclass(frozen=True, slots=True)

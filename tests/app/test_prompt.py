@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from textual.widgets._toast import Toast
 from dflash_tui.app.screens.picker import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.starters import Starter, Starters
-from dflash_tui.core.conversation.start import STARTERS
+from dflash_tui.core.conversation.start import STARTERS, starters_of
 from engine.commands import Ask
+from engine.hub.pairs import SHORT_NAMES
 
 from .conftest import Driver, Launch
 
@@ -170,6 +172,20 @@ async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(laun
         assert chat.prompt.text == ""
         await chat.pilot.press("ctrl+n")
         assert chat.screen.query_one(Starters).display, "a new chat begins as the first one did"
+
+
+async def test_a_model_that_introduces_itself_has_examples_of_its_own(launch: Launch) -> None:
+    introduced = {name: each for name, each in SHORT_NAMES.items() if each.banner}
+    assert introduced.keys() == {"smollm2"}
+    async with launch(answer="ok") as chat:
+        ready = chat.screen.chat.reducer.ready
+        assert ready is not None and starters_of(replace(ready, banner="")) == starters_of(None) == ()
+        examples = starters_of(replace(ready, target=introduced["smollm2"].target))
+        assert examples[0] == "hi" and not {*examples} & {*STARTERS}
+        chat.screen.query_one(Starters).offer(examples)
+        await chat.until(lambda: [each.question for each in chat.screen.query(Starter)] == [*examples])
+        await chat.pilot.press("right")
+        assert chat.prompt.text == "hi"
 
 
 async def test_an_introduction_without_room_is_read_from_its_beginning(launch: Launch) -> None:

@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
-from dflash_tui.core.conversation.start import STARTERS, Start
+from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -119,7 +119,7 @@ class ChatScreen(Screen[None]):
                 yield LoadPanel(id="load")
                 yield TokenLog(id="transcript")
                 yield RenderedView(id="rendered")
-                yield Starters(STARTERS, id="starters")
+                yield Starters(id="starters")
             yield Panel(self.chat.settings, id="panel")
         yield RoundStrip(id="round")
         yield StepView(id="steps")

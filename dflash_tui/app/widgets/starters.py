@@ -38,9 +38,16 @@ class Starters(Vertical):
     Starters > .head { color: $verdict-pending; }
     """
 
-    def __init__(self, questions: tuple[str, ...], *, id: str) -> None:
+    def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.questions = questions
+        self.questions: tuple[str, ...] = ()
+
+    def offer(self, questions: tuple[str, ...]) -> None:
+        """Show these; none: nothing."""
+        if questions and questions != self.questions:
+            self.questions = questions
+            self.refresh(recompose=True)
+        self.display = bool(questions)
 
     def compose(self) -> ComposeResult:
         yield Static("Try one of these: → or a click brings it into the prompt.", classes="head")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from engine.events import EngineReady
+
 from ..sessions.prompts import PromptHistory
 from ..sessions.sessions import Conversation
 from ..settings.config import Config
@@ -56,3 +58,19 @@ STARTERS = (
     "What can you do?",
 )
 """Questions that the bundled pair answers well, for people who meet it for the first time."""
+STARTERS_OF = {
+    "SmolLM2-135M-Instruct": (
+        "hi",
+        "What is photosynthesis?",
+        "Give me three tips for sleeping well",
+        "What is the capital of France?",
+    ),
+}
+"""Likewise of others that introduce themselves, by their names on the hub."""
+
+
+def starters_of(ready: EngineReady | None) -> tuple[str, ...]:
+    """For a pair that introduces itself, since it is good at few things."""
+    if ready is None or not ready.banner:
+        return ()
+    return STARTERS_OF.get(ready.target.rpartition("/")[2], STARTERS)

