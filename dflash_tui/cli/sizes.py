@@ -43,7 +43,7 @@ def size_lines(gpu: Gpu | None) -> list[str]:
         about = f"On {gpu.name}: {gpu.free / 1e9:.1f} of {gpu.memory / 1e9:.1f} GB free"
     remarks = (
         "GB. The drafter with its 8-bit copies, or in 8 bits alone where that fits; the sum with room to work.",
-        f"{NO_CACHE}: more tokens than the model was made for; the sum is then at as many as it was.",
+        f"{NO_CACHE}: longer than the model's own context, which then bounds the sum, too.",
     )
     return [about, *table([heads, *(row[: len(heads)] for row in rows)]), *remarks]
 
