@@ -63,8 +63,9 @@ def compiled(*arguments: str) -> dict[int, Found]:
 @pytest.mark.slow
 @pytest.mark.skipif(IN_CI, reason="CI compiles this and more below")
 def test_what_needs_most_fits_the_smallest_card() -> None:
-    found = compiled(str(LEAST), "--sizes", "26B-A4B", "--weights", "bf16", "int4", "--only", *LARGE)[LEAST]
-    assert found["26B-A4B bf16"] == found["26B-A4B int4"] == set(LARGE)
+    """In bf16, which fills shared memory; the test below compiles packed weights."""
+    found = compiled(str(LEAST), "--sizes", "26B-A4B", "--weights", "bf16", "--only", *LARGE)
+    assert found[LEAST]["26B-A4B bf16"] == set(LARGE)
 
 
 @pytest.mark.slow
