@@ -27,6 +27,8 @@ NEVER_ASKED = ("head", "router", "expert_gate_up", "expert_gate_up_alone")
 """Products that ask for nothing before they wait."""
 NEVER_TURNED = ("head", "router", "expert_gate_up_alone")
 """Products whose programs all begin at the same place of the depth, or where those of sixteen rows do."""
+OF_THE_FORMAT = ("pairs", "shared")
+"""What no search changes: it follows from the weights' format."""
 ROUTER: Trial[Any] = Trial(lambda _tiles: [], splits=True)
 """Of a router that stands alone."""
 
@@ -191,7 +193,7 @@ def _group(kind: type[Any], held: Mapping[str, Mapping[str, int | None]], now: A
     known = {each.name for each in fields(kind)}
     if set(held) - known:
         raise ValueError(f"unknown choices {sorted(set(held) - known)}")
-    choices = {name: parts for name, parts in held.items() if name != "pairs"}  # which follow from the format
+    choices = {name: parts for name, parts in held.items() if name not in OF_THE_FORMAT}
     kinds = {name: RowTiles if name == "rows" else Tiles for name in choices}
     return replace(now, **{name: read_choice(kinds[name], parts) for name, parts in choices.items()})
 

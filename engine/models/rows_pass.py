@@ -21,6 +21,7 @@ from ..kernels.round.tree_rows import TreeRows
 from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.toolchain.memory_split import SPLIT
 from ..kernels.weights.kinds import format_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
@@ -112,6 +113,7 @@ class RowsPass(ABC, Generic[Layer]):
         moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
         sizes = target.config.sizes
         self.tiles = target_tiles(moe, card, packed, sizes) if tiles is None else tiles
+        SPLIT.share(self.tiles.shared, card)
         self._tiles = {"bf16": tiles_of_plain(self.tiles, moe, card, packed, sizes), packed: self.tiles}
         self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""

@@ -42,6 +42,7 @@ from engine.kernels.reference.attention import sdpa_attention
 from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.kinds import MAKERS, bytes_of, weight_of
+from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
 from engine.models.dflash.config import DFlashConfig
@@ -318,9 +319,8 @@ def exact_logits(target: Gemma4, ids: Sequence[int]) -> Tensor:
             whole.experts.forward = partial(exact_experts, whole.experts)  # type: ignore[method-assign]
         x = whole(x, 0, layer_cache, rope_table(positions, target.frequencies[config.rope]))
     hidden = deepcopy(target.norm).float()(x)
-    return torch.cat(
-        [capped_logits(hidden, part.float(), target.config.logit_softcap) for part in weight.split(VOCABULARY_PART)], -1
-    )
+    parts = (PlainWeight(part.float()) for part in weight.split(VOCABULARY_PART))  # one in fp32 at a time
+    return torch.cat([capped_logits(hidden, part, target.config.logit_softcap) for part in parts], -1)
 
 
 def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Whether every kernel asks for the same split of a multiprocessor's memory: another one starts late."""
+"""Whether every kernel asks for its line's split of a multiprocessor's memory: with another one it starts late."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 import torch
 from triton import knobs
 
-from engine.kernels.toolchain.early_launch import PREFERRED_CARVEOUT
+from engine.kernels.toolchain.memory_split import PREFERRED_CARVEOUT, SPLIT
 from measure.gpu.report import Report
 
 
@@ -28,7 +28,8 @@ class LoadedKernels:
         others = set()
         for function, name in self._names.items():
             error = driver.cuFuncGetAttribute(ctypes.byref(percent), PREFERRED_CARVEOUT, ctypes.c_void_p(function))
-            if error or percent.value != 100:
+            if error or percent.value != SPLIT.wanted(function):
                 others.add(f"{name} {percent.value} %")
-        value = f"{len(self._names)} kernels ask for all of it; others: {', '.join(sorted(others)) or 'none'}"
+        told = ", ".join(sorted(others)) or "none"
+        value = f"{len(self._names)} kernels ask for what they should, of a line {SPLIT.percent} %; others: {told}"
         report.line("shared memory", value, bool(self._names) and not others)

@@ -104,6 +104,8 @@ class TargetTiles:
     pairs: int = MAX_ROWS
     """How many pairs of an expert a program multiplies at a time. Of packed weights 8: half the products, with the same
     bits, but an expert with more is read twice."""
+    shared: int | None = None
+    """Kilobytes of a multiprocessor that its launches share, if not all: see ``toolchain/memory_split.py``."""
 
 
 DENSE_TARGET = TargetTiles(
@@ -115,29 +117,33 @@ DENSE_TARGET = TargetTiles(
 """For targets without experts, whose dense layers are several times larger."""
 
 
+SHARED_WITH_PACKED = 132
+"""Of 228 kilobytes: one program of a window's attention, or two of the head."""
 FP8_TARGET = TargetTiles(
     qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
-    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=128),
-    gate_up=Tiles(columns=16, depth=512, warps=8, stages=2, registers=128),
+    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=96),
+    gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
     down=Tiles(columns=32, depth=256),
     expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
     expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
     expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
     rows=RowTiles(warps=16),
     pairs=8,
+    shared=SHARED_WITH_PACKED,
 )
 """For packed weights: a warp takes 64 of the depth, so that a thread reads 8 bytes at once in INT4, 16 in FP8, and 16
 warps with 128 registers each fill a multiprocessor. What a target holds in bf16 has these splits, too."""
 INT4_TARGET = TargetTiles(
     qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
     output=Tiles(columns=32, depth=512, splits=2, warps=8, registers=128),
-    gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=168),
-    down=Tiles(columns=32, depth=256, turned=True),
+    gate_up=Tiles(columns=32, depth=512, warps=8, stages=3, registers=168, turned=True),
+    down=Tiles(columns=32, depth=256),
     expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
-    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
+    expert_gate_up_alone=Tiles(columns=16, depth=256, registers=128),
     expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
     rows=RowTiles(warps=16),
     pairs=8,
+    shared=SHARED_WITH_PACKED,
 )
 MXFP4_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
@@ -147,6 +153,7 @@ MXFP4_TARGET = TargetTiles(
     expert_gate_up_alone=Tiles(columns=32, depth=256, stages=2, registers=168),
     expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
     pairs=8,
+    shared=SHARED_WITH_PACKED,
 )
 """For gpt-oss, whose attention is bf16."""
 PACKED_DENSE_TARGET = TargetTiles(
@@ -154,6 +161,7 @@ PACKED_DENSE_TARGET = TargetTiles(
     output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=3, registers=128),
     gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
     down=Tiles(columns=32, depth=512, splits=4, warps=8, stages=3, registers=128),
+    shared=SHARED_WITH_PACKED,
 )
 """By analogy; nobody has timed them."""
 MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {

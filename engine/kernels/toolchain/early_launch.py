@@ -13,25 +13,22 @@ NVIDIA calls it programmatic dependent launch. Every kernel that can stand in a 
   norm and rope without a window), and by attention without a window, since the sum of its splits, which comes next,
   only waits.
 
-A multiprocessor changes its split into cache and shared memory only when it is idle, so a kernel that wants another
-split than the one before starts late after all. Therefore all our kernels ask for the same one.
+All of them ask for one split of a multiprocessor's memory (``memory_split``): who wants another than the kernel before
+starts late after all.
 """
 
 from __future__ import annotations
 
-import ctypes
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from .jit import HAS_TRITON, INTERPRETED, SIMULATED, UNSPECIALISED, jit, tl
-
-log = logging.getLogger(__name__)
+from .memory_split import SPLIT
 
 HOPPER = tl.constexpr(9) if tl else 9
 """The compute capability from which on kernels can start early."""
-PREFERRED_CARVEOUT = 9
-"""CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: percent of a multiprocessor's memory that is to be shared."""
+_in_line: set[str] = set()
+"""Names of early kernels."""
 
 if HAS_TRITON and not INTERPRETED:
     from triton import knobs
@@ -44,19 +41,17 @@ if HAS_TRITON and not INTERPRETED:
             early = bool(cuda_capability_geq(HOPPER))
             return super().run(*args, launch_pdl=early, **kwargs)
 
-    def prefer_shared_memory(_module: object, function: int, name: str, *_others: object) -> None:
-        """Asks for the most shared memory beside a kernel (CUfunction) that the driver has just loaded."""
+    def split_memory(_module: object, function: int, name: str, *_others: object) -> None:
+        """Of a kernel (CUfunction) that the driver has just loaded."""
         if cuda_capability_geq(HOPPER):
-            set_attribute = ctypes.CDLL("libcuda.so.1").cuFuncSetAttribute
-            error = set_attribute(ctypes.c_void_p(function), PREFERRED_CARVEOUT, 100)
-            if error:
-                log.warning("%s keeps its own split of shared memory: CUDA error %s", name, error)
+            SPLIT.loaded(function, name, name in _in_line)
 
-    knobs.runtime.kernel_load_end_hook.add(prefer_shared_memory)
+    knobs.runtime.kernel_load_end_hook.add(split_memory)
 
 
 def early_kernel(function: Callable[..., Any]) -> Any:
     """``jit`` for a kernel that waits for its inputs; where GPUs can't start it early, it is like any other."""
+    _in_line.add(function.__name__)
     compiled = HAS_TRITON and not INTERPRETED
     return _EarlyKernel(function, do_not_specialize=UNSPECIALISED) if compiled else jit(function)
 
