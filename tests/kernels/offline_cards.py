@@ -46,7 +46,7 @@ of 4 bits, whose rows are read by 16 bytes beside."""
 
 PROMPTS = (
     *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),
-    *("_gated", "_choose", "_place", "_spread", "_combine", "_multiply_many"),
+    *("_gated", "_choose_experts", "_place", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""
 

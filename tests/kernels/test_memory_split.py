@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
 
+import pytest
+
+from engine import kernels
+from engine.commands import WeightFormat
 from engine.kernels.decode.tiles import target_tiles
 from engine.kernels.toolchain.card import HOPPER, KILOBYTE
+from engine.kernels.toolchain.early_launch import in_line
 from engine.kernels.toolchain.memory_split import EVERYTHING, MemorySplit
 from engine.layer_config import MoeConfig
 
@@ -57,7 +66,7 @@ def test_a_card_with_less_than_is_wanted_shares_everything() -> None:
     assert split.percent == EVERYTHING and driver.percent == {1: EVERYTHING}
 
 
-def test_a_driver_that_refuses_costs_no_kernel(caplog) -> None:  # type: ignore[no-untyped-def]
+def test_a_driver_that_refuses_costs_no_kernel(caplog: pytest.LogCaptureFixture) -> None:
     split = MemorySplit(lambda _function, _percent: 1)
     split.loaded(1, "_project", True)
     assert "_project keeps its own split" in caplog.text
@@ -65,6 +74,15 @@ def test_a_driver_that_refuses_costs_no_kernel(caplog) -> None:  # type: ignore[
 
 def test_packed_weights_have_a_cache_and_bf16_shares_everything() -> None:
     moe = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-    shared = {weights: target_tiles(moe, HOPPER, weights).shared for weights in ("bf16", "fp8", "int4", "mxfp4")}  # type: ignore[arg-type]
-    assert shared["bf16"] is None
-    assert shared["fp8"] == shared["int4"] == shared["mxfp4"] == 132
+    formats: tuple[WeightFormat, ...] = ("bf16", "fp8", "int4", "mxfp4")
+    assert [target_tiles(moe, HOPPER, weights).shared for weights in formats] == [None, 132, 132, 132]
+
+
+def test_kernels_of_prompts_have_names_of_their_own() -> None:
+    """By which a loaded kernel is known to stand in a line, or not."""
+    for module in walk_packages(kernels.__path__, f"{kernels.__name__}."):
+        import_module(module.name)
+    assert {"_project", "_choose", "_attend_window"} <= in_line
+    sources = (Path(next(iter(kernels.__path__))) / "prefill").glob("*.py")
+    of_prompts = {name for source in sources for name in re.findall(r"^def (_\w+)", source.read_text("utf-8"), re.M)}
+    assert "_multiply_many" in of_prompts and not in_line & of_prompts

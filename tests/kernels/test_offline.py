@@ -22,7 +22,7 @@ OF_ALL = {
     *("_after_attention", "_after_feed_forward", "_head", "_pick", "_attend_chunk", "_norm_rope_split"),
 }
 OF_EXPERTS = {
-    *("_gate_up_and_route", "_expert_gate_up", "_expert_down", "_choose", "_place", "_spread"),
+    *("_gate_up_and_route", "_expert_gate_up", "_expert_down", "_choose_experts", "_place", "_spread"),
     *("_merge_choices", "_place_tiles"),
 }
 OF_ROUNDS = {
@@ -34,7 +34,7 @@ OF_ROUNDS = {
 OF_PACKED = "_multiply_many"
 OF_GPT_OSS = {
     *("_project", "_attend_window", "_attend_one_row", "_attend_full", "_combine_splits", "_route", "_add_and_norm"),
-    *("_expert_gate_up", "_expert_down", "_attend_chunk", "_norm_rope_split", "_choose", "_join", OF_PACKED),
+    *("_expert_gate_up", "_expert_down", "_attend_chunk", "_norm_rope_split", "_choose_experts", "_join", OF_PACKED),
 }
 LEAST = 86
 """The card with least shared memory, and the fewest instructions."""

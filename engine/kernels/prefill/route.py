@@ -64,13 +64,13 @@ def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor | No
     sizes = {"EXPERTS": num_experts, "TOP_K": top_k, "TILE": TILE, "BLOCK": power_of_two(num_experts)}
     assert scores.is_contiguous()
     ranks = power_of_two(top_k)
-    _choose[(tiles,)](scores, per_expert_scale, ids, weights, counts, n, scores.shape[0], RANKS=ranks, **sizes)
+    _choose_experts[(tiles,)](scores, per_expert_scale, ids, weights, counts, n, scores.shape[0], RANKS=ranks, **sizes)
     _place[(tiles,)](ids, counts, places, ends, n, **sizes)
     return Routing(ids, weights, places, ends)
 
 
 @jit
-def _choose(
+def _choose_experts(
     scores: tl.tensor, per_expert_scale: tl.tensor, ids: tl.tensor, weights: tl.tensor, counts: tl.tensor,
     max_rows: tl.tensor, num_queries: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, RANKS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,

@@ -27,8 +27,8 @@ from .memory_split import SPLIT
 
 HOPPER = tl.constexpr(9) if tl else 9
 """The compute capability from which on kernels can start early."""
-_in_line: set[str] = set()
-"""Names of early kernels."""
+in_line: set[str] = set()
+"""Names of early kernels, which no other kernel has."""
 
 if HAS_TRITON and not INTERPRETED:
     from triton import knobs
@@ -44,14 +44,14 @@ if HAS_TRITON and not INTERPRETED:
     def split_memory(_module: object, function: int, name: str, *_others: object) -> None:
         """Of a kernel (CUfunction) that the driver has just loaded."""
         if cuda_capability_geq(HOPPER):
-            SPLIT.loaded(function, name, name in _in_line)
+            SPLIT.loaded(function, name, name in in_line)
 
     knobs.runtime.kernel_load_end_hook.add(split_memory)
 
 
 def early_kernel(function: Callable[..., Any]) -> Any:
     """``jit`` for a kernel that waits for its inputs; where GPUs can't start it early, it is like any other."""
-    _in_line.add(function.__name__)
+    in_line.add(function.__name__)
     compiled = HAS_TRITON and not INTERPRETED
     return _EarlyKernel(function, do_not_specialize=UNSPECIALISED) if compiled else jit(function)
 
