@@ -141,6 +141,13 @@ class Viewer:
         self._screen.show_pace(FULL)
         self._leave()
 
+    def skip(self) -> bool:
+        """Show the rest of a slowed answer at once, unless it is looked at step by step; says whether there was any."""
+        behind = self.motion.active and not self.motion.at_end and not self.open
+        if behind:
+            self._leave()
+        return behind
+
     def _leave(self) -> None:
         self.place = None
         self.motion.end()

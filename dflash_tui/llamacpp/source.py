@@ -18,8 +18,9 @@ from dflash_tui.core.source import Capabilities, Emit, Happening
 from engine.commands import NO_DRAFTER, Ask, Close, Command, EngineOptions, Stop
 from engine.errors import EngineFailure, failure_of
 from engine.events import EngineError, EngineReady, LoadProgress, Notice, TurnFinished
+from engine.files.gguf_header import missing_file
 from engine.hub.fetching import FetchCancelled, Fetching
-from engine.hub.gguf import find_gguf
+from engine.hub.gguf import find_gguf, is_gguf, named_file
 
 from .machine import Machine
 from .plan import Plan, is_companion, make_plan, memory_needed
@@ -103,6 +104,11 @@ class LlamaSource:
     def _begin(self) -> None:
         """Returns when llama.cpp has been attached to. Raises an ``EngineFailure``."""
         started = monotonic()
+        for name in (self._options.target, self._options.drafter):
+            # Before anybody installs llama.cpp for a file that isn't there.
+            path = named_file(name) if name is not None and is_gguf(name) else None
+            if path is not None and not path.exists():
+                raise missing_file(path)
         self._process = process = LlamaProcess()
         if self._plan is None:
             self._plan = self._make_plan(process.machine())

@@ -85,12 +85,16 @@ def shards(path: Path) -> list[Path]:
     return [path.with_name(name) for name in names]
 
 
+def missing_file(path: Path) -> WeightsFailure:
+    return WeightsFailure(f"There is no file {path}.", "Check the path.")
+
+
 def _read_part(path: Path) -> Gguf:
     try:
         with path.open("rb") as file:
             magic, version = file.read(4), int.from_bytes(file.read(4), "little")
     except FileNotFoundError:
-        raise WeightsFailure(f"There is no file {path}.", "Check the path.") from None
+        raise missing_file(path) from None
     except IsADirectoryError:
         raise WeightsFailure(f"{path} is a folder, not a GGUF file.", "Name a file in it.") from None
     except OSError as error:

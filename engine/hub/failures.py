@@ -22,7 +22,7 @@ TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
 """The HTTP library's base error: httpx in ``huggingface_hub`` 1, httpx2 in 2."""
 
 SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
-KEPT = "nothing was deleted, it goes on where it stopped"
+KEPT = "what was fetched is kept"
 
 
 @contextmanager

@@ -68,15 +68,21 @@ def is_gguf(name: str | None) -> bool:
     return name.lower().endswith(SUFFIX) or (match is not None and "gguf" in match["repository"].lower())
 
 
+def named_file(name: str) -> Path | None:
+    """The file that a GGUF's name means, whether it is there or not; None: one on the hub."""
+    path, match = Path(name).expanduser(), _HUB_NAME.fullmatch(name)
+    local = path.exists() or match is None or (match["file"] is None and name.lower().endswith(SUFFIX))
+    return path if local else None
+
+
 def find_gguf(name: str, memory: int, is_companion: IsCompanion, fetching: Fetching) -> tuple[Path, tuple[str, ...]]:
     """The file, fetched at need, and what there is to say about how it was chosen. A repository's file that drafts is
     fetched along. ``memory``: bytes that a model may take. Raises an ``EngineFailure`` when there is none, or several
     that could be meant."""
-    path = Path(name).expanduser()
-    match = _HUB_NAME.fullmatch(name)
-    local = path.exists() or match is None or (match["file"] is None and name.lower().endswith(SUFFIX))
-    if match is None or local:
+    path, match = named_file(name), _HUB_NAME.fullmatch(name)
+    if path is not None:
         return path, ()
+    assert match is not None
     repository, wanted = match["repository"], match["file"]
     here = _here(repository, wanted, is_companion)
     if here is not None and not fetching.refresh:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
-from dflash_tui.app.widgets.status import Header, StatusLine
+from dflash_tui.app.widgets.status import Header, StatusFacts, StatusLine
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
@@ -330,6 +331,18 @@ async def test_a_narrow_header_leaves_out_whole_words(launch: Launch, columns: i
         assert ready is not None and line.endswith((ready.dtype, ready.device, " "))
         keys = chat.screen.query_one(StatusLine).render().plain
         assert "F1 help" in keys and ("Esc" not in keys or keys.index("F1") < keys.index("Esc"))
+
+
+async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> None:
+    """Rather than the last of its figures."""
+    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, screen_load=0.14)
+    async with launch(size=(80, 24)) as chat:
+        status = chat.screen.query_one(StatusLine)
+        status.facts = figures
+        line = status.render().plain
+        assert "F1 help · Esc stop" in line and "173 tok/s · τ 5.00 · ctx 1927/8192" in line
+        status.facts = replace(figures, active=False)
+        assert "reused 1775 · screen 14% CPU" in status.render().plain
 
 
 async def test_loading_lays_nothing_out_while_a_phase_goes_on(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,15 @@ async def test_retry_asks_the_newest_question_again(launch: Launch) -> None:
         assert chat.prompt.text == ""
 
 
+async def test_a_temperature_has_the_words_of_its_slider(launch: Launch) -> None:
+    async with launch(answer=ANSWER) as chat:
+        await chat.ask("/temp 0.7")
+        await chat.ask("/temp greedy")
+        await chat.ask_and_wait("one")
+        (asked,) = chat.sent(Ask)
+        assert asked.settings.temperature == 0.0 and "takes" not in chat.notices()
+
+
 async def test_retry_at_a_temperature_takes_the_next_seed(launch: Launch) -> None:
     async with launch(answer=ANSWER) as chat:
         await chat.ask("/temp 0.7")

@@ -337,6 +337,19 @@ async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) ->
         assert place(chat) is None and chat.screen.viewer.motion.pace == 1.0
 
 
+async def test_esc_skips_to_the_end_of_a_slowed_answer(launch: Launch) -> None:
+    async with launch(answer=LONG[:6000], round_seconds=0.004) as chat:
+        await chat.ask("/pace 0.05")
+        await chat.ask()
+        await chat.until(lambda: place(chat) is not None)
+        await chat.until(lambda: not chat.screen.chat.busy)
+        await chat.pilot.press("escape")
+        assert place(chat) is None and not chat.screen.viewer.motion.active
+        assert chat.screen.viewer.motion.pace == 0.05, "the next answer is as slow"
+        await chat.ask("/pace full")
+        assert chat.screen.viewer.motion.pace == 1.0
+
+
 # Lenses
 
 

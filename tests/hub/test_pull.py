@@ -157,7 +157,7 @@ def test_a_gated_model_without_signing_in(computer: Computer, hub: FakeHub) -> N
     steps = [
         f"1. open {hub.endpoint}/{TARGET} and accept the terms",
         "2. hf auth login",
-        f"3. dflash-chat pull {TARGET}     nothing was deleted, it goes on where it stopped",
+        f"3. dflash-chat pull {TARGET}     what was fetched is kept",
         "Already have the weights? dflash-chat /path/to/model     No GPU? dflash-chat alone runs the bundled pair",
     ]
     refused(computer.run("pull", TARGET), "HTTP 401, you are not signed in", *steps)
@@ -222,7 +222,7 @@ def test_no_network(computer: Computer, hub: FakeHub) -> None:
 
 def test_the_network_goes_away(computer: Computer, hub: FakeHub) -> None:
     hub.troubles[SHARDS[0]] = Trouble(cut_after=[300_000] + [0] * 9)
-    refused(computer.run("pull", TARGET), "The hub can't be reached", "it goes on where it stopped")
+    refused(computer.run("pull", TARGET), "The hub can't be reached", "what was fetched is kept")
     assert computer.partial_bytes() == 300_000
 
 

@@ -226,7 +226,8 @@ def test_files_that_llama_cpp_refuses(pair: PairFiles, tmp_path: Path) -> None:
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "xllamacpp.py").write_text("raise ModuleNotFoundError(\"No module named 'xllamacpp'\")")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with heard(llama_source(EngineOptions("model.gguf"))) as source:
+    (tmp_path / "model.gguf").touch()
+    with heard(llama_source(EngineOptions(str(tmp_path / "model.gguf")))) as source:
         (*_, error) = source.until(EngineReady)
     assert error.kind == "usage" and error.hint == 'pip install "dflash-chat[gguf]"'
 

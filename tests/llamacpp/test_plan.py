@@ -5,13 +5,18 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
+from dflash_tui.core.source import Happening
 from dflash_tui.llamacpp.failures import ILLEGAL_ON_WINDOWS, reason_of
 from dflash_tui.llamacpp.machine import Machine
 from dflash_tui.llamacpp.plan import LEAST_CONTEXT, USUAL_CONTEXT, Plan, cache_bytes, make_plan
+from dflash_tui.llamacpp.source import LlamaSource
+from engine.commands import Close, EngineOptions
 from engine.errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
+from engine.events import EngineError
 from engine.files.gguf_header import read_header
 from tests.llamacpp.conftest import write_gguf
 
@@ -147,3 +152,13 @@ def test_why_it_died(code: int, line: str, kind: type[EngineFailure], words: str
     with pytest.raises(kind, match=words):
         raise failure
     assert failure.hint
+
+
+def test_a_file_that_is_not_there_is_said_before_llama_cpp_is_asked_for(tmp_path: Path) -> None:
+    """Nobody installs a package for it."""
+    told: Queue[Happening] = Queue()
+    source = LlamaSource(EngineOptions(target=str(tmp_path / "no.gguf"), drafter=None), told.put)
+    source.start()
+    failure = next(event for event in iter(lambda: told.get(timeout=30), None) if isinstance(event, EngineError))
+    assert "There is no file" in failure.message and "no.gguf" in failure.message
+    source.send(Close())

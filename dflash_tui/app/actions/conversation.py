@@ -25,7 +25,8 @@ def require_idle(screen: ChatScreen) -> None:
 
 
 def stop(screen: ChatScreen, _: Argument) -> None:
-    """The innermost thing that can be ended: answer, program, edit, loading; else the prompt gets the keyboard."""
+    """The innermost thing that can be ended: answer, program, edit, slow motion, loading; else the prompt gets the
+    keyboard."""
     waiting = screen.chat.waiting
     if screen.chat.stop():
         if waiting:
@@ -33,7 +34,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
         screen.talk.return_queue()
         screen.drawing.draw_status()
         screen.pump.hurry()
-    elif screen.runs.stop() or screen.talk.leave_edit():
+    elif screen.runs.stop() or screen.talk.leave_edit() or screen.viewer.skip():
         pass
     elif screen.chat.reducer.phase == "loading":
         _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")

@@ -46,7 +46,7 @@ def set_block(screen: ChatScreen, argument: Argument) -> None:
 
 def set_temperature(screen: ChatScreen, argument: Argument) -> None:
     screen.talk.require("temperature")
-    screen.set_temperature(argument.number())
+    screen.set_temperature(argument.number(greedy=0.0))
 
 
 def set_seed(screen: ChatScreen, argument: Argument) -> None:

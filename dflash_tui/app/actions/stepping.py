@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.rounds.lenses import LENSES
+from dflash_tui.core.rounds.playback import FULL
 
 from .action import Action
 
@@ -84,7 +85,7 @@ def predict(screen: ChatScreen, argument: Argument) -> None:
 
 
 def set_pace(screen: ChatScreen, argument: Argument) -> None:
-    screen.viewer.set_pace(argument.number())
+    screen.viewer.set_pace(argument.number(full=FULL))
 
 
 def lens_names(_: ChatScreen) -> list[str]:

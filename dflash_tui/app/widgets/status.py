@@ -115,19 +115,30 @@ class StatusLine(Widget):
 
     def render(self) -> Content:
         facts = self.facts
-        dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
-        says = [(facts.state, "$foreground"), *([(facts.hint, "$foreground")] if facts.hint else _figures(facts))]
-        parts = Content.styled(" · ", "$foreground").join([Content.styled(*each) for each in says])
-        parts = Content.assemble(dot, parts)
-        for keys in self.keys:
-            gap = self.size.width - parts.cell_length - len(keys)
-            if gap >= 2:
-                return parts + " " * gap + keys
-        return parts
+        figures = [(facts.hint, "$foreground")] if facts.hint else _figures(facts)
+        # How to stop an answer is said for as long as one runs, before the last of the figures.
+        least = 2 if facts.active and not facts.hint else 1
+        for shown in range(len(figures), -1, -1):
+            parts = self._parts(figures[:shown])
+            for keys in self.keys[: len(self.keys) - least + 1]:
+                gap = self.size.width - parts.cell_length - cell_len(keys)
+                if gap >= 2:
+                    return parts + " " * gap + keys
+            if least == 1:
+                return parts
+        return self._parts(figures)
+
+    def _parts(self, figures: list[tuple[str, str]]) -> Content:
+        dot = ("● ", "$verdict-bonus" if self.facts.active else "$verdict-pending")
+        says = [(self.facts.state, "$foreground"), *figures]
+        return Content.assemble(
+            dot, Content.styled(" · ", "$foreground").join([Content.styled(*each) for each in says])
+        )
 
 
 def _figures(facts: StatusFacts) -> list[tuple[str, str]]:
-    """Each with its style: a context that is nearly full stands out, and says what still fits."""
+    """Each with its style, those last that can be missed first: a context that is nearly full stands out, and says what
+    still fits."""
     figures = []
     if facts.tok_s:
         figures.append((f"{facts.tok_s:.0f} tok/s", "$foreground"))

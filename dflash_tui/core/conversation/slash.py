@@ -30,8 +30,9 @@ class Argument:
     def block_size(self) -> BlockSize:
         return AUTO if self.text == AUTO else self.integer()
 
-    def number(self) -> float:
-        return self._number(float)
+    def number(self, **words: float) -> float:
+        """Or one of ``words``, which stand for numbers."""
+        return words[self.text] if self.text in words else self._number(float)
 
     def switch(self) -> bool:
         return self.choice("on", "off") == "on"
