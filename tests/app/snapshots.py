@@ -88,6 +88,8 @@ async def sessions(chat: Driver) -> None:
     write(sessions_directory(), "Write a quicksort in Python", "and now in C", at=1)
     write(sessions_directory(), "What is 12 * 13?", at=86_400)
     await chat.pilot.press("ctrl+o")
+    # They are looked for beside the screen, which until then stands still.
+    await chat.until(lambda: all(asked in words(chat.app) for asked in ("What is 12 * 13?", "Write a quicksort in")))
 
 
 async def race(chat: Driver) -> None:
@@ -174,6 +176,10 @@ async def in_themes(app: App[None], pilot: Pilot[None]) -> list[list[list[Cell]]
         app.theme = theme
         rows.append(await drawn(app, pilot))
     return rows
+
+
+def words(app: App[None]) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 async def drawn(app: App[None], pilot: Pilot[None]) -> list[list[Cell]]:
