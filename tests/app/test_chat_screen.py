@@ -341,6 +341,8 @@ async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> No
         status.facts = figures
         line = status.render().plain
         assert "F1 help · Esc stop" in line and "173 tok/s · τ 5.00 · ctx 1927/8192" in line
+        status.facts = replace(figures, context_length=8100)
+        assert "ctx 8100/8192, 92 left" in status.render().plain, "a context that is nearly full stays"
         status.facts = replace(figures, active=False)
         assert "reused 1775 · screen 14% CPU" in status.render().plain
 

@@ -116,16 +116,18 @@ class StatusLine(Widget):
     def render(self) -> Content:
         facts = self.facts
         figures = [(facts.hint, "$foreground")] if facts.hint else _figures(facts)
-        # How to stop an answer is said for as long as one runs, before the last of the figures.
-        least = 2 if facts.active and not facts.hint else 1
-        for shown in range(len(figures), -1, -1):
-            parts = self._parts(figures[:shown])
-            for keys in self.keys[: len(self.keys) - least + 1]:
+        tries = [(figures, self.keys)]
+        if facts.active:  # how to stop an answer is said before the last of the figures, but for one that stands out
+            least = max(
+                (n for n, (_, style) in enumerate(figures, 1) if facts.hint or style != "$foreground"), default=0
+            )
+            tries = [(figures[:n], self.keys[:-1]) for n in range(len(figures), least - 1, -1)] + tries
+        for shown, fitting in tries:
+            parts = self._parts(shown)
+            for keys in fitting:
                 gap = self.size.width - parts.cell_length - cell_len(keys)
                 if gap >= 2:
                     return parts + " " * gap + keys
-            if least == 1:
-                return parts
         return self._parts(figures)
 
     def _parts(self, figures: list[tuple[str, str]]) -> Content:
