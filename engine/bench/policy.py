@@ -9,7 +9,7 @@ from statistics import fmean
 from time import perf_counter
 
 from ..commands import AUTO, MAX_BLOCK_SIZE, BlockSize
-from ..decoding.cuda_graphs import Readback, captured
+from ..decoding.cuda_graphs import Outbox, captured
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..decoding.rounds import Round
@@ -193,13 +193,13 @@ def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], co
         return None
     launches = decoder.rounds.launches
     state, numbers, tree = launches.state, launches.numbers, launches.tree
-    readback = Readback(len(numbers), len(state.record), launches.device, 1)
+    outbox = Outbox(len(numbers), launches.device)
     policy = Auto(costs)
 
     def choices() -> None:
         for _ in range(MANY):
             state.width.fill_(MAX_ROWS)
-            readback.send(choice_numbers(policy.numbers(context)), numbers)
+            outbox.send(choice_numbers(policy.numbers(context)), numbers)
             if tree is None:
                 choose_width(state, numbers, launches.drafter_probability)
             else:

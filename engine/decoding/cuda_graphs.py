@@ -1,4 +1,4 @@
-"""Kernel launches captured as CUDA graphs, with results read back behind them. On a CPU a launch is simply called."""
+"""Kernel launches captured as CUDA graphs, and what goes out with them. On a CPU a launch is simply called."""
 
 from __future__ import annotations
 
@@ -64,26 +64,15 @@ class Stopwatch:
         return (self._moments[end] - self._moments[begin]) * 1e3
 
 
-class Readback:
-    """The record of a round on its way to the host, and the numbers that went out with the round."""
+class Outbox:
+    """Numbers on their way to the device."""
 
-    def __init__(self, sent: int, size: int, device: torch.device, marks: int):
-        """``sent`` fp32 numbers go out with it, ``size`` int32 come back."""
-        self.stopwatch = Stopwatch(device, marks)
-        pinned = device.type == "cuda"
-        self._sent = torch.zeros(sent, dtype=torch.float32, pin_memory=pinned)
-        self._record = torch.zeros(size, dtype=torch.int32, pin_memory=pinned)
+    def __init__(self, count: int, device: torch.device):
+        """``count`` of them, fp32."""
+        self._numbers = torch.zeros(count, dtype=torch.float32, pin_memory=device.type == "cuda")
 
     def send(self, numbers: Tensor, to: Tensor) -> None:
-        """Enqueues the copy of fp32 numbers [sent] to ``to`` on the device. They stay here until the round is read."""
-        self._sent.copy_(numbers)
-        to.copy_(self._sent, non_blocking=True)
-
-    def enqueue(self, record: Tensor) -> None:
-        """Enqueues the copy of a record, int32 [size], behind what has been enqueued; the last mark follows it."""
-        self._record.copy_(record, non_blocking=True)
-
-    def wait(self) -> Tensor:
-        """The record, once it is complete; valid until the next ``enqueue``."""
-        self.stopwatch.wait()
-        return self._record
+        """Enqueues the copy of numbers [count] to ``to`` on the device. They stay here until that is done: nothing else
+        may be sent before."""
+        self._numbers.copy_(numbers)
+        to.copy_(self._numbers, non_blocking=True)

@@ -1,5 +1,6 @@
 """Rounds that the device runs by itself; ``host_rounds`` defines what they say. The host enqueues a round before it
-reads the one before, from a small record copied behind it. Rounds after the end have no rows and change nothing."""
+reads the one before, from a small record that it leaves in the host's memory. Rounds after the end have no rows and
+change nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
 from ..kernels.round.state import MAX_STOPS
@@ -16,27 +18,34 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import Choice, ChoiceNumbers, Plan
 from ..speculation.trees import CHOICES
 from ..speculation.verify_width import Policy
-from .cuda_graphs import Readback
+from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .records import RoundRecord
-from .round_launches import Kind, RoundLaunches
+from .round_launches import AHEAD, Kind, RoundLaunches
 from .rounds import Poll, Round
 
 INGEST_BATCH = MAX_ROWS
 """Tokens that the target wrote alone wait for the drafter: it takes in so many at once, or all when it must draft."""
 
-AHEAD = 1
-"""Rounds enqueued beyond the one being read."""
-
-BEGUN, DRAFTED, VERIFIED, READ = range(4)
+BEGUN, DRAFTED, VERIFIED = range(3)
 """Moments of a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a round has for itself while it is under way; so many rounds later another has it."""
+
+    record: Tensor
+    """Where its record lies once the last moment has passed: see ``Reports``."""
+    stopwatch: Stopwatch
+    outbox: Outbox
 
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedRound:
     """A round that the host has yet to read."""
 
-    readback: Readback
+    place: Place
     settings: GenerationSettings
     context: int
     policy: Policy | None
@@ -60,8 +69,13 @@ class DeviceRounds:
 
     def __init__(self, launches: RoundLaunches):
         self.launches = launches
-        sizes = len(launches.numbers), len(launches.state.record)
-        self._free = [Readback(*sizes, launches.device, READ + 1) for _ in range(AHEAD + 1)]
+        device, numbers = launches.device, len(launches.numbers)
+        self._places = [
+            Place(record, Stopwatch(device, VERIFIED + 1), Outbox(numbers, device))
+            for record in launches.reports.records
+        ]
+        self._enqueued = 0
+        """Rounds of this turn, up to now."""
         self._in_force: GenerationSettings | None = None
         self._rows = -1
         """That the device verifies in a round, at most."""
@@ -109,6 +123,8 @@ class DeviceRounds:
             self.launches.text.ids[: len(turn.text)] = torch.from_numpy(turn.text.ids).to(torch.int32)
         state.pending.zero_()
         state.done.zero_()
+        self.launches.reports.place.zero_()
+        self._enqueued = 0
         self._in_force, self._waiting, self._rows = None, 0, -1
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
@@ -160,25 +176,24 @@ class DeviceRounds:
         draft, verify = self._pieces(plan, ingests, chosen_by is not None)
         judge = launches.of(verify, greedy, plan.rows)
         tell = launches.of("tell", True, plan.rows) if tells else None
-        readback = self._free.pop()
-        readback.stopwatch.mark(BEGUN)
+        place = self._places[self._enqueued % len(self._places)]
+        self._enqueued += 1
+        place.stopwatch.mark(BEGUN)
         if drafts:
-            readback.send(choice_numbers(chosen_by), launches.numbers)
+            place.outbox.send(choice_numbers(chosen_by), launches.numbers)
         if draft is not None:
             launches.of(draft, True, count)()
         self._waiting = 0 if tells else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         drafted = BEGUN if draft is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
         if draft is not None:
-            readback.stopwatch.mark(DRAFTED)
+            place.stopwatch.mark(DRAFTED)
         judge()
         if tell is not None:
             tell()
-        readback.stopwatch.mark(VERIFIED)
-        readback.enqueue(launches.state.record)
-        readback.stopwatch.mark(READ)
+        place.stopwatch.mark(VERIFIED)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            readback, settings, context, policy, chosen_by, pause, verify == "tree", plan, ingests, tells, drafted
+            place, settings, context, policy, chosen_by, pause, verify == "tree", plan, ingests, tells, drafted
         )
 
     def _pieces(self, plan: Plan, ingests: bool, chooses: bool) -> tuple[Kind | None, Kind]:
@@ -195,12 +210,12 @@ class DeviceRounds:
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
         """Waits for a round and books it; None for one that came after the end."""
-        record = RoundRecord.read(oldest.readback.wait(), oldest.is_tree, oldest.plan)
-        self._free.append(oldest.readback)
+        oldest.place.stopwatch.wait()
+        record = RoundRecord.read(oldest.place.record, oldest.is_tree, oldest.plan)
         if record is None:
             return None
         turn.settings = oldest.settings
-        watch = oldest.readback.stopwatch
+        watch = oldest.place.stopwatch
         draft_ms, verify_ms = watch.milliseconds(BEGUN, oldest.drafted), watch.milliseconds(oldest.drafted, VERIFIED)
         if oldest.policy is not None:
             drafted = record.drafted_rows - 1
@@ -215,7 +230,7 @@ class DeviceRounds:
             emitted=record.emitted,
             probabilities=record.probabilities,
             verify_width=len(record.tree) + 1,
-            total_ms=watch.milliseconds(BEGUN, READ),
+            total_ms=watch.milliseconds(BEGUN, VERIFIED),
             context_length=turn.cache.length,
             settings=turn.settings,
             finish=finish,

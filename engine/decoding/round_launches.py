@@ -18,6 +18,7 @@ from ..kernels.round.grow import grow_tree
 from ..kernels.round.keep_features import keep_features
 from ..kernels.round.lookup import LookupText, choose_chain, look_up
 from ..kernels.round.move_accepted import RowStores, move_accepted
+from ..kernels.round.report import Reports, report_round
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, WIDE_RECORD_SIZE, RoundState, begin_round
 from ..kernels.round.tile_places import TilePlaces, place_accepted
@@ -44,6 +45,10 @@ DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
 """Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
 
 
+AHEAD = 1
+"""Rounds enqueued beyond the one being read."""
+
+
 class RoundLaunches:
     """The launches of one decoder."""
 
@@ -65,6 +70,7 @@ class RoundLaunches:
         """Rows of the widest round."""
         record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE
         self.state = RoundState.allocate(device, record_size)
+        self.reports = Reports.allocate(AHEAD + 1, record_size, device)
         self.ids = torch.zeros(self.widest + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
@@ -180,11 +186,12 @@ class RoundLaunches:
                 "wide": partial(self.verify_wide, count, greedy),
             }  # fmt: skip
             launch = drafts.get(kind) or partial(self.verify, kind, greedy)
-            was_done = self.state.done.clone()
+            was_done, was_place = self.state.done.clone(), self.reports.place.clone()
             self.state.done.fill_(1)  # trying it out must change nothing
             self.state.width.zero_()
             self._captured[piece] = captured(launch, self.device, what=kind)
             self.state.done.copy_(was_done)
+            self.reports.place.copy_(was_place)
         return self._captured[piece]
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
@@ -262,6 +269,7 @@ class RoundLaunches:
             assert self._stores is not None
             accept_tree(self.state, self.ids, tree, self.target.out, sampled, self.text.ids)
             move_accepted(self._stores, tree.path)
+        report_round(self.state, self.reports)
 
     def verify_wide(self, rows: int, greedy: bool) -> None:
         """The target's pass over a chain of up to ``rows``, and what follows from it."""
@@ -269,6 +277,7 @@ class RoundLaunches:
         self.wide.forward(rows)
         sampled, out = self.say_wide(rows, greedy), self.wide.out
         accept_rows(self.state, self.ids, out, sampled, self._guess_chance, self.text.ids, self.widest)
+        report_round(self.state, self.reports)
 
     def tell(self, rows: int) -> None:
         """Tells the drafter of what a wide pass of so many rows has accepted."""
