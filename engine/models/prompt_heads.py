@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torch import Tensor
 
 from ..kernels.prefill.attention import chunk_attention
@@ -10,19 +12,28 @@ from ..kernels.prefill.rope import norm_rope_split
 from .rows_pass import AttendingLayer
 
 
-def attended(layer: AttendingLayer, normed: Tensor, start: int, skipped: int = 0) -> Tensor:
-    """Attention's output [n - skipped, hidden] of rows [n, hidden] that begin at ``start``, without the first
-    ``skipped``; the layer's cache takes the keys and values of all."""
+class Heads(NamedTuple):
+    """Of a piece's rows, in one layer."""
+
+    q: Tensor
+    """[n, heads, head_dim]"""
+    k: Tensor
+    """[kv_heads, seen, head_dim], values too: what those rows see."""
+    v: Tensor
+
+
+def attended(layer: AttendingLayer, heads: Heads, skipped: int = 0) -> Tensor:
+    """Attention's output [n - skipped, hidden] of a piece without its first ``skipped`` rows."""
     config = layer.config
-    q, k, v = _heads(layer, normed, start)
     mixed = chunk_attention(
-        q[skipped:], k, v, causal=True, window=config.window, scale=config.scale, sinks=layer.added.sinks
-    )
+        heads.q[skipped:], heads.k, heads.v,
+        causal=True, window=config.window, scale=config.scale, sinks=layer.added.sinks,
+    )  # fmt: skip
     return product(mixed, layer.output, bias=layer.added.output)
 
 
-def _heads(layer: AttendingLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries [n, heads, head_dim] of rows that begin at ``start``, and the keys and values that they see."""
+def heads_of(layer: AttendingLayer, normed: Tensor, start: int) -> Heads:
+    """Of rows [n, hidden] that begin at ``start``; the layer's cache takes their keys and values."""
     n, config, cache = len(normed), layer.config, layer.cache
     q = normed.new_empty(n, config.num_heads, config.head_dim)
     end, seen = start + n, None
@@ -41,4 +52,4 @@ def _heads(layer: AttendingLayer, normed: Tensor, start: int) -> tuple[Tensor, T
         end, q,
         value_is_key=config.value_is_key,
     )  # fmt: skip
-    return q, k, v
+    return Heads(q, k, v)

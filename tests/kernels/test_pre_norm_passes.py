@@ -148,6 +148,17 @@ def test_pieces_of_prompts_equal_the_modules(
 
 
 @torch.inference_mode()
+def test_who_taps_the_last_layer_of_a_prompt_changes_no_bit(target: PreNormTarget) -> None:
+    """Or an answer's first token would depend on whether a drafter listens."""
+    ids = torch.tensor(prompt_ids(30))
+    caches = [Cache(target.config.layers, 64, 16, torch.float32, CPU) for _ in range(2)]
+    alone, tapped = (
+        PrefillPass(target, cache)(ids, 0, cache, taps) for cache, taps in zip(caches, ((), (1,)), strict=True)
+    )
+    assert torch.equal(alone.hidden, tapped.hidden)
+
+
+@torch.inference_mode()
 @pytest.mark.usefixtures("ordered_sums")
 def test_rows_of_a_tree_have_the_bits_of_their_paths(target: PreNormTarget) -> None:
     target = deepcopy(target).to(torch.bfloat16)

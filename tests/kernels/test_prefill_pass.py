@@ -63,6 +63,15 @@ def test_equals_the_modules(target: Gemma4, pieces: tuple[int, ...], taps: tuple
         torch.testing.assert_close(one.v, other.v, atol=1e-4, rtol=0)
 
 
+@ALL
+@torch.inference_mode()
+def test_who_taps_the_last_layer_changes_no_bit(target: Gemma4) -> None:
+    """Or an answer's first token would depend on whether a drafter listens."""
+    outputs = [read(target, (30, 41), True, taps)[0][-1] for taps in ((), (0,), (1,))]
+    for output in outputs[1:]:
+        assert torch.equal(output.hidden, outputs[0].hidden)
+
+
 @MOE
 @torch.inference_mode()
 def test_bf16_is_no_worse_than_the_modules(target: Gemma4) -> None:

@@ -13,7 +13,7 @@ from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_for
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
 from ..family import AFTER_NORM
-from ..prompt_heads import attended
+from ..prompt_heads import attended, heads_of
 from ..target import TargetOutput
 from .kernel_layers import KernelLayer, kernel_layers
 from .modules import DecoderLayer, Gemma4
@@ -29,7 +29,7 @@ class PrefillPass:
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         """``Gemma4.forward``, with the last row's ``hidden`` [1, hidden] alone, also where that is tapped: the last
-        layer, unless tapped itself, runs other rows only up to their keys."""
+        layer runs other rows only up to their keys, unless tapped itself. Taps change no bit of ``hidden``."""
         assert cache is self._cache
         target = self._target
         slots = {layer: slot for slot, layer in enumerate(taps)}
@@ -39,18 +39,20 @@ class PrefillPass:
         normed = first.input_layernorm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
         for index, layer in enumerate(self._layers):
-            skipped = len(x) - 1 if index == len(self._layers) - 1 and index not in slots else 0
-            out = attended(layer, normed, start, skipped)
-            x = x[skipped:]
-            tapped = None
+            heads, skipped, tapped = heads_of(layer, normed, start), 0, None
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
-            normed = self._finish(layer, out, x, tapped, skipped)
+            if index == len(self._layers) - 1:
+                if tapped is not None:  # then without the rest all the same: products round by how many rows they have
+                    self._finish(layer, attended(layer, heads), x.clone(), tapped)
+                skipped, tapped = len(x) - 1, None
+            x = x[skipped:]
+            normed = self._finish(layer, attended(layer, heads, skipped), x, tapped, skipped)
         if features is not None and AFTER_NORM in slots:
             features[-1, slots[AFTER_NORM] * hidden :][:hidden] = normed[-1]
         return TargetOutput(normed[-1:], features)
 
-    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0) -> Tensor:
         """From attention's output to the layer's, in x [n, hidden], ``skipped`` rows in; returns it normed."""
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None

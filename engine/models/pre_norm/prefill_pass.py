@@ -13,7 +13,7 @@ from ...kernels.prefill.norm import ExpertOutputs, join, spread
 from ...kernels.prefill.products import product
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
-from ..prompt_heads import attended
+from ..prompt_heads import attended, heads_of
 from ..target import TargetOutput
 from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers, layers_of
 from .modules import PreNormTarget
@@ -28,8 +28,8 @@ class PrefillPass:
         self._layers = kernel_layers(target, cache)
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """``PreNormTarget.forward``, with the last row's ``hidden`` [1, hidden] alone: the last layer, unless tapped,
-        runs other rows only up to their keys."""
+        """``PreNormTarget.forward``, with the last row's ``hidden`` [1, hidden] alone: the last layer runs other rows
+        only up to their keys, unless tapped. Taps change no bit of ``hidden``."""
         assert cache is self._cache
         target, hidden = self._target, self._target.config.hidden_size
         slots = {layer: slot for slot, layer in enumerate(taps)}
@@ -37,16 +37,18 @@ class PrefillPass:
         normed = layers_of(target)[0].input_layernorm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
         for index, layer in enumerate(self._layers):
-            skipped = len(x) - 1 if index == len(self._layers) - 1 and index not in slots else 0
-            out = attended(layer, normed, start, skipped)
-            x = x[skipped:]
-            tapped = None
+            heads, skipped, tapped = heads_of(layer, normed, start), 0, None
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
-            normed = self._finish(layer, out, x, tapped, skipped)
+            if index == len(self._layers) - 1:
+                if tapped is not None:  # then without the rest all the same: products round by how many rows they have
+                    self._finish(layer, attended(layer, heads), x.clone(), tapped)
+                skipped, tapped = len(x) - 1, None
+            x = x[skipped:]
+            normed = self._finish(layer, attended(layer, heads, skipped), x, tapped, skipped)
         return TargetOutput(normed[-1:], features)
 
-    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0) -> Tensor:
         """From attention's output to the layer's, in x [n, hidden], ``skipped`` rows in; returns it normed."""
         normed, eps, style = torch.empty_like(x), layer.head_norms.eps, self._target.config.norm_style
         join(out, None, x, layer.middle_norm, eps, normed, style)
