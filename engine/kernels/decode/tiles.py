@@ -148,7 +148,7 @@ INT4_TARGET = TargetTiles(
 MXFP4_TARGET = TargetTiles(
     qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
     output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
-    router=Tiles(columns=32, depth=256, splits=12),
+    router=Tiles(columns=32, depth=64, splits=23),
     expert_gate_up=Tiles(columns=32, depth=256, stages=2, registers=128),
     expert_gate_up_alone=Tiles(columns=32, depth=256, stages=2, registers=168),
     expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
@@ -308,9 +308,9 @@ DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
         context=Tiles(columns=32, depth=128, splits=6),
         context_kv=Tiles(columns=32, depth=256),
         qkv=Tiles(columns=32, depth=128, warps=2, stages=5, early=2),
-        output=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
+        output=Tiles(columns=32, depth=256, splits=4, stages=3, early=1),
         gate_up=Tiles(columns=32, depth=128, stages=5, early=2),
-        down=Tiles(columns=32, depth=256, splits=4, stages=5, early=1),
+        down=Tiles(columns=32, depth=256, splits=4, registers=128, early=1),
         head=Tiles(columns=64, depth=256, stages=3),
     ),
 }
