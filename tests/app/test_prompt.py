@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.app import SuspendNotSupported
 from textual.widgets._toast import Toast
+from textual.widgets.text_area import Selection
 
 from dflash_tui.app.screens.picker import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
@@ -30,6 +32,11 @@ def menu(chat: Driver) -> str:
 
 async def type_in(chat: Driver, text: str) -> None:
     await chat.pilot.press(*({" ": "space", "/": "slash", "\\": "backslash"}.get(key, key) for key in text))
+
+
+async def paste(chat: Driver, text: str) -> None:
+    chat.prompt.post_message(events.Paste(text))
+    await chat.until(lambda: chat.prompt.folds)
 
 
 async def test_a_command_is_completed_by_tab(launch: Launch) -> None:
@@ -148,12 +155,36 @@ async def test_leaving_the_search_changes_nothing(launch: Launch) -> None:
 
 async def test_a_folded_paste_unfolds(launch: Launch) -> None:
     async with launch() as chat:
-        chat.prompt.fill(PASTE)
+        await paste(chat, PASTE)
         assert chat.prompt.text == "[Pasted #1 +20 lines]"
         await chat.pilot.press("alt+o")
         assert chat.prompt.text == chat.prompt.unfolded == PASTE
         await chat.pilot.press("alt+o")
         assert "Nothing is folded" in chat.notices()
+
+
+async def test_a_folded_paste_is_never_half_there(launch: Launch) -> None:
+    """Its marker would be sent as it stands, and what it stands for would be lost."""
+    async with launch(answer="ok") as chat:
+        await type_in(chat, "sum up: ")
+        await paste(chat, PASTE)
+        await chat.pilot.press("backspace")
+        assert chat.prompt.text == "sum up: "
+        await chat.pilot.press("ctrl+z", "home", *["right"] * 12, "x")
+        assert chat.prompt.text == "sum up: [Pasted #1 +20 lines]x" and chat.prompt.unfolded == f"sum up: {PASTE}x"
+        chat.prompt.selection = Selection((0, 4), (0, 12))
+        await chat.pilot.press("y")
+        assert chat.prompt.text == "sum yx"
+
+
+async def test_an_own_question_comes_back_to_be_read_and_a_long_one_folded(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait(PASTE)
+        await chat.ask("/edit")
+        assert chat.prompt.text == PASTE
+        await chat.pilot.press("escape")
+        chat.prompt.fill(PASTE * 3)
+        assert chat.prompt.folds and chat.prompt.unfolded == PASTE * 3
 
 
 async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(launch: Launch) -> None:

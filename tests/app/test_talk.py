@@ -127,4 +127,6 @@ async def test_the_header_shows_the_system_prompt(launch: Launch) -> None:
         await chat.until(lambda: "system: Answer like" in header.render().plain)
         assert header.render().cell_length <= 78
         await chat.ask("/system")
+        assert "The system prompt is: Answer like a [bold]pirate" in chat.notices()
+        await chat.ask("/system off")
         await chat.until(lambda: "system" not in header.render().plain)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.failures import Failure
-from dflash_tui.core.settings.presets import NONE, find_preset, read_system
+from dflash_tui.core.settings.presets import NONE, find_preset, typed_system
+from dflash_tui.core.text.wrapping import shortened
 from engine.commands import AUTO, DraftBy
 
 from ..widgets.slider import BlockSlider, TemperatureSlider
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 BLOCK = "block size, from the next round on"
 TEMPERATURE = "temperature, from the next round on"
+SHOWN = 200
+"""Cells of a system prompt in a notice."""
 
 
 def larger_block(screen: ChatScreen, _: Argument) -> None:
@@ -55,15 +58,20 @@ def set_seed(screen: ChatScreen, argument: Argument) -> None:
 
 
 def set_system(screen: ChatScreen, argument: Argument) -> None:
-    """The text itself, or what is in the file behind an @; without words, or with ``none``, there is none."""
+    """The text itself, or what is in the file behind an @; ``off`` takes it away. Without words: which it is."""
     screen.talk.require("system")
-    try:
-        screen.chat.system = None if argument.text == NONE else read_system(argument.text) or None
-    except Failure as failure:
-        raise SlashError(f"{failure} {failure.hint}") from None
-    screen.drawing.draw_status()
-    if screen.chat.system is None:
+    if argument.text:
+        try:
+            screen.chat.system = typed_system(argument.text)
+        except Failure as failure:
+            raise SlashError(f"{failure} {failure.hint}") from None
+        screen.drawing.draw_status()
+    system = screen.chat.system
+    if system is None:
         screen.notify("There is no system prompt from the next question on.", timeout=3)
+    else:
+        words = shortened(" ".join(system.split()), SHOWN)
+        screen.notify(f"The system prompt is: {words}", timeout=4, markup=False)
 
 
 def choose_preset(screen: ChatScreen, argument: Argument) -> None:
@@ -152,7 +160,7 @@ ACTIONS = (
         choices=lambda screen: [AUTO, *map(str, screen.query_one(BlockSlider).sizes)],
     ),
     Action("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
-    Action("system", "system prompt from the next question on; @file", set_system, slash="system", takes="[text]"),
+    Action("system", "system prompt from the next question on", set_system, slash="system", takes="[text|@file|off]"),
     Action(
         "preset",
         "system prompt and settings of [presets.NAME] in config.toml, or none",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.document._document import EditResult, Location
 from textual.document._document_navigator import DocumentNavigator
 from textual.document._wrapped_document import WrappedDocument
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit
 
 from dflash_tui.core.attachments.mentions import mention_of, pasted_paths
 from dflash_tui.core.sessions.prompts import PromptHistory
@@ -21,6 +23,8 @@ from .visible_document import VisibleDocument
 
 FOLD_LINES, FOLD_CHARACTERS = 6, 800
 """A paste of this size is shown as one marker."""
+RECALLED_LINES, RECALLED_CHARACTERS = 40, 4000
+"""Of one's own text, which is there to be changed, only what is too long to be read in the prompt."""
 MAX_CHARACTERS = 256 * 1024
 """Of one prompt, pastes unfolded. Far above any model's context here, far below what would freeze an editor."""
 
@@ -132,7 +136,7 @@ class Prompt(TextArea):
         """Put ``text`` in the place of what is there, and the cursor behind it."""
         self._pastes.clear()
         self._quiet = text if text.startswith("/") else text.rpartition("\n")[2]
-        self.text = self._fold(text)
+        self.text = self._fold(text, RECALLED_LINES, RECALLED_CHARACTERS)
         self.move_cursor(self.document.end)
         self.focus()
 
@@ -179,9 +183,32 @@ class Prompt(TextArea):
             return
         self.insert(self._fold(text))
 
-    def _fold(self, text: str) -> str:
+    def edit(self, edit: Edit) -> EditResult:
+        """In TextArea's place, through which every edit goes. A marker is one character to it: a marker that lost a
+        letter would be sent as it stands, without what it stands for."""
+        start, end = sorted((edit.from_location, edit.to_location))
+        for first, last in [*self._markers(start[0]), *self._markers(end[0])]:
+            if not (start < last and first < end):
+                continue
+            if start == end:  # behind it instead
+                start = end = last
+            else:
+                start, end = min(start, first), max(end, last)
+        edit.from_location, edit.to_location = start, end
+        return super().edit(edit)
+
+    def _markers(self, row: int) -> Iterator[tuple[Location, Location]]:
+        """Where those of a line begin and end."""
+        if self._pastes and row < self.document.line_count:
+            line = self.document.get_line(row)
+            for marker in self._pastes:
+                column = line.find(marker)
+                if column >= 0:
+                    yield (row, column), (row, column + len(marker))
+
+    def _fold(self, text: str, from_lines: int = FOLD_LINES, from_characters: int = FOLD_CHARACTERS) -> str:
         lines = text.removesuffix("\n").count("\n") + 1
-        if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
+        if lines < from_lines and len(text) < from_characters:
             return text
         size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
         marker = f"[Pasted #{len(self._pastes) + 1} +{size}]"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.reading import AttachmentError
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.settings.presets import NONE, find_preset, read_system
+from dflash_tui.core.settings.presets import NONE, find_preset, typed_system
 from engine.commands import DraftBy
 
 from .command import Command
@@ -41,11 +41,11 @@ def set_seed(plain: PlainChat, argument: Argument) -> None:
 
 
 def set_system(plain: PlainChat, argument: Argument) -> None:
-    """``/system`` says what it is, ``/system none`` takes it away."""
+    """``/system`` says what it is, ``/system off`` takes it away."""
     plain.require("system")
     if argument.text:
         try:
-            plain.chat.system = None if argument.text == NONE else read_system(argument.text)
+            plain.chat.system = typed_system(argument.text)
         except AttachmentError as error:
             raise SlashError(f"{error} {error.hint}") from None
     system = plain.chat.system
@@ -111,7 +111,7 @@ COMMANDS = (
     ),
     Command("seed", "seed of the sampling noise", set_seed, "n"),
     Command(
-        "system", "system prompt from the next question on; without words: which it is", set_system, "[text|@file|none]"
+        "system", "system prompt from the next question on; without words: which it is", set_system, "[text|@file|off]"
     ),
     Command(
         "preset",

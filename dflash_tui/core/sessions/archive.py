@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..attachments.attachment import fenced, tokens_of
+from ..conversation.tree import ROOT
 from ..failures import Failure
 from ..files.places import sessions_directory
 from ..files.running import RunResult
@@ -195,8 +196,7 @@ def _summarise(path: Path) -> SessionSummary | None:
     for line in lines:
         with suppress(KeyError, TypeError, AttributeError):
             facts.take(line)
-    questions = tuple(dict.fromkeys(facts.questions.values()))  # versions of an answer have the same
-    return SessionSummary(path, created, changed, facts.title, questions, facts.target)
+    return SessionSummary(path, created, changed, facts.title, tuple(facts.questions), facts.target)
 
 
 class _SummaryFacts:
@@ -205,17 +205,32 @@ class _SummaryFacts:
     def __init__(self) -> None:
         self.title: str | None = None
         self.target: str | None = None
-        self.questions: dict[int, str] = {}
-        self._taken_back: dict[int, str] = {}
+        self._asked: dict[int, tuple[int, str]] = {}
+        """By turn: the turn before, and the question."""
+        self._taken_back: dict[int, tuple[int, str]] = {}
+        self._here: int = ROOT
+
+    @property
+    def questions(self) -> list[str]:
+        """The beginning of each. Versions of an answer have one: the same, behind the same turn."""
+        return [" ".join(text[:PREVIEW].split()) for _, text in dict.fromkeys(self._asked.values())]
 
     def take(self, line: dict[str, Any]) -> None:
         match line["type"]:
             case "user":
-                self.questions[line["turn"]] = " ".join(line["text"][:PREVIEW].split())
+                parent, text = line.get("parent", self._here), line["text"]
+                if not isinstance(parent, int) or not isinstance(text, str):
+                    raise TypeError("a question is text behind a turn")
+                self._asked[line["turn"]] = parent, text
+                self._here = line["turn"]
+            case "here":
+                self._here = line["turn"]
             case "taken_back":
-                self._taken_back[line["turn"]] = self.questions.pop(line["turn"], "")
+                self._taken_back[line["turn"]] = self._asked.pop(line["turn"])
+                self._here = self._taken_back[line["turn"]][0]
             case "put_back":
-                self.questions[line["turn"]] = self._taken_back.pop(line["turn"])
+                self._asked[line["turn"]] = self._taken_back.pop(line["turn"])
+                self._here = line["turn"]
             case "title":
                 self.title = str(line["title"]) or None
             case "model":

@@ -26,6 +26,7 @@ _WORDS: dict[str, str] = {
 """What a preset may say, and of what kind each is."""
 NONE = "none"
 """In the place of a name: what the program was started with."""
+_NO_SYSTEM = (NONE, "off")
 
 
 class PresetError(Failure):
@@ -92,6 +93,12 @@ def read_system(text: str, folder: Path | None = None) -> str:
     if not prompt.strip():
         raise AttachmentError(f"{name} is empty.", "Write the system prompt into it.")
     return prompt
+
+
+def typed_system(words: str) -> str | None:
+    """The system prompt that ``/system`` is told, or None if it is told that there is none. Raises as
+    ``read_system``."""
+    return None if words in _NO_SYSTEM else read_system(words)
 
 
 def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:

@@ -62,6 +62,19 @@ def test_every_version_comes_back(tmp_path: Path) -> None:
     assert list_sessions(tmp_path)[0].questions == ("one", "two", "three")
 
 
+def test_a_question_asked_again_further_on_is_one_more(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    say(log, 1, "one", ["1"])
+    say(log, 2, "one", ["2"])
+    log.take_back(2)
+    say(log, 3, "one", ["3"])
+    log.user(4, "one", parent=1)
+    log.here(1)
+    log.user(5, "one")
+    log.close()
+    assert list_sessions(tmp_path)[0].questions == ("one", "one"), "3, 4 and 5 are versions of what follows 1"
+
+
 def test_a_conversation_without_versions_is_written_as_it_always_was(tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
     log.here(0)
