@@ -82,7 +82,7 @@ class Room:
                 then(replace(beside, left_out=(*beside.left_out, *gone)))
 
         detail = "What is dropped stays in the transcript, marked; the model reads it no more."
-        self._screen.app.push_screen(AskScreen("the context is full", question, ways, detail), chosen)
+        self._screen.app.push_screen(AskScreen("the context is full", question, ways, detail, at_once=False), chosen)
 
     def _start_new(self, beside: Beside, said: list[Exchange], then: Then) -> None:
         answer = next((each.answer for each in reversed(said) if each.answer), "")

@@ -46,7 +46,9 @@ async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
         await filled(chat)
         await chat.ask("the fourth " + "more " * 20)
         assert isinstance(chat.app.screen, AskScreen)
-        await chat.pilot.press("d")
+        await chat.pilot.press("n", "d")
+        assert isinstance(chat.app.screen, AskScreen), "letters may be the next question's, typed ahead"
+        await chat.pilot.press("enter")
         await chat.until(lambda: len(chat.sent(Ask)) == 4 and not chat.screen.chat.busy)
         assert contents(chat.sent(Ask)[3]) == ["question 2", "the fourth"]
         assert "✂ from here on, 2 earlier questions are read no more" in chat.log.text
@@ -62,7 +64,7 @@ async def test_a_summary_stands_for_them(launch: Launch) -> None:
     async with launch(answer=ANSWER, engine=Counting) as chat:
         await filled(chat)
         await chat.ask("the fourth " + "more " * 20)
-        await chat.pilot.press("s")
+        await chat.pilot.press("s", "enter")
         await chat.until(lambda: len(chat.sent(Ask)) == 5 and not chat.screen.chat.busy)
         summing, asked = chat.sent(Ask)[3:]
         assert "Sum up" in summing.messages[-1].content and summing.settings.temperature == 0
@@ -79,7 +81,7 @@ async def test_esc_leaves_the_summary(launch: Launch) -> None:
         chat.engine._round_seconds = 0.1
         chat.engine._work = lambda: __import__("time").sleep(0.05)
         await chat.ask("the fourth " + "more " * 200)
-        await chat.pilot.press("s")
+        await chat.pilot.press("s", "enter")
         assert isinstance(chat.app.screen, SummaryScreen)
         await chat.pilot.press("escape")
         await chat.until(lambda: len(chat.sent(Ask)) == 5)
@@ -91,7 +93,7 @@ async def test_a_new_chat_with_the_last_answer(launch: Launch) -> None:
         await filled(chat)
         before = chat.screen.queue.log.path
         await chat.ask("the fourth " + "more " * 20)
-        await chat.pilot.press("n")
+        await chat.pilot.press("n", "enter")
         await chat.until(lambda: len(chat.sent(Ask)) == 4 and not chat.screen.chat.busy)
         head, question = chat.sent(Ask)[3].messages
         assert head.role == "system" and ANSWER.strip() in head.content and question.content.startswith("the fourth")
@@ -123,7 +125,7 @@ async def test_it_is_said_before(launch: Launch) -> None:
         await chat.ask("two")
         await chat.until(lambda: not chat.screen.chat.busy or isinstance(chat.app.screen, AskScreen))
         if isinstance(chat.app.screen, AskScreen):
-            await chat.pilot.press("d")
+            await chat.pilot.press("d", "enter")
             await chat.until(lambda: not chat.screen.chat.busy)
         await chat.until(lambda: "% full: " in chat.log.text)
         chat.screen.drawing.draw_gauges()

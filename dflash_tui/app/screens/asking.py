@@ -26,7 +26,7 @@ class Way:
     """One answer."""
 
     key: str
-    """Chooses it at once."""
+    """Chooses it."""
     words: str
     value: str
 
@@ -57,8 +57,13 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         Binding("pagedown", "scroll_detail(1)", "Down", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, question: str, ways: Sequence[Way], detail: str = "") -> None:
+    def __init__(
+        self, title: str, question: str, ways: Sequence[Way], detail: str = "", *, at_once: bool = True
+    ) -> None:
+        """``at_once``: a way's key takes it. Where nobody asked for the question, letters that are typed may be meant
+        for the prompt: there the key only moves to it."""
         super().__init__()
+        self._at_once = at_once
         self._title = title
         self._question = question
         self._ways = ways
@@ -94,14 +99,15 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
     def take(self, message: OptionList.OptionSelected) -> None:
         self.dismiss(self._ways[message.option_index].value)
 
-    def key_of(self, character: str | None) -> str | None:
-        return next((way.value for way in self._ways if way.key == character), None)
-
     def on_key(self, event: events.Key) -> None:
-        value = self.key_of(event.character)
-        if value is not None:
-            event.stop()
-            self.dismiss(value)
+        place = next((place for place, way in enumerate(self._ways) if way.key == event.character), None)
+        if place is None:
+            return
+        event.stop()
+        if self._at_once:
+            self.dismiss(self._ways[place].value)
+        else:
+            self.query_one(OptionList).highlighted = place
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -102,7 +102,12 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
 
 
 def _entry(key: str, does: str, width: int) -> Content:
-    """Lines behind the first begin where its text does."""
-    margin = " " * (max(KEY_WIDTH, len(key)) + 1)
-    first, *rest = textwrap.wrap(does, max(width - len(margin), 10))
+    """Lines behind the first begin where its text does; behind a long key all of it stands below, unless it fits."""
+    if KEY_WIDTH < len(key) < width - len(does):
+        return Content.assemble((f"{key} ", "bold"), does)
+    margin = " " * (KEY_WIDTH + 1)
+    lines = textwrap.wrap(does, max(width - len(margin), 10))
+    if len(key) > KEY_WIDTH:
+        return Content.assemble((key, "bold"), *(f"\n{margin}{line}" for line in lines))
+    first, *rest = lines
     return Content.assemble((f"{key:<{KEY_WIDTH}} ", "bold"), "\n".join([first, *(margin + line for line in rest)]))

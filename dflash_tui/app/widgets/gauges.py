@@ -147,7 +147,7 @@ class RateGauge(Gauge):
         """Who guessed what was accepted, where that is not the drafter alone."""
         shares = self.facts.turn.acceptance.shares
         told = " · ".join(f"{name} {share:.0%}" for name, share in shares)
-        return [Content.styled(f"guessed by {told}", MUTED)] if shares else []
+        return [Content.styled(f"guessed: {told}", MUTED)] if shares else []
 
     def _speedup(self) -> Content:
         speedup, plain = self.facts.speedup, self.facts.plain_ms
