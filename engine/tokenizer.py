@@ -24,12 +24,16 @@ log = logging.getLogger(__name__)
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
 
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
+"""One of which a checkpoint has."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
 
 def by_transformers(folder: Path) -> Any:
     """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
+    if not any((folder / name).exists() for name in TOKENIZER_FILES):
+        raise WeightsFailure(f"{folder} holds no tokenizer.json.", "Download the checkpoint again.")
     log.debug("the tokenizer in %s is left to transformers", folder)
     # Takes longer to import than torch does; whoever loads weights meanwhile needn't wait for it.
     with without_collecting():
@@ -41,8 +45,9 @@ def by_transformers(folder: Path) -> Any:
         # The tokenizer names its class. Looking into the model's config too would import the model's code.
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, config=PreTrainedConfig())
     except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
+        said = str(error).partition("\n")[0]
         raise WeightsFailure(
-            f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
+            f"The tokenizer in {folder} can't be loaded ({said}).", "Download the checkpoint again."
         ) from None
 
 

@@ -25,6 +25,7 @@ from engine.commands import AttentionBackend, DraftBy, EngineOptions, Generation
 from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
+from .amounts import Amount
 from .background import bare_terminal, check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
 from .config import CORRECT, SCREEN_FLAGS, Invocation, chosen_screen_options
@@ -78,6 +79,8 @@ _HEADLESS_FLAGS = {
 }
 
 _DEFAULTS = GenerationSettings()
+LONGEST_TIMEOUT = 1e9
+"""Seconds: thirty years, and less than a clock can be asked to wait."""
 
 
 class _Command(click.Command):
@@ -148,7 +151,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @flag(
     "--timeout",
     topic="scripts",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Amount(LONGEST_TIMEOUT),
     metavar="SECONDS",
     help="Stop after that time.",
 )
@@ -192,7 +195,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @flag(
     "--noise-embed-scale",
     topic="experts",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Amount(),
     metavar="X",
     help="Scale of the embeddings that the drafter reads, instead of its config's.",
 )

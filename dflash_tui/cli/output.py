@@ -54,9 +54,9 @@ def show_on_stderr(text: str) -> None:
 
 class FileOutput:
     """Collects, then writes ``path``, its last line ended. Raises :class:`Problem` at once when that can't be done, or
-    unless ``force`` when something would be lost."""
+    unless ``force`` when something would be lost; None: the command has no such flag."""
 
-    def __init__(self, path: Path, force: bool = False) -> None:
+    def __init__(self, path: Path, force: bool | None = None) -> None:
         self._path = path
         self._force = force
         self._pieces: list[str] = []
@@ -92,7 +92,8 @@ class FileOutput:
         """Open the file as writing it later will, leaving its content, or its absence, as it is."""
         existed = os.path.lexists(self._path)
         if existed and self._kept and not self._force:
-            raise Problem(f"{self._path} exists already.", "Choose another name, or replace it with --force.")
+            instead = "." if self._force is None else ", or replace it with --force."
+            raise Problem(f"{self._path} exists already.", f"Choose another name{instead}")
         if existed and not (self._path.is_file() or self._path.is_dir()):
             return  # a device or a named pipe: opening it may block
         try:

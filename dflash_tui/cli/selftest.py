@@ -15,6 +15,7 @@ from engine.errors import EngineFailure
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
 
+from .amounts import Amount
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ BAR = 30
 @click.option("--tokens", type=click.IntRange(min=16), default=128, show_default=True, help="Per answer, at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
-    "--noise-embed-scale", type=float, metavar="X", help="Scale of the embeddings that the drafter reads, to compare."
+    "--noise-embed-scale",
+    type=Amount(),
+    metavar="X",
+    help="Scale of the embeddings that the drafter reads, to compare.",
 )
 def selftest(
     model: str | None,

@@ -17,6 +17,7 @@ from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
 
+from .amounts import Amount
 from .status import StatusLine
 
 if TYPE_CHECKING:
@@ -48,14 +49,14 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--tokens", type=click.IntRange(min=2), default=512, show_default=True, help="Of an answer, at most.")
 @click.option("--batch", type=AT_LEAST_ONE, default=2048, show_default=True, help="Texts written together.")
 @click.option("--layers", type=AT_LEAST_ONE, default=5, show_default=True, help="Of the drafter.")
-@click.option("--size", type=click.FloatRange(min=0, min_open=True), metavar="MB", help="What its weights may take.")
+@click.option("--size", type=Amount(), metavar="MB", help="What its weights may take.")
 @click.option("--block-size", type=click.IntRange(2, 64), default=16, show_default=True)
 @click.option("--steps", type=AT_LEAST_ONE, default=2000, show_default=True, help="Updates of its weights.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Of work: fewer prompts and steps then.")
+@click.option("--minutes", type=Amount(), help="Of work: fewer prompts and steps then.")
 @click.option("--rows", type=AT_LEAST_ONE, default=32, show_default=True, help="Rows of text in each.")
 @click.option("--row-tokens", type=click.IntRange(min=32), default=2048, show_default=True, help="In a row.")
 @click.option("--anchors", type=AT_LEAST_ONE, default=128, show_default=True, help="Blocks drafted in a row.")
-@click.option("--decay", type=click.FloatRange(min=0, min_open=True), default=7.0, show_default=True,
+@click.option("--decay", type=Amount(), default=7.0, show_default=True,
     help="Positions over which the loss of a block falls; less where drafts are short.",
 )  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default=True, help="Processes packing rows.")

@@ -20,6 +20,7 @@ from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
 from ..kernels.decode.tiles import draft_tiles, target_tiles
 from ..kernels.toolchain.card import card_of
+from ..kernels.toolchain.jit import INTERPRETED
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
@@ -140,10 +141,24 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _check(options: argparse.Namespace, device: torch.device) -> None:
+    """Raises ``ValueError`` for what would break off later, or measure something else."""
+    for name in ("count", "layers", "contexts", "prompts", "widths"):
+        given = getattr(options, name)
+        values = given if isinstance(given, list) else [1 if given is None else given]
+        if min(values, default=1) < 1:
+            raise ValueError(f"--{name} must be 1 or more, not {min(values)}")
+    if options.rounds in (DEVICE, DEVICE_ALL_BITS) and device.type != "cuda" and not INTERPRETED:
+        raise ValueError(f"--rounds {options.rounds} needs a GPU; without one the {HOST} runs them")
+    if options.out is not None and not options.out.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {options.out.absolute().parent} to write --out to")
+
+
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
     """Measures and prints; returns the exit code. ``EngineFailure`` or ``ValueError`` for what can't be."""
     options = make_parser(prog).parse_args(arguments)
     device = pick_device(options.device)
+    _check(options, device)
     use_fitting_threads(device)
     name = options.shape or ("26B-A4B" if device.type == "cuda" else TINY)
     if options.target is not None:

@@ -22,7 +22,7 @@ from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .records import RoundRecord
 from .round_launches import AHEAD, Kind, RoundLaunches
-from .rounds import Poll, Round
+from .rounds import Poll, Round, require_numbers
 
 INGEST_BATCH = MAX_ROWS
 """Tokens that the target wrote alone wait for the drafter: it takes in so many at once, or all when it must draft."""
@@ -214,6 +214,7 @@ class DeviceRounds:
         record = RoundRecord.read(oldest.place.record, oldest.is_tree, oldest.plan)
         if record is None:
             return None
+        require_numbers(record.chances)
         turn.settings = oldest.settings
         watch = oldest.place.stopwatch
         draft_ms, verify_ms = watch.milliseconds(BEGUN, oldest.drafted), watch.milliseconds(oldest.drafted, VERIFIED)

@@ -14,7 +14,7 @@ from ..speculation.choice import Choice, Plan
 from ..speculation.lookup import Looked, num_agreed
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
 from ..speculation.verify_width import Policy
-from .rounds import Poll, Round, verified
+from .rounds import Poll, Round, require_numbers, verified
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -128,7 +128,9 @@ class HostRounds:
             ids, chances = first.ids[:, None], first.probabilities[:, None]
         else:
             chances, ids = drafter.probabilities(turn.target, turn.anchor, width, cache).topk(choices)
-        return Drafted(tuple(map(tuple, ids.tolist())), tuple(map(tuple, chances.tolist())))
+        drafted = Drafted(tuple(map(tuple, ids.tolist())), tuple(map(tuple, chances.tolist())))
+        require_numbers(drafted.chances)
+        return drafted
 
     def say(self, turn: Turn, ids: Sequence[int], output: TargetOutput, asked: Sequence[int]) -> Samples:
         """What the target says behind each row of a branch, and what it gave the drafts ``asked`` for."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..commands import GenerationSettings
+from ..commands import NO_DRAFTER, GenerationSettings
+from ..errors import Option, WeightsFailure
 from ..events import FinishReason, Verdict
 from ..speculation.choice import Choice
 from ..speculation.lookup import Found
@@ -14,6 +16,17 @@ from ..speculation.trees import Node, is_chain
 
 if TYPE_CHECKING:
     from .decoder import Turn
+
+
+def require_numbers(chances: Iterable[Sequence[float]]) -> None:
+    """Chances that a drafter gives its choices. Raises ``WeightsFailure`` for what only its weights can cause: it is
+    told at once, since who chooses by such chances would fail elsewhere."""
+    if any(isnan(chance) for position in chances for chance in position):
+        raise WeightsFailure(
+            "The drafter computes values that are no numbers (NaN).",
+            ("Answer without it: ", Option("drafter", NO_DRAFTER), ". Or download it again."),
+        )
+
 
 Poll = Callable[[], GenerationSettings | None]
 """Asked before every round and every piece of the prompt: the settings in force, or None to stop."""

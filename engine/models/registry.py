@@ -34,13 +34,20 @@ def find_family(config: Json) -> Family | None:
     return next((family for family in FAMILIES if model_type in family.model_types), None)
 
 
+def _called(name: object) -> str:
+    """What a config says that a model is, in a sentence."""
+    names = name if isinstance(name, list) else [name]
+    said = " and ".join(str(each) for each in names if each)
+    return f"a {said!r} model" if said else "of no kind that its config.json would name"
+
+
 def family_of(config: Json) -> Family:
     """The same; raises ``WeightsFailure`` where there is none."""
     family = find_family(config)
     if family is None:
         known = "; ".join(f"{each.name} ({' or '.join(each.model_types)})" for each in FAMILIES)
         raise WeightsFailure(
-            f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
+            f"This checkpoint is {_called(text_config(config).get('model_type'))}; the engine runs {known}.",
             (
                 f"Name a {', '.join(each.name for each in FAMILIES[:-1])} or {FAMILIES[-1].name} checkpoint, or run ",
                 Load(),
@@ -57,7 +64,7 @@ def drafter_config_of(config: Json) -> DrafterConfig:
             return DRAFTERS[architecture](config)
         case unknown:
             raise WeightsFailure(
-                f"This drafter is a {unknown}, not a {' or '.join(DRAFTERS)}.",
+                f"This drafter is {_called(unknown)}, not a {' or '.join(DRAFTERS)}.",
                 ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
             )
 

@@ -89,6 +89,7 @@ class Learner:
         self.losses: list[Tensor] = []
         """Of the steps since the last report."""
         self.clock = Clock(schedule.seconds)
+        self._stepping = False
         self.fused = target.device.type == "cuda"
         if self.fused:
             fuse(drafter)
@@ -144,7 +145,7 @@ class Learner:
         held_out: Sequence[Encoded] = (),
     ) -> list[Progress]:
         """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss).
-        ``source``: of a sequence each conversation comes once before any comes again."""
+        ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
         schedule, device = self.schedule, self.target.device
         if state.exists():
             self._resume(torch.load(state, map_location=device, weights_only=True))
@@ -160,19 +161,24 @@ class Learner:
         rows = batches(dataset, schedule.rows, schedule.workers, device)
         saved = since = time.perf_counter()
         timed = done
-        for step, loss, last in self._steps(done, rows):
-            self.losses.append(loss)
-            if step % schedule.report_every == 0 or last:
-                speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
-                value = torch.stack(self.losses).mean().item()
-                self.history.append(Progress(step, value, speed, probe(self.copy()), self._loss_of(held_out)))
-                self.losses.clear()
-                since, timed = time.perf_counter(), step
-            if step % TOLD_EVERY == 0 or last:
-                told(step, step if last else self._expected(step), loss.item())
-            if time.perf_counter() - saved > SAVE_SECONDS or last:
+        try:
+            for step, loss, last in self._steps(done, rows):
+                self.losses.append(loss)
+                if step % schedule.report_every == 0 or last:
+                    speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
+                    value = torch.stack(self.losses).mean().item()
+                    self.history.append(Progress(step, value, speed, probe(self.copy()), self._loss_of(held_out)))
+                    self.losses.clear()
+                    since, timed = time.perf_counter(), step
+                if step % TOLD_EVERY == 0 or last:
+                    told(step, step if last else self._expected(step), loss.item())
+                if time.perf_counter() - saved > SAVE_SECONDS or last:
+                    self._save(state)
+                    saved = time.perf_counter()
+        except KeyboardInterrupt:
+            if not self._stepping:  # else weights are half a step further, and what was saved last must do
                 self._save(state)
-                saved = time.perf_counter()
+            raise
         return self.history
 
     def _loss_of(self, held_out: Sequence[Encoded]) -> float | None:
@@ -191,7 +197,9 @@ class Learner:
         self.clock.start()
         for step, batch in zip(range(done + 1, steps + 1), rows, strict=False):
             loss = self._gradients(batch, self.schedule.seed * 1_000_003 + step)
+            self._stepping = True
             self.optimiser.step(self.clock.tick())
+            self._stepping = False
             last = step == steps or self.clock.progress >= 1
             yield step, loss, last
             if last:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..commands import GenerationSettings
+from ..decoding.rounds import require_numbers
 from ..kv_cache.cache import Cache
 from ..models.drafter import Drafter
 from ..models.target import TargetModel
@@ -81,7 +82,9 @@ def _answer(
             top_p=settings.top_p,
             seed=settings.seed,
         ).ids[0]
-        yield token, drafter.probabilities(target, token, drafter.config.block_size, context)
+        drafted = drafter.probabilities(target, token, drafter.config.block_size, context)
+        require_numbers(drafted[:, :1].tolist())
+        yield token, drafted
         if token in target.config.stop_token_ids:
             return
         rows = [token]

@@ -23,6 +23,10 @@ def test_it_measures(program: Program) -> None:
     [
         ("--shape tiny --layers 7", ExitCode.USAGE, "multiple of 6"),
         ("--target nowhere", ExitCode.WEIGHTS, "nowhere"),
+        ("--shape tiny --count 0", ExitCode.USAGE, "--count must be 1 or more, not 0"),
+        ("--shape tiny --contexts 40 -5", ExitCode.USAGE, "--contexts must be 1 or more, not -5"),
+        ("--shape tiny --layers 0", ExitCode.USAGE, "--layers must be 1 or more, not 0"),
+        ("--shape tiny --out nowhere/at/all.json", ExitCode.USAGE, "no folder"),
         ("--what-is-this", ExitCode.USAGE, "--what-is-this"),
     ],
 )

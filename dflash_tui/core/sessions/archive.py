@@ -87,11 +87,15 @@ def find_session(words: str, directory: Path | None = None) -> Path:
 
 def latest_session(directory: Path | None = None) -> Path:
     """Where something was last said. Raises :class:`ArchiveError` when there is no conversation yet."""
-    folder = directory or sessions_directory()
-    latest = max(folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, default=None)
-    if latest is None:
+    folder, found = directory or sessions_directory(), []
+    for path in folder.glob(f"*{SUFFIX}"):
+        with suppress(OSError):  # a link to nowhere
+            facts = path.stat()
+            if facts.st_size:  # what a full disk or a power cut leaves empty holds nothing to go on with
+                found.append((facts.st_mtime, path))
+    if not found:
         raise ArchiveError("There is no conversation to continue yet.", "dflash-chat starts one.")
-    return latest
+    return max(found)[1]
 
 
 def open_session(path: Path) -> Conversation:

@@ -18,7 +18,7 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.sessions.sessions import SessionLog, append_title, load_session
+from dflash_tui.core.sessions.sessions import SUFFIX, SessionLog, append_title, load_session
 from engine.events import EmittedToken, EngineReady, Step, TurnFinished
 
 
@@ -107,6 +107,9 @@ def test_the_latest_conversation_is_the_one_where_something_was_said_last(tmp_pa
         latest_session(tmp_path)
     old, new = write(tmp_path, "a", at=5), write(tmp_path, "b", at=4)
     assert latest_session(tmp_path) == old and new.exists()
+    (tmp_path / f"empty{SUFFIX}").touch()
+    (tmp_path / f"lost{SUFFIX}").symlink_to(tmp_path / "nowhere")
+    assert latest_session(tmp_path) == old, "what holds nothing is nothing to go on with"
 
 
 def test_a_conversation_goes_on_in_its_own_file(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 import torch
 
-from engine.commands import GenerationSettings
+from engine.commands import BlockSize, GenerationSettings
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.errors import WeightsFailure
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.sampling.sampling import sample
@@ -203,6 +205,17 @@ def test_the_first_error_ends_the_draft(pair: TinyPair) -> None:
     text[len(prompt) + 4] = (text[len(prompt) + 4] + 1) % 512
     _, done, *_ = run_turn(with_proposal(pair, oracle(text)), prompt, wanted).rounds
     assert done.num_accepted == 3 and done.verdicts == ("accepted",) * 3 + ("corrected",)
+
+
+@pytest.mark.parametrize("block_size", [8, "auto"])
+def test_a_drafter_that_computes_no_numbers_is_named(block_size: BlockSize, pair: TinyPair) -> None:
+    drafter = deepcopy(pair.drafter)
+    for parameter in drafter.parameters():
+        parameter.data.fill_(float("nan"))
+    decoder = new_decoder(pair, drafter)
+    decoder.use_policy(Auto(CostTable((0,), (RoundCosts(0.5, tuple(2.0 + 0.1 * row for row in range(16)), step=0.1),))))
+    with pytest.raises(WeightsFailure, match="The drafter computes values that are no numbers"):
+        run_turn(decoder, prompt_ids(20), settings(block_size=block_size))
 
 
 def test_drafter_caps_the_block_size(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,6 +236,27 @@ def test_who_is_stopped_goes_on_and_ends_with_the_same_weights(tmp_path: Path, m
         Pipeline(target, "toy", tmp_path / "whole", replace(TOY, steps=7), CPU, lambda *_: None, asked)
 
 
+def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "TOLD_EVERY", 1)
+    write_target(tmp_path / "target", "llama")
+    asked, heard = toy_prompts(tmp_path), []
+
+    def run(stop_at: int | None) -> None:
+        def told(phase: str, done: int, total: int, remark: str) -> None:
+            if phase == "drafter":
+                heard.append(done)
+                if done == stop_at:
+                    raise KeyboardInterrupt
+
+        Pipeline(tmp_path / "target", "toy", tmp_path / "out", TOY, CPU, told, asked).run()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(3)
+    heard.clear()
+    run(None)
+    assert heard[0] == 4
+
+
 def test_a_drafter_learns(tmp_path: Path) -> None:
     """A target that says little is soon guessed."""
     write_target(tmp_path / "target", "llama")
