@@ -120,8 +120,11 @@ class Runner:
         plan, named = chosen.plan, options.target is not None
         if options.max_context is None:
             plan = plan.roomier()
-        elif plan.context < TIGHT_CONTEXT:
-            tokenizer.result().require_room(plan.context)
+        elif options.max_context > plan.longest:
+            most = f"the context is {plan.longest:,} tokens long: the model takes no more"
+            emit(LoadProgress(most, 0, 0, remark=True))
+        if plan.context < TIGHT_CONTEXT:
+            tokenizer.result().require_room(plan.context, plan.longest)
         if not chosen.is_plain:
             emit(LoadProgress(chosen.describe(), 0, 0, remark=named))
         emit(LoadProgress(plan.describe(), 0, 0, remark=named))
@@ -227,9 +230,12 @@ class Runner:
             raise UsageFailure("The prompt is empty.", "Type a question.")
         limit = self.decoder.max_context
         if len(prompt.ids) >= limit:
+            is_longest = limit >= self.decoder.target.config.max_context
             raise UsageFailure(
                 f"The conversation has {len(prompt.ids)} tokens, the context holds {limit}.",
-                ("Start a new chat, ask something shorter, or make room for more: ", Option("max_context"), "."),
+                "Start a new chat, or ask something shorter: the model takes no more."
+                if is_longest
+                else ("Start a new chat, ask something shorter, or make room for more: ", Option("max_context"), "."),
             )
         return prompt
 

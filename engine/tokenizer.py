@@ -118,14 +118,17 @@ class ChatTokenizer:
         prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)
         return len(prompt.ids)
 
-    def require_room(self, context: int) -> None:
-        """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer."""
+    def require_room(self, context: int, longest: int) -> None:
+        """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer.
+        ``longest``: that the model can have."""
         least = len(self.prompt([Message("user", "Hi")], thinking=False).ids) + 2
         if context < least:
             tokens = f"{context} token{'' if context == 1 else 's'}"
             raise UsageFailure(
                 f"A context of {tokens} has no room for a question: the shortest takes {least}.",
-                ("Make room for more: ", Option("max_context", 2048), "."),
+                ("Make room for more: ", Option("max_context", min(2048, longest)), ".")
+                if context < longest
+                else "The model takes no more: name another.",
             )
 
     def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:

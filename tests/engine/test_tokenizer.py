@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.commands import Message
-from engine.errors import WeightsFailure
+from engine.errors import Option, UsageFailure, WeightsFailure
 from engine.tokenizer import AnswerStream, ChatTokenizer
 from tests.engine.checkpoints import VOCAB_SIZE, write_tokenizer
 from tests.pace import examples
@@ -63,6 +63,16 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
 
 
 # --- the thinking channel
+
+
+def test_a_context_without_room_is_refused_with_what_would_help(tokenizer: ChatTokenizer) -> None:
+    tokenizer.require_room(200, 200)
+    with pytest.raises(UsageFailure, match="has no room for a question") as caught:
+        tokenizer.require_room(3, 4096)
+    assert caught.value.advice == (Option("max_context", 2048),)
+    with pytest.raises(UsageFailure) as caught:
+        tokenizer.require_room(3, 3)
+    assert "The model takes no more" in caught.value.hint
 
 
 def test_thought_then_answer(tokenizer: ChatTokenizer) -> None:

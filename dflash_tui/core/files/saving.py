@@ -50,7 +50,8 @@ def _inside(directory: Path, name: str) -> Path:
     has_drive = bool(relative.parts) and relative.parts[0].endswith(":")
     if relative.is_absolute() or has_drive or ".." in relative.parts or not relative.name or not name.isprintable():
         raise SavingError(
-            f"{name!r} is not a file name inside {directory}.", "Give the block a plain name, such as index.html."
+            f"{name!r} is not a file name inside {directory}.",
+            "Give a plain name, such as index.html; --out chooses another folder.",
         )
     path = directory / relative
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(directory)):
