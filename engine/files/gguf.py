@@ -75,7 +75,9 @@ def read_gguf(path: Path, whole: Collection[str] = ()) -> Gguf:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _Reader(path, content, whole).read()
-    except (error, OSError, ValueError, OverflowError) as problem:
+    except error:  # of struct
+        raise damaged(path, "it ends within its header") from None
+    except (OSError, ValueError, OverflowError) as problem:
         raise damaged(path, str(problem) or type(problem).__name__) from None
 
 

@@ -92,13 +92,16 @@ def missing_file(path: Path) -> WeightsFailure:
 def _read_part(path: Path) -> Gguf:
     try:
         with path.open("rb") as file:
-            magic, version = file.read(4), int.from_bytes(file.read(4), "little")
+            magic, rest = file.read(4), file.read(4)
     except FileNotFoundError:
         raise missing_file(path) from None
     except IsADirectoryError:
         raise WeightsFailure(f"{path} is a folder, not a GGUF file.", "Name a file in it.") from None
     except OSError as error:
         raise WeightsFailure(f"{path} can't be read: {error.strerror or error}.", "Check its permissions.") from None
+    version = int.from_bytes(rest, "little")
+    if len(rest) < 4 and MAGIC.startswith(magic):
+        raise WeightsFailure(f"{path.name} is cut off: it has {len(magic + rest)} bytes.", "Fetch it again.")
     if magic != MAGIC:
         raise WeightsFailure(
             f"{path.name} is no GGUF file: it begins with {magic!r}.",

@@ -62,9 +62,6 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     assert caught.value.hint
 
 
-# --- the thinking channel
-
-
 def test_a_context_without_room_is_refused_with_what_would_help(tokenizer: ChatTokenizer) -> None:
     tokenizer.require_room(200, 200)
     with pytest.raises(UsageFailure, match="has no room for a question") as caught:
@@ -73,6 +70,9 @@ def test_a_context_without_room_is_refused_with_what_would_help(tokenizer: ChatT
     with pytest.raises(UsageFailure) as caught:
         tokenizer.require_room(3, 3)
     assert "The model takes no more" in caught.value.hint
+
+
+# --- the thinking channel
 
 
 def test_thought_then_answer(tokenizer: ChatTokenizer) -> None:

@@ -63,7 +63,12 @@ def test_parts_belong_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"\x80\x02ckpt", "is no GGUF file"), (b"", "is no GGUF file"), (b"GGUF\x01\0\0\0", "version 1")],
+    [
+        (b"\x80\x02ckpt", "is no GGUF file"),
+        (b"", "is cut off: it has 0 bytes"),
+        (b"GGUF", "is cut off"),
+        (b"GGUF\x01\0\0\0", "version 1"),
+    ],
 )
 def test_other_files(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "other.gguf"
