@@ -72,12 +72,14 @@ async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> No
 async def test_a_model_that_cannot_be_had_brings_back_the_one_before(tmp_path: Path) -> None:
     async with switchable(tmp_path) as (chat, engines):
         await chat.ask_and_wait("one")
+        chat.screen.chat.reducer.plain_ms = 12.5
         await chat.ask("/model broken")
         await chat.ask("for the other")
         await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
         assert "✗ broken: There is no such model." in chat.log.text and "Look at its name." in chat.log.text
         assert "dflash-b16 answers again" in chat.log.text and "/model - goes back" not in chat.log.text
         assert "not asked" in chat.log.text and len(chat.screen.chat.tree) == 1
+        assert chat.screen.chat.reducer.plain_ms == 12.5, "what was measured of it still holds"
         await chat.ask_and_wait("two")
         assert [name for name, _ in engines] == ["first", "broken", "first"]
         assert [message.content for message in engines[2][1].asked[0].messages] == ["one", "first .", "two"]
