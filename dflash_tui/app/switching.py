@@ -44,8 +44,6 @@ class Switching:
         self._choices = Choices(screen.begin.models, factory)
         self._wanted: Choice | None = None
         """On its way."""
-        self._measured: float | None = None
-        """``plain_ms`` of the one that answered last: true again, should it come back."""
         self._gate = Gate(screen.queue.put)
         self.source = factory(self._gate.put)
 
@@ -64,8 +62,7 @@ class Switching:
     def _begin(self, choice: Choice) -> None:
         screen = self._screen
         self._wanted = choice
-        if choice is not self._choices.now:
-            self._measured = screen.chat.reducer.plain_ms
+        self._choices.leave(screen.chat.reducer)
         screen.chat.reducer.load_anew()
         screen.drawing.settled = False
         panel = screen.query_one(LoadPanel)
@@ -95,9 +92,7 @@ class Switching:
         if wanted is None:
             return
         back = wanted is self._choices.now
-        if back:
-            self._screen.chat.reducer.plain_ms = self._measured
-        self._choices.settle(wanted)
+        self._choices.settle(wanted, self._screen.chat.reducer)
         who = f"{ready.target} with {ready.drafter}" if ready.drafter else ready.target
         how = "answers again" if back else f"answers from here on · /model {BEFORE} goes back"
         self._screen.talk.note_above(f"{who} {how}")

@@ -17,17 +17,6 @@ from ..speculation.trees import Node, is_chain
 if TYPE_CHECKING:
     from .decoder import Turn
 
-
-def require_numbers(chances: Iterable[Sequence[float]]) -> None:
-    """Chances that a drafter gives its choices. Raises ``WeightsFailure`` for what only its weights can cause: it is
-    told at once, since who chooses by such chances would fail elsewhere."""
-    if any(isnan(chance) for position in chances for chance in position):
-        raise WeightsFailure(
-            "The drafter computes values that are no numbers (NaN).",
-            ("Answer without it: ", Option("drafter", NO_DRAFTER), ". Or download it again."),
-        )
-
-
 Poll = Callable[[], GenerationSettings | None]
 """Asked before every round and every piece of the prompt: the settings in force, or None to stop."""
 
@@ -138,3 +127,13 @@ class Rounds(Protocol):
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""
+
+
+def require_numbers(chances: Iterable[Sequence[float]]) -> None:
+    """Chances that a drafter gives its choices. Raises ``WeightsFailure`` for what only its weights can cause: it is
+    told at once, since who chooses by such chances would fail elsewhere."""
+    if any(isnan(chance) for position in chances for chance in position):
+        raise WeightsFailure(
+            "The drafter computes values that are no numbers (NaN).",
+            ("Answer without it: ", Option("drafter", NO_DRAFTER), ". Or download it again."),
+        )

@@ -90,6 +90,7 @@ class Learner:
         """Of the steps since the last report."""
         self.clock = Clock(schedule.seconds)
         self._stepping = False
+        """Whether weights are half a step further."""
         self.fused = target.device.type == "cuda"
         if self.fused:
             fuse(drafter)
@@ -176,7 +177,7 @@ class Learner:
                     self._save(state)
                     saved = time.perf_counter()
         except KeyboardInterrupt:
-            if not self._stepping:  # else weights are half a step further, and what was saved last must do
+            if not self._stepping:  # else what was saved last must do
                 self._save(state)
             raise
         return self.history

@@ -187,12 +187,10 @@ class Prompt(TextArea):
         """In TextArea's place, through which every edit goes. A marker is one character to it: a marker that lost a
         letter would be sent as it stands, without what it stands for."""
         start, end = sorted((edit.from_location, edit.to_location))
-        for first, last in [*self._markers(start[0]), *self._markers(end[0])]:
-            if not (start < last and first < end):
-                continue
-            if start == end:  # behind it instead
+        for first, last in [each for row in {start[0], end[0]} for each in self._markers(row)]:
+            if start == end and first < start < last:  # behind it instead
                 start = end = last
-            else:
+            elif start < last and first < end:
                 start, end = min(start, first), max(end, last)
         edit.from_location, edit.to_location = start, end
         return super().edit(edit)

@@ -46,7 +46,6 @@ class Switching:
             self._plain.say("The model before comes back.")
             self._exchange(self._choices.now)
             return
-        self._choices.settle(wanted)
         ready = self._plain.chat.reducer.ready
         self._plain.say(f"{ready.target if ready else name} answers from here on; /model {BEFORE} goes back.")
 
@@ -59,6 +58,8 @@ class Switching:
         old.send(Close())
         old.join(LEAVE_SECONDS)
         free_memory()
+        self._choices.leave(plain.chat.reducer)
         plain.chat.reducer.load_anew()
         plain.engine.start()
         plain.wait_until_ready()
+        self._choices.settle(choice, plain.chat.reducer)

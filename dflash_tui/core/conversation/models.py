@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..source import SourceFactory
+from .reducer import Reducer
 from .slash import SlashError
 from .start import Models
 
@@ -14,13 +15,15 @@ LEAVE_SECONDS = 10.0
 """How long the model before may take to end its round."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Choice:
     """A model that can be gone to."""
 
     name: str
     """As it was typed; empty for the one that the chat began with, where that was not named."""
     factory: SourceFactory
+    plain_ms: float | None = None
+    """What its target took for a token alone, as far as that was measured when it was left."""
 
 
 class Choices:
@@ -43,8 +46,14 @@ class Choices:
             raise SlashError("There was no other model in this chat yet.")
         return self._before
 
-    def settle(self, choice: Choice) -> None:
-        """It answers."""
+    def leave(self, reducer: Reducer) -> None:
+        """Another is to be loaded. To be called before the reducer hears of it."""
+        if reducer.ready is not None:  # else the one that was to answer never came
+            self.now.plain_ms = reducer.plain_ms
+
+    def settle(self, choice: Choice, reducer: Reducer) -> None:
+        """It answers, and what was measured of it still holds."""
+        reducer.plain_ms = choice.plain_ms
         if choice is not self.now:
             self._before, self.now = self.now, choice
 

@@ -3,8 +3,6 @@ of the eighty of ``modules.Gemma4``, which defines it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -12,48 +10,21 @@ from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_forward, spread
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
-from ..family import AFTER_NORM
-from ..prompt_heads import attended, heads_of
-from ..target import TargetOutput
+from ..prompt_pass import PromptPass
 from .kernel_layers import KernelLayer, kernel_layers
 from .modules import DecoderLayer, Gemma4
 
 
-class PrefillPass:
+class PrefillPass(PromptPass[KernelLayer]):
     """The forward pass, bound to one cache."""
 
     def __init__(self, target: Gemma4, cache: Cache):
         """Lays the target's merged weights side by side, which its modules keep using."""
-        self._target, self._cache = target, cache
-        self._layers = kernel_layers(target, cache)
-
-    def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """``Gemma4.forward``, with the last row's ``hidden`` [1, hidden] alone, also where that is tapped: the last
-        layer runs other rows only up to their keys, unless tapped itself. Taps change no bit of ``hidden``."""
-        assert cache is self._cache
-        target = self._target
-        slots = {layer: slot for slot, layer in enumerate(taps)}
-        first, hidden = target.layers[0], target.config.hidden_size
+        first = target.layers[0]
         assert isinstance(first, DecoderLayer)
-        x = target.embed(ids)
-        normed = first.input_layernorm(x)
-        features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
-        for index, layer in enumerate(self._layers):
-            heads, skipped, tapped = heads_of(layer, normed, start), 0, None
-            if features is not None and index in slots:
-                tapped = features[:, slots[index] * hidden :][:, :hidden]
-            if index == len(self._layers) - 1:
-                if tapped is not None:  # then without the rest all the same: products round by how many rows they have
-                    self._finish(layer, attended(layer, heads), x.clone(), tapped)
-                skipped, tapped = len(x) - 1, None
-            x = x[skipped:]
-            normed = self._finish(layer, attended(layer, heads, skipped), x, tapped, skipped)
-        if features is not None and AFTER_NORM in slots:
-            features[-1, slots[AFTER_NORM] * hidden :][:hidden] = normed[-1]
-        return TargetOutput(normed[-1:], features)
+        super().__init__(target, first.input_layernorm, kernel_layers(target, cache), cache)
 
     def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0) -> Tensor:
-        """From attention's output to the layer's, in x [n, hidden], ``skipped`` rows in; returns it normed."""
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(out, x, layer.attention_join, eps, normed, routed)
