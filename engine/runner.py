@@ -29,6 +29,7 @@ from .kernels.weights.integers import IntegerWeight
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan, available_memory
+from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
@@ -148,6 +149,8 @@ class Runner:
                 )
                 if plan.drafting.packed:
                     hold_in_8_bits(drafter, IntegerWeight if chosen.in_fewer_bits else Int8Weight)
+            if device.type == "cpu":
+                lay_together(target, *([] if drafter is None else [drafter]))
             emit(LoadProgress("loading the tokenizer", 0, 0))
             runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
             if plan.weights != "bf16" or plan.drafting.packed:

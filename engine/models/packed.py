@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
-from ..kernels.weights.integers import IntegerWeight, multiplies_integers
+from ..kernels.weights.integers import IntegerWeight, LaidOutWeight, multiplies_integers
 from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
@@ -109,7 +109,7 @@ def hold_in_fewer_bits(model: TargetModel) -> str:
         packed[name] = weight
     for name, part in flat.items():
         hold(model, name, packed[name] if packed else IntegerWeight.of(part))
-    _multiply_by(model, IntegerWeight.of(model.head))
+    _multiply_by(model, LaidOutWeight.of(model.head))
     settle(model, model.read_together)
     return "int4" if packed else "int8"
 

@@ -24,15 +24,13 @@ def multiplies_integers() -> bool:
     return torch._C._has_mkldnn and torch.cpu._is_vnni_supported()
 
 
-def integer_product(x: Tensor, values: Tensor, scales: Tensor) -> Tensor:
-    """fp32 [n, rows] of fp32 rows x [n, depth], rounded to ``STEPS``, and int8 values [rows, depth], where those of a
-    row are worth ``scales`` [rows]."""
+def in_levels(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows x [n, depth] rounded to ``STEPS``, int8 [2 n, depth]: the coarse numbers of all, then the fine. And what a
+    level of each row is worth, fp32 [n, 1]."""
     step = torch.linalg.vector_norm(x, torch.inf, dim=-1, keepdim=True).add_(1e-30).div_(STEPS)
     levels = (x / step).round_()
     coarse = (levels / 128).round_()
-    parts = torch.cat((coarse, levels.sub_(coarse, alpha=128))).to(torch.int8)
-    of_coarse, of_fine = torch._int_mm(parts, values.t()).float().chunk(2)
-    return of_fine.add_(of_coarse, alpha=128).mul_(scales).mul_(step)
+    return torch.cat((coarse, levels.sub_(coarse, alpha=128))).to(torch.int8), step
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +40,39 @@ class IntegerWeight(Int8Weight):
     endings: ClassVar[tuple[str, ...]] = ("", "_step")
 
     def linear(self, x: Tensor) -> Tensor:
+        """Of fp32 rows, in fp32."""
+        parts, step = in_levels(x)
+        coarse, fine = self._products(parts).chunk(2)
+        return fine.add_(coarse, alpha=128).mul_(step)
+
+    def _products(self, parts: Tensor) -> Tensor:
+        """fp32 [n, rows] of int8 [n, depth]."""
         assert self.scales is not None
-        return integer_product(x, self.values, self.scales)
+        return torch._int_mm(parts, self.values.t()).float().mul_(self.scales)
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOutWeight(IntegerWeight):
+    """The same for good, in the order that oneDNN reads on this CPU, [depth, rows] to PyTorch: ``_int_mm`` brings a
+    weight into it for every product, which takes longer than to multiply a few rows. Can't be cut or joined."""
+
+    @classmethod
+    def of(cls, weight: Tensor) -> LaidOutWeight:
+        plain = IntegerWeight.of(weight)
+        return cls(torch.ops.onednn.qlinear_prepack(plain.values, None), plain.scales)
+
+    @property
+    def shape(self) -> torch.Size:
+        depth, rows = self.values.shape
+        return torch.Size((rows, depth))
+
+    def restored(self) -> Tensor:
+        assert self.scales is not None
+        return self.values.to_dense().t().float() * self.scales[:, None]
+
+    def _products(self, parts: Tensor) -> Tensor:
+        # A step of 1 and no zero point for the rows, which have their own; no bias; fp32, and nothing done to it.
+        product: Tensor = torch.ops.onednn.qlinear_pointwise(
+            parts, 1.0, 0, self.values, self.scales, None, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return product

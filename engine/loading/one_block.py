@@ -1,0 +1,42 @@
+"""Models' small tensors in one block of memory, for passes on a CPU. ``engine/__init__.py`` has PyTorch ask for pages
+of 2 MB, which takes a tensor that fills one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+import torch
+from torch import Tensor, nn
+
+from ..kernels.weights.weight import Weight
+
+PAGE = 2 << 20
+"""What PyTorch calls large: such a tensor has pages of its own."""
+LINE = 64
+
+
+@torch.no_grad()
+def lay_together(*models: nn.Module) -> None:
+    """Moves the tensors of weights that are no larger than a page, each with all its views."""
+    shared: dict[int, list[Tensor]] = {}
+    for tensor in {id(tensor): tensor for model in models for tensor in _tensors(model)}.values():
+        if tensor.layout is torch.strided and 0 < tensor.untyped_storage().nbytes() < PAGE:
+            shared.setdefault(tensor.untyped_storage().data_ptr(), []).append(tensor)
+    sizes = [-(-views[0].untyped_storage().nbytes() // LINE) * LINE for views in shared.values()]
+    block = torch.empty(sum(sizes), dtype=torch.uint8)
+    for start, views in zip(accumulate(sizes, initial=0), shared.values(), strict=False):
+        storage = views[0].untyped_storage()
+        block[start : start + storage.nbytes()] = torch.empty(0, dtype=torch.uint8).set_(storage)
+        for view in views:
+            place = start // view.element_size() + view.storage_offset()
+            view.data = block.view(view.dtype).as_strided(view.shape, view.stride(), place)
+
+
+def _tensors(model: nn.Module) -> Iterator[Tensor]:
+    """Parameters, and the weights that modules keep beside them, made of the same numbers."""
+    for module in model.modules():
+        yield from module.parameters(recurse=False)
+        for weight in vars(module).values():
+            if isinstance(weight, Weight):
+                yield from (part for part in (weight.values, weight.scales) if part is not None)
