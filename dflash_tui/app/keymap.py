@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from textual.binding import ActiveBinding
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from dflash_tui.core.settings.config import Entry
 
@@ -73,13 +75,23 @@ def _problem(id: str, value: str, actions: Mapping[str, Action]) -> str:
     if not actions[id].keys:
         return f"{id} is a slash command (/{actions[id].slash}) and takes no key"
     for key in _keys(value):
-        if not _KEY.fullmatch(key):
+        if not _KEY.fullmatch(key) or not _is_named(key.rpartition("+")[2]):
             return f"{key} is no key; write one like ctrl+s, alt+up or f5"
         if key in FIXED:
             return f"{key} is kept for {FIXED[key]}"
         if actions[id].priority and _NO_MODIFIER.fullmatch(key):
             return f"{id} acts wherever you are, so {key} alone would be missing when you type"
     return "" if _keys(value) else f"{id} has no key left; leave the line out to keep its own"
+
+
+def _is_named(key: str) -> bool:
+    """Whether Textual has a key of this name: a sign, one of its own, or what Unicode calls a sign."""
+    if len(key) < 2 or key in KEY_NAME_REPLACEMENTS.values() or key in {each.rpartition("+")[2] for each in Keys}:
+        return True
+    try:
+        return bool(unicodedata.lookup(key.replace("_", " ")))
+    except KeyError:
+        return False
 
 
 _NAMES = {

@@ -169,12 +169,17 @@ def has_screen() -> bool:
 def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     """An option's ``callback``. :class:`Problem` for an unknown name that was typed; others the screen tells."""
     typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-    if name is None or name == AUTO or not typed:
-        return name
-    # Only those who type the flag wait for Textual, which has themes of its own.
+    if name is not None and typed and (known := themes_instead_of(name)):
+        raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join(known)}.")
+    return name
+
+
+def themes_instead_of(theme: str) -> list[str]:
+    """What there is to choose, where ``theme`` is none; else nothing."""
+    if theme == AUTO:
+        return []
+    # Only those who choose one wait for Textual, which has themes of its own.
     from dflash_tui.app.theming import theme_names
 
     known = theme_names()
-    if name not in known:
-        raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join([AUTO, *known])}.")
-    return name
+    return [] if theme in known else [AUTO, *known]

@@ -36,6 +36,7 @@ from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Attach, Engine, Target
 from engine.commands import AUTO, GenerationSettings
 
+from .background import themes_instead_of
 from .block_size import BlockSizeType
 from .help import Flag, variable_of
 from .keys import key_mistakes
@@ -234,9 +235,15 @@ def _check(program: click.Command, path: Path) -> Iterator[str]:
     try:
         config = read_config(path)
         found = list(problems(program, config))
-        yield from found or [*key_mistakes(config.keys), *file_problems(config)]
+        yield from found or [*_theme_mistakes(config), *key_mistakes(config.keys), *file_problems(config)]
     except ConfigError as error:
         yield str(error)
+
+
+def _theme_mistakes(config: Config) -> Iterator[str]:
+    entry = config.settings.get("theme")
+    if entry is not None and (known := themes_instead_of(entry.value)):
+        yield f"{entry.place}: there is no theme {entry.value}; choose {', '.join(known)}"
 
 
 def _shown(name: str, context: click.Context, loaded: Config) -> str:

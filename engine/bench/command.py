@@ -154,6 +154,13 @@ def _check(options: argparse.Namespace, device: torch.device) -> None:
         raise ValueError(f"there is no folder {options.out.absolute().parent} to write --out to")
 
 
+def _check_lengths(options: argparse.Namespace, shape: Shape) -> None:
+    """Raises ``ValueError`` for texts longer than the target takes: their caches may be larger than the memory."""
+    for name in ("contexts", "prompts"):
+        if (most := max(getattr(options, name) or [0])) > shape.target.max_context:
+            raise ValueError(f"--{name} {most}: {shape.name} takes no more than {shape.target.max_context} tokens")
+
+
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
     """Measures and prints; returns the exit code. ``EngineFailure`` or ``ValueError`` for what can't be."""
     options = make_parser(prog).parse_args(arguments)
@@ -169,6 +176,7 @@ def run(arguments: Sequence[str], prog: str = PROG) -> int:
         shape = read_shape(name, options.layers)
     if options.weights == AUTO:
         options.weights = "bf16" if options.target is None else stored_format(options.target).weights
+    _check_lengths(options, shape)
     tiny = shape.name == TINY
     options.contexts = options.contexts or list(TINY_LENGTHS if tiny else CONTEXTS)
     options.prompts = (TINY_LENGTHS if tiny else PROMPTS) if options.prompts is None else options.prompts

@@ -25,6 +25,7 @@ def test_it_measures(program: Program) -> None:
         ("--target nowhere", ExitCode.WEIGHTS, "nowhere"),
         ("--shape tiny --count 0", ExitCode.USAGE, "--count must be 1 or more, not 0"),
         ("--shape tiny --contexts 40 -5", ExitCode.USAGE, "--contexts must be 1 or more, not -5"),
+        ("--shape tiny --contexts 40 300000", ExitCode.USAGE, "tiny takes no more than 262144 tokens"),
         ("--shape tiny --layers 0", ExitCode.USAGE, "--layers must be 1 or more, not 0"),
         ("--shape tiny --out nowhere/at/all.json", ExitCode.USAGE, "no folder"),
         ("--what-is-this", ExitCode.USAGE, "--what-is-this"),

@@ -135,6 +135,17 @@ def test_path_and_check(program: Program, own: Path) -> None:
     assert program.run("config", "check", str(other)).code == ExitCode.USAGE
 
 
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [('theme = "nosuch"', "no theme nosuch"), ('[keys]\nsave = "ctrl+nosuch"', "ctrl+nosuch is no key")],
+)
+def test_check_knows_themes_and_keys(line: str, complaint: str, program: Program, own: Path) -> None:
+    own.write_text(line)
+    assert program.run("config", "check").code == ExitCode.USAGE and complaint in program.out.decode()
+    own.write_text('theme = "mono"\n[keys]\nsave = "ctrl+full_stop, f9, ctrl+minus, alt+up"')
+    assert program.run("config", "check").code == ExitCode.OK
+
+
 def test_every_setting_has_its_variable() -> None:
     for name, parameter in settable(chat).items():
         assert parameter.envvar == variable_of(name) == f"DFLASH_CHAT_{name.upper()}"

@@ -156,6 +156,6 @@ def checked(files: Sequence[Attachment], limit: int, count: Count) -> tuple[Atta
         about = "about " if any(file.num_tokens is None for file in done) else ""
         raise AttachmentError(
             f"{what} {verb} {about}{total:,} tokens, and the context holds {limit:,}.",
-            "Attach a part of it, or make room for more with --context.",
+            "Attach a part of it, or make room with --context where the model takes more.",
         )
     return tuple(done)
