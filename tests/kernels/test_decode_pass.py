@@ -177,6 +177,8 @@ def test_routing_can_be_forced(target: Gemma4) -> None:
 
 def test_merged_weights_are_the_modules_weights() -> None:
     layers = [linear(8, outputs) for outputs in (4, 2, 6)]
+    for layer in layers:  # whose weights are whatever lay there, NaN at times
+        torch.nn.init.normal_(layer.weight)
     x = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
     before = [layer(x) for layer in layers]
     merged = side_by_side(*layers)
