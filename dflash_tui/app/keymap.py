@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from textual._keyboard_protocol import FUNCTIONAL_KEYS
 from textual.binding import ActiveBinding
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
@@ -85,8 +86,9 @@ def _problem(id: str, value: str, actions: Mapping[str, Action]) -> str:
 
 
 def _is_named(key: str) -> bool:
-    """Whether Textual has a key of this name: a sign, one of its own, or what Unicode calls a sign."""
-    if len(key) < 2 or key in KEY_NAME_REPLACEMENTS.values() or key in {each.rpartition("+")[2] for each in Keys}:
+    """Whether Textual has a key of this name: a sign, one of a keyboard, or what Unicode calls a sign."""
+    own = {each.rpartition("+")[2] for each in Keys}.union(KEY_NAME_REPLACEMENTS.values(), FUNCTIONAL_KEYS.values())
+    if len(key) < 2 or key in own:
         return True
     try:
         return bool(unicodedata.lookup(key.replace("_", " ")))

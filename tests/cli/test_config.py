@@ -142,7 +142,7 @@ def test_path_and_check(program: Program, own: Path) -> None:
 def test_check_knows_themes_and_keys(line: str, complaint: str, program: Program, own: Path) -> None:
     own.write_text(line)
     assert program.run("config", "check").code == ExitCode.USAGE and complaint in program.out.decode()
-    own.write_text('theme = "mono"\n[keys]\nsave = "ctrl+full_stop, f9, ctrl+minus, alt+up"')
+    own.write_text('theme = "mono"\n[keys]\nsave = "ctrl+full_stop, f9, ctrl+minus, alt+up, menu"')
     assert program.run("config", "check").code == ExitCode.OK
 
 
