@@ -25,7 +25,7 @@ from .hub.sizes import CONTEXTS, size_of
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
-from .kernels.weights.integers import IntegerWeight
+from .kernels.weights.integers import ByteWeight
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan, available_memory
@@ -148,7 +148,7 @@ class Runner:
                     folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
                 )
                 if plan.drafting.packed:
-                    hold_in_8_bits(drafter, IntegerWeight if chosen.in_fewer_bits else Int8Weight)
+                    hold_in_8_bits(drafter, ByteWeight if chosen.in_fewer_bits else Int8Weight)
             if device.type == "cpu":
                 lay_together(target, *([] if drafter is None else [drafter]))
             emit(LoadProgress("loading the tokenizer", 0, 0))

@@ -83,6 +83,12 @@ class FullCache(LayerCache):
     def first_visible(self, position: int) -> int:
         return 0
 
+    def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        count, end = k.shape[0], start + k.shape[0]
+        self.k.narrow(1, start, count).copy_(k.transpose(0, 1))
+        self.v.narrow(1, start, count).copy_(v.transpose(0, 1))
+        return self.k.narrow(1, 0, end), self.v.narrow(1, 0, end)
+
     def can_rewind_to(self, length: int, written: int) -> bool:
         return True
 

@@ -135,6 +135,10 @@ class AttentionModule(Reader):
         self.norms: Tensor | None = None
         """[heads + kv_heads, head_dim]: what each head is scaled by behind its norm, once these are merged."""
 
+    def merge(self, *names: str) -> None:
+        if not self.config.biases:  # each product adds its own
+            super().merge(*names)
+
     def merge_norms(self, q_norm: RMSNorm, k_norm: RMSNorm) -> None:
         """Lets all heads share a norm: where products are merged, operations count."""
         layer = self.config

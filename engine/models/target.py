@@ -133,6 +133,9 @@ class TargetModel(nn.Module, ABC):
     def prepare(self) -> None:
         """Computes what depends on the device alone. Called once, after the weights are in place."""
 
+    def settle(self) -> None:
+        """Is told that this model on a CPU holds its weights as it will run by them, merged."""
+
     def embed(self, ids: Tensor) -> Tensor:
         """Scaled embeddings [n, hidden] of token ids [n]."""
         scaled: Tensor = self.embed_tokens(ids) * self.embedding_scale

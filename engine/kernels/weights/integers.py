@@ -16,6 +16,10 @@ from .int8 import Int8Weight
 STEPS = 127 * 128
 """Levels of a row on either side of zero: a coarse number of 8 bits times 128, and a fine one of 7. One of 8 bits alone
 would round rows more than weights."""
+FEW_ROWS = 8
+"""So many PyTorch's product for bf16 rows takes no longer with than whole numbers (DECISIONS.md)."""
+VECTOR = 32
+"""It reads so many numbers of a row at once, and past the end of one that isn't made of such."""
 
 
 @cache
@@ -49,6 +53,22 @@ class IntegerWeight(Int8Weight):
         """fp32 [n, rows] of int8 [n, depth]."""
         assert self.scales is not None
         return torch._int_mm(parts, self.values.t()).float().mul_(self.scales)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteWeight(IntegerWeight):
+    """A drafter's: few rows are rounded to bf16 and multiplied so, in a third of the time. A row among more than
+    ``FEW_ROWS`` has other bits, which in a draft costs a token at most."""
+
+    endings: ClassVar[tuple[str, ...]] = ("", "_unit")
+
+    def linear(self, x: Tensor) -> Tensor:
+        if len(x) > FEW_ROWS or x.shape[1] % VECTOR:
+            return IntegerWeight.linear(self, x)
+        assert self.scales is not None
+        scales = self.scales.to(torch.bfloat16)
+        product: Tensor = torch.ops.aten._weight_int8pack_mm(x.to(torch.bfloat16), self.values, scales)
+        return product.to(x.dtype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,15 @@ from ...commands import WeightFormat
 from .fp8 import Fp8Weight
 from .int4 import Int4Weight
 from .int8 import Int8Weight
-from .integers import IntegerWeight
+from .integers import ByteWeight, IntegerWeight
 from .mxfp4 import Mxfp4Weight
 from .plain import PlainWeight
 from .q4 import Q4Weight
 from .weight import Weight
 
-KINDS: tuple[type[Weight], ...] = (PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight, Q4Weight, IntegerWeight)
+KINDS: tuple[type[Weight], ...] = (
+    PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight, Q4Weight, IntegerWeight, ByteWeight
+)  # fmt: skip
 
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "bf16": PlainWeight,

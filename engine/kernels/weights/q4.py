@@ -3,7 +3,7 @@ CPU, which reads an eighth of the bytes of fp32 and adds up each row in one orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -18,6 +18,7 @@ Q4 = -1
 GROUP = 32
 PANEL = 64
 """Rows that PyTorch packs together."""
+_multiply: Callable[[Tensor, Tensor, int, Tensor], Tensor] = torch.ops.aten._weight_int4pack_mm_for_cpu.default
 OFF = 2.0**-6
 """How far numbers may lie from whole steps: those of a file are off by rounding to fp32 alone."""
 
@@ -88,6 +89,6 @@ class Q4Weight(Weight):
     def linear(self, x: Tensor) -> Tensor:
         """In x's dtype; rows and products are rounded to bf16, sums are in fp32."""
         assert self.scales is not None
-        rows = x.to(torch.bfloat16)
-        product: Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(rows, self.values, GROUP, self.scales.contiguous())
-        return product.to(x.dtype)
+        rows = x if x.dtype is torch.bfloat16 else x.to(torch.bfloat16)
+        product = _multiply(rows, self.values, GROUP, self.scales.contiguous())
+        return product if rows is x else product.to(x.dtype)

@@ -43,11 +43,24 @@ class DraftAttention(AttentionModule):
         self.q_norm = RMSNorm(layer.head_dim, eps, "qwen")
         self.k_norm = RMSNorm(layer.head_dim, eps, "qwen")
 
+    def merge(self, *names: str) -> None:
+        super().merge(*names)
+        if self.together is not None:
+            self.merge_norms(self.q_norm, self.k_norm)
+            self._of_context = self.together.rows(self.q_proj.out_features, self.together.shape[0])
+
     def keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor]:
         """[n, kv_heads, head_dim] each, of context rows or block rows x [n, hidden]."""
         n, head_dim = x.shape[0], self.config.head_dim
-        k = self.k_norm(self.k_proj(x).view(n, -1, head_dim))
-        return apply_rope(k, rope), self.v_proj(x).view(n, -1, head_dim)
+        if self.together is None:
+            k, v = (projection(x).view(n, -1, head_dim) for projection in (self.k_proj, self.v_proj))
+        else:
+            k, v = self._of_context.linear(x).view(n, -1, head_dim).chunk(2, dim=1)
+        return apply_rope(self.k_norm(k), rope), v
+
+    def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
+        q = apply_rope(self.q_norm(self.q_proj(x).view(len(x), -1, self.config.head_dim)), rope)
+        return q, *self.keys_values(x, rope)
 
     def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
         """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches;
@@ -65,9 +78,10 @@ class DraftAttention(AttentionModule):
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context and the block, whose own keys and
         values are not kept."""
-        n = x.shape[0]
-        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, self.config.head_dim)), rope)
-        block_k, block_v = self.keys_values(x, rope)
+        if self.together is None:
+            q, block_k, block_v = self._queries_keys_values(x, rope)
+        else:
+            q, block_k, block_v = self.read_merged(self.together, x, rope)
         k, v = cache.read(cache.first_visible(start), start)
         k = torch.cat((k, block_k.transpose(0, 1)), dim=1)
         v = torch.cat((v, block_v.transpose(0, 1)), dim=1)
@@ -96,6 +110,7 @@ class DFlashDrafter(Drafter):
     """Drafts a whole block in one pass."""
 
     branch_ends = ("post_attention_layernorm.weight",)
+    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
     config: DFlashConfig
     picker: Picker = ArgmaxPicker()
     """The step from logits to drafted ids."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ...kernels.weights.int8 import Int8Weight
-from ...kernels.weights.integers import IntegerWeight
+from ...kernels.weights.integers import ByteWeight
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
@@ -20,11 +20,11 @@ from .modules import DFlashDrafter, DraftLayer
 
 def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> None:
     """Makes a drafter hold its products' weights in 8 bits alone, one after the other: half its memory. What it drafts
-    is verified, so texts stay what they are. ``kind``: ``IntegerWeight`` multiplies so, too, on a CPU."""
+    is verified, so texts stay what they are. ``kind``: ``ByteWeight`` multiplies so, too, on a CPU."""
     for name, parameter in list(drafter.named_parameters()):
         if parameter.ndim == 2:
             hold(drafter, name, kind.of(parameter.detach()))
-    if kind is IntegerWeight:
+    if kind is ByteWeight:
         settle(drafter, drafter.read_together)
 
 

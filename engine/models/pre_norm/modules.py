@@ -54,8 +54,6 @@ class Attention(AttentionModule):
         return out
 
     def merge(self, *names: str) -> None:
-        if self.config.biases:
-            return  # each product adds its own
         super().merge(*names)
         if self.q_norm is not None and self.k_norm is not None:
             self.merge_norms(self.q_norm, self.k_norm)
@@ -134,6 +132,7 @@ class PreNormTarget(TargetModel):
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
         self.lm_head = None if config.tied else linear(config.hidden_size, config.vocab_size)
+        self._host_pass: PrefillPass | None = None
 
     @property
     def head(self) -> Tensor:
@@ -147,7 +146,14 @@ class PreNormTarget(TargetModel):
         (rope,) = {layer.rope for layer in self.config.attention}
         self.frequencies = inverse_frequencies(rope, self.device)
 
+    def settle(self) -> None:
+        from .host_pass import HostPass
+
+        self._host_pass = HostPass(self) if HostPass.suits(self) else None
+
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
+        if self._host_pass is not None:
+            return self._host_pass(ids, start, cache, taps)
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
         tapped: dict[int, Tensor] = {}
