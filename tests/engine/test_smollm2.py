@@ -14,7 +14,7 @@ from engine.commands import EngineOptions, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import OWN_DRAFTERS, find_pair
-from engine.kernels.weights.integers import IntegerWeight
+from engine.kernels.weights.integers import ByteWeight
 from engine.kernels.weights.kinds import bytes_of
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.memory_plan import plan_memory
@@ -165,5 +165,5 @@ def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others() -> None:
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
     assert found[0].argmax(-1)[:-1].tolist() == list(plain.ids[1:])
     drafter = load_drafter(OWN_DRAFTERS["SmolLM2-135M-Instruct-DFlash"], target, lambda *_: None)
-    hold_in_8_bits(drafter, IntegerWeight)
+    hold_in_8_bits(drafter, ByteWeight)
     assert run_turn(Decoder(target, drafter, 128), prompt, settings(max_new_tokens=16)).ids == plain.ids

@@ -4,7 +4,7 @@ for some."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -145,6 +145,12 @@ class PreNormTarget(TargetModel):
     def prepare(self) -> None:
         (rope,) = {layer.rope for layer in self.config.attention}
         self.frequencies = inverse_frequencies(rope, self.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PreNormTarget:
+        """As ``Reader``'s: what was settled isn't any more."""
+        self._host_pass = None
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
 
     def settle(self) -> None:
         from .host_pass import HostPass

@@ -16,7 +16,7 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
 from engine.errors import DeviceFailure, Option, WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
-from engine.kernels.weights.integers import IntegerWeight
+from engine.kernels.weights.integers import ByteWeight
 from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
@@ -71,7 +71,7 @@ def test_it_counts_what_a_cpu_packs(dense_pair: TinyPair) -> None:
     assert hold_in_fewer_bits(target) == "int8" and target.packed_head is not None
     assert plan.target_bytes == bytes_of(target) + target.packed_head.nbytes
     drafter = deepcopy(dense_pair.drafter)
-    hold_in_8_bits(drafter, IntegerWeight)
+    hold_in_8_bits(drafter, ByteWeight)
     assert plan.drafting.packed and plan.drafting.nbytes == bytes_of(drafter) < plain.drafting.nbytes
     decoder = Decoder(target, drafter, 2048)
     assert decoder.draft_cache is not None
