@@ -137,9 +137,9 @@ def target_in(folder: Path) -> Path:
 
 
 def drafter_in(folder: Path) -> str | None:
-    """The drafter of a folder that holds a whole pair."""
+    """The drafter of a folder that holds a whole pair; one that lacks its ``config.json`` isn't passed over."""
     part = folder / DRAFTER_PART
-    return str(part) if target_in(folder) != folder and (part / "config.json").is_file() else None
+    return str(part) if target_in(folder) != folder and part.is_dir() else None
 
 
 def known_drafter(target: Path) -> str | None:

@@ -69,6 +69,12 @@ def test_a_folder_that_holds_a_pair(pair: Path) -> None:
     assert any(getattr(event, "drafter", None) == str(pair / "drafter") for event in load(pair))
 
 
+def test_a_pair_s_drafter_without_its_config_is_named(pair: Path) -> None:
+    (pair / "drafter" / "config.json").unlink()
+    with pytest.raises(WeightsFailure, match="drafter holds no config.json"):
+        load(pair)
+
+
 def test_who_loads_a_target_alone_is_told(pair: Path) -> None:
     notices: SimpleQueue[Notice] = SimpleQueue()
 
