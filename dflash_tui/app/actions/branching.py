@@ -158,13 +158,13 @@ ACTIONS = (
     ),
     Action(
         "compare",
-        "two versions side by side, with their figures",
+        "two versions side by side, by their numbers in /tree",
         compare,
         "f10,alt+c",
         "compare",
         "[n] [m]",
         priority=True,
     ),
-    Action("go", "go on from another answer, by number or name", go, slash="go", takes="n|name"),
+    Action("go", "go on from another answer, by its number in /tree or its name", go, slash="go", takes="n|name"),
     Action("name", "name this branch, from here on", name, slash="name", takes="[name]"),
 )

@@ -207,7 +207,7 @@ COMMANDS = (
         "version", "go to another version of the newest question or answer that has some", version, "[n|next|back]"
     ),
     Command("tree", "every question that was asked, and what it follows", tree, "[words]"),
-    Command("compare", "two versions one after the other, with their figures", compare, "[n] [m]"),
-    Command("go", "go on from another answer, by number or name", go, "n|name"),
+    Command("compare", "two versions one after the other, by their numbers in /tree", compare, "[n] [m]"),
+    Command("go", "go on from another answer, by its number in /tree or its name", go, "n|name"),
     Command("name", "name this branch, from here on", name, "[name]"),
 )
