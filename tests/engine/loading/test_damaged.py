@@ -71,7 +71,7 @@ def test_a_folder_that_holds_a_pair(pair: Path) -> None:
 
 def test_a_pair_s_drafter_without_its_config_is_named(pair: Path) -> None:
     (pair / "drafter" / "config.json").unlink()
-    with pytest.raises(WeightsFailure, match="drafter holds no config.json"):
+    with pytest.raises(WeightsFailure, match="drafter holds no config"):
         load(pair)
 
 
