@@ -84,9 +84,8 @@ class FullCache(LayerCache):
         return 0
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        count, end = k.shape[0], start + k.shape[0]
-        self.k.narrow(1, start, count).copy_(k.transpose(0, 1))
-        self.v.narrow(1, start, count).copy_(v.transpose(0, 1))
+        self.write(start, k, v)
+        end = start + len(k)
         return self.k.narrow(1, 0, end), self.v.narrow(1, 0, end)
 
     def can_rewind_to(self, length: int, written: int) -> bool:

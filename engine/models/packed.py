@@ -111,7 +111,7 @@ def hold_in_fewer_bits(model: TargetModel) -> str:
         hold(model, name, packed[name] if packed else IntegerWeight.of(part))
     _multiply_by(model, LaidOutWeight.of(model.head))
     settle(model, model.read_together)
-    model.settle()
+    model.when_settled()
     return "int4" if packed else "int8"
 
 

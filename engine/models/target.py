@@ -133,8 +133,8 @@ class TargetModel(nn.Module, ABC):
     def prepare(self) -> None:
         """Computes what depends on the device alone. Called once, after the weights are in place."""
 
-    def settle(self) -> None:
-        """Is told that this model on a CPU holds its weights as it will run by them, merged."""
+    def when_settled(self) -> None:
+        """Called once the weights of a model on a CPU are merged, and stay what they are."""
 
     def embed(self, ids: Tensor) -> Tensor:
         """Scaled embeddings [n, hidden] of token ids [n]."""

@@ -16,8 +16,8 @@ from .int8 import Int8Weight
 STEPS = 127 * 128
 """Levels of a row on either side of zero: a coarse number of 8 bits times 128, and a fine one of 7. One of 8 bits alone
 would round rows more than weights."""
-FEW_ROWS = 8
-"""So many PyTorch's product for bf16 rows takes no longer with than whole numbers (DECISIONS.md)."""
+FEW_ROWS = 4
+"""So many PyTorch's product for bf16 rows takes no longer with than whole numbers, with AVX2 either (DECISIONS.md)."""
 VECTOR = 32
 """It reads so many numbers of a row at once, and past the end of one that isn't made of such."""
 

@@ -13,7 +13,7 @@ from math import sqrt
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...kernels.reference.attention import sdpa_attention
@@ -22,7 +22,7 @@ from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.q4 import Q4Weight
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
-from ..layers import RMSNorm
+from ..layers import GatedMLP, RMSNorm
 from ..packed import PackedLinear
 from ..target import TargetOutput
 from .modules import DecoderLayer, PreNormTarget
@@ -108,22 +108,19 @@ class HostPass:
         return torch.cat((cos * scales, values), dim=1), torch.cat((sin * scales, values.zero_()), dim=1)
 
 
-def _weights(layer: torch.nn.Module) -> Sequence[Weight | None]:
+def _weights(layer: nn.Module) -> tuple[Weight | None, ...]:
     """Those of a layer's products, merged and whole, in order."""
-    assert isinstance(layer, DecoderLayer)
-    found = layer.self_attn, layer.mlp
-    return [
-        weight
-        for module, last in zip(found, (layer.self_attn.o_proj, getattr(layer.mlp, "down_proj", None)), strict=True)
-        for weight in (getattr(module, "together", None), last.whole if isinstance(last, PackedLinear) else None)
-    ]
+    assert isinstance(layer, DecoderLayer) and isinstance(layer.mlp, GatedMLP)
+    last: tuple[nn.Module, ...] = layer.self_attn.o_proj, layer.mlp.down_proj
+    output, down = (each.whole if isinstance(each, PackedLinear) else None for each in last)
+    return layer.self_attn.together, output, layer.mlp.together, down
 
 
-def _layer(layer: torch.nn.Module) -> _Layer:
+def _layer(layer: nn.Module) -> _Layer:
     qkv, output, gate_up, down = _weights(layer)
     assert isinstance(layer, DecoderLayer) and qkv and output and gate_up and down
-    norms = _scale(layer.input_layernorm), _scale(layer.post_attention_layernorm)
-    return _Layer(norms[0], qkv, output, norms[1], gate_up, down)
+    scales = _scale(layer.input_layernorm), _scale(layer.post_attention_layernorm)
+    return _Layer(scales[0], qkv, output, scales[1], gate_up, down)
 
 
 def _scale(norm: RMSNorm) -> Tensor:

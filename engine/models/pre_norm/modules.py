@@ -152,7 +152,7 @@ class PreNormTarget(TargetModel):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
-    def settle(self) -> None:
+    def when_settled(self) -> None:
         from .host_pass import HostPass
 
         self._host_pass = HostPass(self) if HostPass.suits(self) else None
