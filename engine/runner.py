@@ -35,9 +35,9 @@ from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
 from .models.packed import hold_in_fewer_bits
 from .models.target import TargetModel
+from .speculation.auto import Auto
 from .speculation.costs import CostTable
-from .speculation.lately import Lately
-from .speculation.verify_width import Auto
+from .speculation.live_costs import LiveCosts
 from .tokenizer import ChatTokenizer, tokenizer_beside
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
@@ -291,7 +291,7 @@ class Runner:
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
             if self.costs is not None:
-                decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses, lately=Lately()))
+                decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses, live=LiveCosts()))
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids

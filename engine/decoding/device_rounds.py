@@ -16,8 +16,8 @@ from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import Choice, ChoiceNumbers, Plan
+from ..speculation.policy import Policy
 from ..speculation.trees import CHOICES
-from ..speculation.verify_width import Policy
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .records import RoundRecord

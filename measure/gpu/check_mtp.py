@@ -25,7 +25,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
 from engine.kernels.weights.kinds import bytes_of
-from engine.speculation.verify_width import Auto
+from engine.speculation.auto import Auto
 from engine.tuning.costs import TYPICAL, RoundTimer, time_rounds
 from measure.gpu.report import Report
 

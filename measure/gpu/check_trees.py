@@ -28,10 +28,10 @@ from engine.decoding.round_launches import Kind, RoundLaunches
 from engine.decoding.rounds import Round, Verified
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, LOOKED_UP
-from engine.speculation.verify_width import Auto
 from engine.tuning.costs import TYPICAL, WIDTHS, RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report

@@ -26,8 +26,8 @@ from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 from engine.tuning import costs
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
@@ -347,7 +347,7 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair, sampling
         assert len(done.target_probabilities) == min(done.num_accepted + 1, done.verify_width - 1)
         whole = "bonus" if done.verify_width > 1 else "plain"
         assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else whole)
-    assert sum(policy.calibration.confidence) > 0
+    assert sum(policy.worth.first.confidence) > 0
     assert_caches_equal_recomputation(device)
 
 
