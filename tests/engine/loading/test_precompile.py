@@ -22,7 +22,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import runner
+from engine import opening
 from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
@@ -41,6 +41,7 @@ from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.models.attention_backends import TRITON
+from engine.runner import Runner
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
 from engine.tuning.costs import RoundTimer
@@ -326,11 +327,9 @@ def test_loading_waits_for_it_unless_cancelled(
     cancelled: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiling = StillCompiling(looks=3)
-    monkeypatch.setattr(runner, "compiling_beside", lambda *_: nullcontext(compiling))
+    monkeypatch.setattr(opening, "compiling_beside", lambda *_: nullcontext(compiling))
     events: list[Event] = []
-    loaded = runner.Runner.load(
-        EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3
-    )
+    loaded = Runner.load(EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3)
     assert (loaded is None) == cancelled
     assert compiling.looks_left == (2 if cancelled else 0)
     assert isinstance(events[-1], EngineReady) != cancelled
