@@ -16,6 +16,7 @@ import torch
 from engine.bench.policy import _device_decision
 from engine.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.commands import GenerationSettings
+from engine.decoding import pieces
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
@@ -228,9 +229,9 @@ def test_a_round_after_the_end_changes_nothing(pair: Pair) -> None:
     ]
     before = [store.clone() for store in kept]
     cursor = int(launches.state.cursor)
-    for step in ("draft", "verify", "plain"):
-        launches.of(step, True)()  # type: ignore[arg-type]
-        assert int(launches.state.record[int(WIDTH)]) == 0 or step == "draft"
+    for piece in (pieces.Proposal(pieces.BLOCK), pieces.Verification(), pieces.Verification(1)):
+        launches.of(piece)()
+        assert int(launches.state.record[int(WIDTH)]) == 0 or isinstance(piece, pieces.Proposal)
     assert int(launches.state.cursor) == cursor == device.cache.length == int(launches.state.record[int(CURSOR)])
     assert all(torch.equal(now, then) for now, then in zip(kept, before, strict=True))
 
@@ -374,7 +375,7 @@ def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monk
     device = on_device(pair)
     table = costs.time_rounds(device, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 16 and table.costs[0].draft > 0
-    assert cast(DeviceRounds, device.rounds).launches.when_chosen == ("grow", "tree")
+    assert cast(DeviceRounds, device.rounds).launches.drafting().tree
     choice_ms = _device_decision(device, table, PROMPT, 20)
     assert choice_ms is not None and choice_ms > 0
     assert run_turn(device, PROMPT, wanted).ids == run_turn(by_host(pair), PROMPT, wanted).ids

@@ -27,7 +27,8 @@ from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import Kind, RoundLaunches
+from engine.decoding.pieces import Piece, Proposal, Telling, Verification
+from engine.decoding.round_launches import RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
@@ -136,20 +137,18 @@ def test_what_is_compiled_is_what_turns_launch(
             (17, settings(max_new_tokens=2, speculation=False, temperature=0.8)),
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
-        draft, verify = launches.when_chosen
-        looked_up: list[Kind] = ["lookup", "told lookup"]
+        tree = launches.drafting().tree
+        pieces: list[Piece] = [launches.drafting(), Verification(tree=tree), Verification(tree=tree, greedy=False)]
+        pieces += [Verification(1), Proposal(lookup=16, tells=False), Proposal(lookup=16)]
         if launches.fuses:
-            looked_up.append(launches.when_both[0])
-        for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
-            launches.of(kind, greedy)()
+            pieces.append(launches.drafting(lookup=16))
         if launches.wide is not None:
-            looked_up += ["wide lookup", "told wide lookup"]
+            pieces += [Proposal(lookup=launches.widest, tells=False), Proposal(lookup=launches.widest)]
             for rows in WIDE_ROWS:
-                for kind, greedy in (("wide", True), ("wide", False), ("tell", True)):
-                    launches.of(kind, greedy, rows)()
-        for kind in looked_up:
-            launches.of(kind, True)()
-        RoundTimer(launches).time("ingest", prompt_ids(16), 20, pending=16)
+                pieces += [Verification(rows), Verification(rows, greedy=False), Telling(rows)]
+        for piece in pieces:
+            launches.of(piece)()
+        RoundTimer(launches).time(Proposal(), prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))
 
