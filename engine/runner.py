@@ -2,59 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from time import perf_counter
 
 import torch
 
-from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message, WeightFormat
+from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
 from .errors import Option, UsageFailure
-from .events import (
-    EngineReady,
-    Event,
-    LoadProgress,
-    PrefillDone,
-)
-from .files.fingerprint import fingerprint
-from .hub.fetching import FetchCancelled, Fetching
-from .hub.pairs import PairFolders, find_pair, is_here
-from .hub.sizes import CONTEXTS, size_of
+from .events import Event, LoadProgress, PrefillDone
+from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
-from .kernels.weights.integers import ByteWeight
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
-from .loading.memory_plan import MemoryPlan, available_memory
-from .loading.one_block import lay_together
-from .loading.precompile import Compiling, compiling_beside
-from .loading.weight_choice import choose_weights
-from .models.dflash.weights import hold_in_8_bits
-from .models.packed import hold_in_fewer_bits
-from .models.target import TargetModel
+from .loading.memory_plan import MemoryPlan
+from .loading.precompile import Compiling
+from .opening import Emit, LoadCancelled, Opening, use_fitting_threads
+from .speculation.auto import Auto
 from .speculation.costs import CostTable
-from .speculation.lately import Lately
-from .speculation.verify_width import Auto
-from .tokenizer import ChatTokenizer, tokenizer_beside
+from .speculation.live_costs import LiveCosts
+from .tokenizer import ChatTokenizer
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
 from .turn_events import TurnEvents
-
-DEFAULT_MAX_CONTEXT = 32_768
-"""Tokens that a format must have room for when nobody says how many; memory decides how many more there are."""
-TIGHT_CONTEXT = 256
-"""In a smaller one a question may have no room: looked at before weights are read."""
-
-PROGRESS_INTERVAL = 0.2
-"""Seconds between reports of loading: more would cost the readers the interpreter."""
-
-COMPILING_INTERVAL = 0.1
-"""Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""
-
-MAX_CPU_THREADS = 4
 
 VARIED = (
     "Read 120 measurements from a file, line by line; print the mean of every column, then say why it differs. "
@@ -63,26 +36,25 @@ VARIED = (
 )
 """Costs are timed on its tokens: so many different ones that they choose experts as those of other texts do."""
 
-Emit = Callable[[Event], None]
 Drain = Callable[[], list[Adjust] | None]
-
-
-class LoadCancelled(Exception):
-    """Somebody asked to stop while weights were being read."""
 
 
 class Runner:
     """A loaded pair that answers one question at a time."""
 
-    def __init__(self, decoder: Decoder, tokenizer: ChatTokenizer):
+    def __init__(
+        self,
+        decoder: Decoder,
+        tokenizer: ChatTokenizer,
+        fingerprints: tuple[str, str] = ("", ""),
+        packed: tuple[str, ...] = (),
+    ):
+        """``fingerprints`` of target and drafter, and what is ``packed``, say for which pair costs are kept on disk."""
         self.decoder = decoder
         self.tokenizer = tokenizer
         self.text_so_far = ""
         """The running or last turn's answer."""
-        self.weights: tuple[str, str] = ("", "")
-        """Fingerprints of target and drafter."""
-        self._packed: tuple[str, ...] = ()
-        """What is held in other formats than usual."""
+        self._fingerprints, self._packed = fingerprints, packed
         self.costs_seconds = 0.0
         """What timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
@@ -100,93 +72,21 @@ class Runner:
         cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None = None
     ) -> Runner | None:
         """Loads and warms a pair, emitting progress; None when cancelled. ``compiler``: one standing by."""
-        try:
-            return cls._load(options, emit, cancelled, compiler)
-        except (FetchCancelled, LoadCancelled):
-            return None
-
-    @classmethod
-    def _load(
-        cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None
-    ) -> Runner:
         started = perf_counter()
         device = checkpoint.pick_device(options.device)
         if device.type == "cuda":
             read_compiler_beside()
         use_fitting_threads(device)
-        context = options.max_context or DEFAULT_MAX_CONTEXT
-        folders = find_folders(options, emit, cancelled, fitting_format(options, context, device))
-        tokenizer = tokenizer_beside(folders.target)
-        chosen = choose_weights(options, folders, context, device)
-        plan, named = chosen.plan, options.target is not None
-        if options.max_context is None:
-            plan = plan.roomier()
-        elif options.max_context > plan.longest:
-            most = f"the context is {plan.longest:,} tokens long: the model takes no more"
-            emit(LoadProgress(most, 0, 0, remark=True))
-        if plan.context < TIGHT_CONTEXT:
-            tokenizer.result().require_room(plan.context, plan.longest)
-        if not chosen.is_plain:
-            emit(LoadProgress(chosen.describe(), 0, 0, remark=named))
-        emit(LoadProgress(plan.describe(), 0, 0, remark=named))
-        reported = 0.0
-
-        def progress(what: str, done: int, total: int) -> None:
-            nonlocal reported
-            if cancelled():
-                raise LoadCancelled
-            if done == total or perf_counter() - reported > PROGRESS_INTERVAL:
-                reported = perf_counter()
-                emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
-
-        with compiling_beside(options, folders, plan, compiler) as compiling:
-            target = checkpoint.load_target(folders.target, device, progress, options.attention_backend, plan.weights)
-            held_in = hold_in_fewer_bits(target) if chosen.in_fewer_bits else _held_in(target, plan.weights)
-            drafter = None
-            if folders.drafter is not None:
-                drafter = checkpoint.load_drafter(
-                    folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
-                )
-                if plan.drafting.packed:
-                    hold_in_8_bits(drafter, ByteWeight if chosen.in_fewer_bits else Int8Weight)
-            if device.type == "cpu":
-                lay_together(target, *([] if drafter is None else [drafter]))
-            emit(LoadProgress("loading the tokenizer", 0, 0))
-            runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
-            if plan.weights != "bf16" or plan.drafting.packed:
-                runner._packed = (plan.weights, str(plan.drafting))
-            if chosen.in_fewer_bits:
-                runner._packed = (held_in,)
-            runner.weights = (
-                fingerprint(folders.target),
-                fingerprint(folders.drafter) if folders.drafter is not None else "",
-            )
-            if compiling is not None:
-                emit(LoadProgress("compiling kernels", 0, 0))
-                while not compiling.finished(COMPILING_INTERVAL) and not cancelled():
-                    pass
-        if cancelled():
-            raise LoadCancelled
+        try:
+            opened = Opening(options, device, emit, cancelled).open(compiler)
+        except (FetchCancelled, LoadCancelled):
+            return None
+        runner = cls(opened.decoder, opened.tokenizer, opened.fingerprints, opened.packed)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(plan, emit)
+        runner._choose_rounds(opened.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
-        emit(
-            EngineReady(
-                target=folders.name,
-                drafter=folders.drafter_name if drafter is not None else None,
-                device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-                dtype=held_in,
-                max_block_size=runner.max_block_size,
-                max_context=plan.context,
-                load_seconds=perf_counter() - started,
-                banner=folders.banner,
-                attention_backend=target.attention_backend,
-                draft_attention_backend=drafter.attention_backend if drafter is not None else "",
-                target_hash=runner.weights[0],
-                drafter_hash=runner.weights[1],
-            )
-        )
+        emit(opened.ready(runner.max_block_size, perf_counter() - started))
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
@@ -286,12 +186,12 @@ class Runner:
                 bits = f"drafts in {8 if decoder.rounds.launches.drafts_in_8_bits else 16} bits"
                 tiles = str(decoder.rounds.launches.target.tiles)
                 others = (str(decoder.max_context), bits, tiles, torch.__version__)
-                identity = (card, *self.weights, *others, *self._packed)
+                identity = (card, *self._fingerprints, *others, *self._packed)
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
             if self.costs is not None:
-                decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses, lately=Lately()))
+                decoder.use_policy(Auto(self.costs, fuses=decoder.rounds.fuses, live=LiveCosts()))
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids
@@ -299,39 +199,3 @@ class Runner:
         costs = time_rounds(self.decoder, list(dict.fromkeys(ids)))
         self.costs_seconds = perf_counter() - started
         return costs
-
-
-def fitting_format(options: EngineOptions, context: int, device: torch.device) -> WeightFormat | None:
-    """The format to find a published target in; None where the choice is made by what its files hold."""
-    if options.weights != AUTO:
-        return options.weights
-    size = None if options.target is None or device.type == "cpu" else size_of(options.target)
-    if size is None or is_here(size.target):
-        return None
-    listed = next((each for each in CONTEXTS if each >= context), CONTEXTS[-1])
-    return size.best_format(listed, available_memory(device))
-
-
-def find_folders(
-    options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], weights: WeightFormat | None
-) -> PairFolders:
-    """Finds the pair, downloading what isn't here, its target in a format. Raises ``FetchCancelled`` when cancelled
-    meanwhile."""
-    emit(LoadProgress("finding the model", 0, 0))
-
-    def progress(done: int, total: int, bytes_per_second: float) -> None:
-        emit(LoadProgress("downloading", done, total, "bytes", bytes_per_second))
-
-    fetching = Fetching(options.offline, progress=progress, cancelled=cancelled)
-    return find_pair(options.target, options.drafter, fetching, weights)
-
-
-def _held_in(target: TargetModel, weights: WeightFormat) -> str:
-    """What products read, as ``EngineReady`` says it."""
-    return str(target.dtype).removeprefix("torch.") if weights == "bf16" else weights
-
-
-def use_fitting_threads(device: torch.device) -> None:
-    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
-    if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))

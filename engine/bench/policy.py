@@ -16,9 +16,9 @@ from ..decoding.rounds import Round
 from ..kernels.round.grow import grow_tree
 from ..kernels.round.verify_width import choice_numbers, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation.auto import Auto
 from ..speculation.costs import CostTable
 from ..speculation.trees import chain
-from ..speculation.verify_width import Auto
 from ..tuning.costs import RoundTimer, time_rounds
 from ..tuning.play import Anchor, Played
 from ..tuning.sweep import rate_of

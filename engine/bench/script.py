@@ -96,8 +96,8 @@ class ScriptedLaunches(RoundLaunches):
         super().__init__(decoder, head, tiles, draft_tiles)
         self._script = script
 
-    def propose(self, count: int) -> None:
-        super().propose(count)
+    def draft(self, count: int) -> None:
+        super().draft(count)
         set_confidences(self._script, self.drafter_probability[:, None])
         if self.tree is not None:
             set_confidences(self._script, self.tree.choices.probabilities)

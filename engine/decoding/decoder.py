@@ -19,8 +19,8 @@ from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import Judged
 from ..speculation.lookup import Found, Looked, num_agreed
+from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
-from ..speculation.verify_width import Policy
 from .host_rounds import HostRounds
 from .rounds import Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 from .text_index import TextIndex

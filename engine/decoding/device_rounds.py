@@ -16,12 +16,13 @@ from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import Choice, ChoiceNumbers, Plan
+from ..speculation.policy import Policy
 from ..speculation.trees import CHOICES
-from ..speculation.verify_width import Policy
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
+from .pieces import Proposal, Telling, Verification
 from .records import RoundRecord
-from .round_launches import AHEAD, Kind, RoundLaunches
+from .round_launches import AHEAD, RoundLaunches
 from .rounds import Poll, Round, require_numbers
 
 INGEST_BATCH = MAX_ROWS
@@ -173,40 +174,42 @@ class DeviceRounds:
         ingests, tells = turn.drafter is not None and waits, turn.drafter is not None and plan.is_wide
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
         count = self._count(turn, settings, policy, plan)
-        draft, verify = self._pieces(plan, ingests, chosen_by is not None)
-        judge = launches.of(verify, greedy, plan.rows)
-        tell = launches.of("tell", True, plan.rows) if tells else None
+        proposal, verification = self._pieces(plan, ingests, chosen_by is not None, count)
+        verify = launches.of(verification._replace(greedy=greedy))
+        tell = launches.of(Telling(plan.rows)) if tells else None
         place = self._places[self._enqueued % len(self._places)]
         self._enqueued += 1
         place.stopwatch.mark(BEGUN)
         if drafts:
             place.outbox.send(choice_numbers(chosen_by), launches.numbers)
-        if draft is not None:
-            launches.of(draft, True, count)()
+        if proposal is not None:
+            launches.of(proposal)()
         self._waiting = 0 if tells else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
-        drafted = BEGUN if draft is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
-        if draft is not None:
+        drafted = BEGUN if proposal is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
+        if proposal is not None:
             place.stopwatch.mark(DRAFTED)
-        judge()
+        verify()
         if tell is not None:
             tell()
         place.stopwatch.mark(VERIFIED)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            place, settings, context, policy, chosen_by, pause, verify == "tree", plan, ingests, tells, drafted
+            place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests, tells, drafted
         )
 
-    def _pieces(self, plan: Plan, ingests: bool, chooses: bool) -> tuple[Kind | None, Kind]:
-        """Of a round: what is launched before the target's pass, and what with it."""
+    def _pieces(self, plan: Plan, ingests: bool, chooses: bool, count: int) -> tuple[Proposal | None, Verification]:
+        """Of a round: what is launched before the target's pass, if anything, and the pass. ``count``: tokens drafted,
+        where the plan has a draft."""
+        launches = self.launches
         if plan.is_wide:
-            return "told wide lookup" if ingests else "wide lookup", "wide"
-        if plan.lookup and plan.draft:
-            return self.launches.when_both
-        if plan.lookup:
-            return "told lookup" if ingests else "lookup", "verify"
+            return Proposal(lookup=launches.widest, tells=ingests), Verification(plan.rows)
         if plan.draft:
-            return self.launches.when_chosen if chooses else ("draft", "verify")
-        return "ingest" if ingests else None, "plain"
+            lookup = MAX_ROWS if plan.lookup else 0
+            proposal = launches.drafting(count, lookup) if chooses or lookup else Proposal(count)
+            return proposal, Verification(tree=proposal.tree)
+        if plan.lookup:
+            return Proposal(lookup=MAX_ROWS, tells=ingests), Verification()
+        return Proposal() if ingests else None, Verification(1)
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
         """Waits for a round and books it; None for one that came after the end."""

@@ -12,8 +12,8 @@ from ..models.target import TargetOutput
 from ..sampling.sampling import Samples
 from ..speculation.choice import Choice, Plan
 from ..speculation.lookup import Looked, num_agreed
+from ..speculation.policy import Policy
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
-from ..speculation.verify_width import Policy
 from .rounds import Poll, Round, require_numbers, verified
 
 if TYPE_CHECKING:

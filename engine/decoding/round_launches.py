@@ -5,9 +5,8 @@ left it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Literal
 
 import torch
 
@@ -30,18 +29,9 @@ from ..models.target import WidePass
 from ..speculation.trees import WIDE_ROWS
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
+from .pieces import BLOCK, Piece, Proposal, Telling, Verification
 
-Kind = Literal[
-    "draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup", "grow lookup",
-    "wide lookup", "told wide lookup", "wide", "tell",
-]  # fmt: skip
-"""Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting;
-look a chain up: without a drafter, with one that is told what was written, and with one that drafts a chain or a tree
-beside it. Of wide rounds: look a longer chain up, verify it, tell the drafter at once of what was accepted."""
-
-WIDE_KINDS: tuple[Kind, ...] = ("wide lookup", "told wide lookup", "wide", "tell")
-
-DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
+DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, BLOCK)
 """Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
 
 
@@ -107,7 +97,7 @@ class RoundLaunches:
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
         self.counts = DRAFT_COUNTS if drafter is not None and drafter.sequential else DRAFT_COUNTS[-1:]
         """Numbers of drafted tokens that there are launches for: all, where a block is drafted at once."""
-        self._captured: dict[tuple[Kind, bool, int], Launch] = {}
+        self._captured: dict[Piece, Launch] = {}
 
     @property
     def drafts_in_8_bits(self) -> bool:
@@ -118,51 +108,42 @@ class RoundLaunches:
         """Whether a round can draft and look up: what drafts one token after the other drafts fewer than are found."""
         return len(self.counts) == 1
 
-    @property
-    def when_chosen(self) -> tuple[Kind, Kind]:
-        """The pieces of a round in which a policy chooses: a draft, and what verifies it."""
-        return ("draft", "verify") if self.tree is None else ("grow", "tree")
-
-    @property
-    def when_both(self) -> tuple[Kind, Kind]:
-        """Of a round that drafts and looks up."""
-        return ("draft lookup", "verify") if self.tree is None else ("grow lookup", "tree")
+    def drafting(self, drafted: int = BLOCK, lookup: int = 0) -> Proposal:
+        """The proposal in which a policy chooses what to verify of so many drafted tokens, and of a chain that was
+        looked up beside them: a tree where this pair verifies trees."""
+        return Proposal(drafted, lookup, tree=self.tree is not None)
 
     def prepare(self) -> None:
         """Captures every piece that a turn may need, so that none waits for it."""
         self.state.done.fill_(1)
-        draft, verify = self.when_chosen
-        kinds: list[Kind] = ["plain", "verify"] if self.drafter is None else ["plain", "verify", verify]
-        for kind in kinds:
-            self.of(kind, True)
-            self.of(kind, False)
-        drafts: list[Kind] = []
-        if self.drafter is not None:
-            drafts += ["draft", draft]
-            drafts += [self.when_both[0]] if self.fuses else []
-        for kind in drafts:
-            for count in self.counts:
-                self.of(kind, True, count)
-        alone: list[Kind] = ["lookup"] if self.drafter is None else ["lookup", "told lookup", "ingest"]
-        for kind in alone:
-            self.of(kind, True)
-        if self.wide is not None:
-            self._prepare_wide()
+        for piece in self._pieces():
+            self.of(piece)
 
-    def _prepare_wide(self) -> None:
-        self.of("wide lookup", True)
-        for rows in WIDE_ROWS:
-            self.of("wide", True, rows)
-            self.of("wide", False, rows)
-        if self.drafter is not None:
-            self.of("told wide lookup", True)
+    def _pieces(self) -> Iterator[Piece]:
+        has_drafter = self.drafter is not None
+        passes = {Verification(1), Verification(), Verification(tree=has_drafter and self.tree is not None)}
+        for verification in sorted(passes):
+            yield from _both_ways(verification)
+        if has_drafter:
+            proposals = {Proposal(BLOCK), self.drafting()} | ({self.drafting(lookup=MAX_ROWS)} if self.fuses else set())
+            for proposal in sorted(proposals):
+                yield from (proposal._replace(drafted=count) for count in self.counts)
+            yield Proposal()
+            yield Proposal(lookup=MAX_ROWS)
+        yield Proposal(lookup=MAX_ROWS, tells=False)
+        if self.wide is not None:
+            yield Proposal(lookup=self.widest, tells=False)
+            if has_drafter:
+                yield Proposal(lookup=self.widest)
             for rows in WIDE_ROWS:
-                self.of("tell", True, rows)
+                yield from _both_ways(Verification(rows))
+                if has_drafter:
+                    yield Telling(rows)
 
     def leave_wide_rounds_out(self) -> None:
         """Where their passes fail."""
         self.widest, self.wide = MAX_ROWS, None
-        for piece in [piece for piece in self._captured if piece[0] in WIDE_KINDS]:
+        for piece in [piece for piece in self._captured if _is_wide(piece)]:
             del self._captured[piece]
 
     def rehearse(self) -> None:
@@ -171,28 +152,28 @@ class RoundLaunches:
         for launch in self._captured.values():
             launch()
 
-    def of(self, kind: Kind, greedy: bool, count: int = DRAFT_COUNTS[-1]) -> Launch:
-        """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts; the rows of
-        a wide pass, or those that it may have accepted."""
-        counted = kind in ("draft", "grow", "draft lookup", "grow lookup", "wide", "tell")
-        piece = kind, greedy, count if counted else 0
+    def of(self, piece: Piece) -> Launch:
+        """A piece, captured when it is first wanted."""
         if piece not in self._captured:
-            drafts: dict[Kind, Launch] = {
-                "draft": partial(self.draft, count), "grow": partial(self.grow, False), "ingest": self.ingest,
-                "lookup": partial(self.look_up, False), "told lookup": partial(self.look_up, True),
-                "draft lookup": self.draft_and_look_up, "grow lookup": partial(self.grow, True),
-                "wide lookup": partial(self.look_up, False, self.widest),
-                "told wide lookup": partial(self.look_up, True, self.widest), "tell": partial(self.tell, count),
-                "wide": partial(self.verify_wide, count, greedy),
-            }  # fmt: skip
-            launch = drafts.get(kind) or partial(self.verify, kind, greedy)
             was_done, was_place = self.state.done.clone(), self.reports.place.clone()
             self.state.done.fill_(1)  # trying it out must change nothing
             self.state.width.zero_()
-            self._captured[piece] = captured(launch, self.device, what=kind)
+            self._captured[piece] = captured(partial(self.launch, piece), self.device, what=str(piece))
             self.state.done.copy_(was_done)
             self.reports.place.copy_(was_place)
         return self._captured[piece]
+
+    def launch(self, piece: Piece) -> None:
+        """Launches what a piece is made of, without a capture."""
+        match piece:
+            case Proposal():
+                self._propose(piece)
+            case Verification(rows) if rows > MAX_ROWS:
+                self._verify_wide(rows, piece.greedy)
+            case Verification():
+                self._verify(piece)
+            case Telling(rows):
+                self._tell(rows)
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
         """Sets up a round to be timed behind ``context`` positions: ``width`` tokens of a text of 16 or more to verify,
@@ -209,53 +190,34 @@ class RoundLaunches:
         rows = text[: self.widest]
         self.ids[: len(rows)] = torch.tensor(rows)
 
-    def ingest(self) -> None:
-        """Tells the drafter of what the target wrote alone."""
-        assert self.drafter is not None
-        self._begin(alone=True, ingests=True)
-        self.drafter.ingest()
-
-    def draft(self, count: int) -> None:
-        """Drafts, and chooses how much of the chain to verify."""
-        self.propose(count)
-        choose_width(self.state, self.numbers, self.drafter_probability)
-
-    def look_up(self, tells: bool, lanes: int = MAX_ROWS) -> None:
-        """Looks a chain up, and chooses how much of it to verify. ``tells`` the drafter what was written before.
-        ``lanes``: of the chain's rows, 64 for a wide round."""
-        self._begin(alone=False, ingests=tells)
+    def _propose(self, proposal: Proposal) -> None:
+        drafted, lookup, tells, tree = proposal
+        self._begin(alone=not drafted and not lookup, ingests=tells)
         if tells:
             assert self.drafter is not None
             self.drafter.ingest()
-        look_up(self.state, self.text)
-        chance = self.drafter_probability if lanes == MAX_ROWS else self._guess_chance
-        choose_chain(self.state, self.numbers, self.ids, self.text, chance, drafted=False, lanes=lanes)
-
-    def draft_and_look_up(self) -> None:
-        """Drafts and looks a chain up, and chooses one of them, and how much of it to verify."""
-        self.propose(DRAFT_COUNTS[-1])
-        look_up(self.state, self.text)
-        choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=True)
-
-    def grow(self, looks: bool) -> None:
-        """Drafts, and chooses the tree to verify. ``looks`` a chain up, too, which enters the tree."""
-        assert self.tree is not None
-        self.propose(DRAFT_COUNTS[-1])
-        if looks:
+        if drafted:
+            self.draft(drafted)
+        if lookup:
             look_up(self.state, self.text)
-        grow_tree(self.state, self.numbers, self.ids, self.tree, self.text if looks else None)
+        if tree:
+            assert self.tree is not None
+            grow_tree(self.state, self.numbers, self.ids, self.tree, self.text if lookup else None)
+        elif lookup:
+            chance = self.drafter_probability if lookup == MAX_ROWS else self._guess_chance
+            choose_chain(self.state, self.numbers, self.ids, self.text, chance, drafted=drafted > 0, lanes=lookup)
+        elif drafted:
+            choose_width(self.state, self.numbers, self.drafter_probability)
 
-    def propose(self, count: int) -> None:
-        """Ingests and drafts a block, so many tokens at least."""
+    def draft(self, count: int) -> None:
+        """Drafts so many tokens at least, once the drafter has been told of what was written."""
         assert self.drafter is not None
-        self._begin(alone=False, ingests=True)
-        self.drafter.ingest()
         self.drafter.draft(count)
 
-    def verify(self, kind: Kind, greedy: bool) -> None:
+    def _verify(self, verification: Verification) -> None:
         """The target's pass and what follows from it; alone in a round when nothing is drafted."""
-        tree = self.tree if kind == "tree" else None
-        if kind == "plain":
+        tree, greedy = self.tree if verification.tree else None, verification.greedy
+        if verification.rows == 1:
             self._begin(alone=True, ingests=False)
             self.target.forward(1, beside=True)
             if self.drafter is not None:
@@ -271,7 +233,7 @@ class RoundLaunches:
             move_accepted(self._stores, tree.path)
         report_round(self.state, self.reports)
 
-    def verify_wide(self, rows: int, greedy: bool) -> None:
+    def _verify_wide(self, rows: int, greedy: bool) -> None:
         """The target's pass over a chain of up to ``rows``, and what follows from it."""
         assert self.wide is not None
         self.wide.forward(rows)
@@ -279,7 +241,7 @@ class RoundLaunches:
         accept_rows(self.state, self.ids, out, sampled, self._guess_chance, self.text.ids, self.widest)
         report_round(self.state, self.reports)
 
-    def tell(self, rows: int) -> None:
+    def _tell(self, rows: int) -> None:
         """Tells the drafter of what a wide pass of so many rows has accepted."""
         assert self.wide is not None and self.drafter is not None
         place_accepted(self.state, self._accepted)
@@ -320,3 +282,11 @@ class RoundLaunches:
             ingests=ingests,
             most_drafted=self._most_drafted,
         )
+
+
+def _both_ways(verification: Verification) -> tuple[Verification, Verification]:
+    return verification, verification._replace(greedy=False)
+
+
+def _is_wide(piece: Piece) -> bool:
+    return isinstance(piece, Telling) or (piece.lookup if isinstance(piece, Proposal) else piece.rows) > MAX_ROWS

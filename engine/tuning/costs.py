@@ -14,7 +14,8 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.round_launches import DRAFT_COUNTS, Kind, RoundLaunches
+from ..decoding.pieces import Piece, Proposal, Telling, Verification
+from ..decoding.round_launches import RoundLaunches
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows
@@ -81,21 +82,21 @@ def _repeated(text: Sequence[int], rows: int) -> list[int]:
 def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
-    timer, (draft, verify) = RoundTimer(rounds.launches), rounds.launches.when_chosen
-    verify = "verify" if decoder.drafter is None else verify
+    timer, launches = RoundTimer(rounds.launches), rounds.launches
+    verify = Verification(tree=decoder.drafter is not None and launches.tree is not None)
     passes = [
-        partial(timer.time, "plain", text, context),
+        partial(timer.time, Verification(1), text, context),
         *(partial(timer.time, verify, text, context, width) for width in WIDTHS[1:]),
         *(partial(timer.time_wide, text, context, rows) for rows in widths[len(WIDTHS) :]),
     ]
     if decoder.drafter is None:
-        lookup, *took = _quickest([partial(timer.time, "lookup", text, context), *passes])
+        lookup, *took = _quickest([partial(timer.time, Proposal(lookup=MAX_ROWS, tells=False), text, context), *passes])
         return _round_costs((), [0.0, lookup, *took], widths)
-    counts = _ends(rounds.launches.counts)
+    counts = _ends(launches.counts)
     drafts = [
-        *(partial(timer.time, draft, text, context, pending=TYPICAL, count=count) for count in counts),
-        partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
-        partial(timer.time, "told lookup", text, context, pending=MAX_ROWS),
+        *(partial(timer.time, launches.drafting(count), text, context, pending=TYPICAL) for count in counts),
+        partial(timer.time, Proposal(), text, context, pending=MAX_ROWS),
+        partial(timer.time, Proposal(lookup=MAX_ROWS), text, context, pending=MAX_ROWS),
     ]
     return _round_costs(counts, _quickest([*drafts, *passes]), widths, decoder.drafter.sequential)
 
@@ -181,18 +182,10 @@ class RoundTimer:
         self.launches = launches
         self._stopwatch = Stopwatch(launches.device, 2)
 
-    def time(
-        self,
-        kind: Kind,
-        text: Sequence[int],
-        context: int,
-        width: int = 1,
-        pending: int = 0,
-        count: int = DRAFT_COUNTS[-1],
-    ) -> float:
+    def time(self, piece: Piece, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
         """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
-        tokens, or a typical tree, or ingest ``pending`` rows and draft ``count`` tokens."""
-        launch = self.launches.of(kind, True, count)
+        tokens, or a typical tree, or ingest ``pending`` rows and draft."""
+        launch = self.launches.of(piece)
         self.launches.pose(text, context, width, pending)
         if self.launches.tree is not None:
             self.launches.tree.pose(in_rows(best_first(TYPICAL_CHANCES, width)))
@@ -200,8 +193,8 @@ class RoundTimer:
 
     def time_wide(self, text: Sequence[int], context: int, rows: int) -> float:
         """Of a wide pass over so many tokens, all accepted, of which the drafter is told."""
-        verify = self.launches.of("wide", True, rows)
-        tell = None if self.launches.drafter is None else self.launches.of("tell", True, rows)
+        verify = self.launches.of(Verification(rows))
+        tell = None if self.launches.drafter is None else self.launches.of(Telling(rows))
         self.launches.pose(text, context, rows, 0)
 
         def launch() -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ..speculation.choice import Judged
 from ..speculation.costs import CostTable
 from ..speculation.lookup import Looked
+from ..speculation.policy import Policy
 from ..speculation.trees import LOOKED_UP, ROWS, Node, accepted_path
-from ..speculation.verify_width import Policy
 
 
 class Anchor(NamedTuple):

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from ..commands import GenerationSettings, Message
 from ..decoding.decoder import Decoder
+from ..speculation.auto import Auto
 from ..speculation.costs import CostTable
-from ..speculation.verify_width import Auto, Fixed, Policy
+from ..speculation.policy import Fixed, Policy
 from ..tokenizer import ChatTokenizer
 from .files import Recording
 from .play import Played, play, play_oracle

@@ -23,7 +23,7 @@ from engine.demo.corpus.sample import Sample
 from engine.events import EngineReady, Event, Step
 from engine.library import Pair, Settings
 from engine.service import load_runner
-from engine.speculation.verify_width import Auto
+from engine.speculation.auto import Auto
 from measure.engine.recorded_costs import recorded_tables
 
 TASKS = (

@@ -27,9 +27,9 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree
 from engine.kernels.round.sample import SampledRows
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import ROWS, WIDE_ROWS
-from engine.speculation.verify_width import Auto
 from engine.tuning.costs import time_rounds
 from measure.gpu.report import Report
 

@@ -22,10 +22,11 @@ from engine.bench.weights import random_pair
 from engine.commands import AUTO, BlockSize, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.pieces import Proposal
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
 from engine.kernels.weights.kinds import bytes_of
-from engine.speculation.verify_width import Auto
+from engine.speculation.auto import Auto
 from engine.tuning.costs import TYPICAL, RoundTimer, time_rounds
 from measure.gpu.report import Report
 
@@ -46,7 +47,7 @@ def draft_by_device(launches: RoundLaunches, context: int, anchor: int) -> list[
     state.cursor.fill_(context)
     state.anchor.fill_(anchor)
     state.pending.zero_()
-    launch = launches.of("draft", True, next(count for count in launches.counts if count >= DRAFTS))
+    launch = launches.of(Proposal(next(count for count in launches.counts if count >= DRAFTS)))
     state.done.zero_()
     launch()
     drafted: list[int] = launches.ids[1 : DRAFTS + 1].tolist()

@@ -24,8 +24,8 @@ from engine.decoding import device_rounds as rounds_of_device
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 from engine.tuning.costs import time_rounds
 from measure.gpu.check_rounds import WAYS, answer, bundled_decoder, device_rounds, held_out_prompts, tokens_of
 from measure.gpu.report import Report
@@ -46,7 +46,7 @@ class Seldom(Auto):
 
     def wants_draft(self, context: int) -> bool:
         self.asked += 1
-        return self._drafts and self.asked in (1, 2, 5, 20, 22, 39, 57, 90)
+        return self.has_drafter and self.asked in (1, 2, 5, 20, 22, 39, 57, 90)
 
 
 def told(

@@ -27,10 +27,10 @@ from engine.kernels.round.verify_width import choice_numbers
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype
 from engine.sampling.sampling import sample
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
 from engine.speculation.trees import LOOKED_UP, path_to
-from engine.speculation.verify_width import Auto
 from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
 from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
@@ -85,8 +85,8 @@ class TreeChecks:
         for seed in range(self.count):
             rng, policy = random.Random(seed), Auto(COSTS)
             for _ in range(seed):
-                policy.calibration.observe(rng.random(), rng.random() < 0.5)
-                policy.others.observe(rng.random(), rng.random() < 0.3)
+                policy.worth.first.observe(rng.random(), rng.random() < 0.5)
+                policy.worth.others.observe(rng.random(), rng.random() < 0.3)
             chances = drawn_chances(rng, rng.choice([1, 7, 15, 15]))
             tree, choice = policy.choose(chances, 0, len(chances) + 1)
             result = Grown.of(policy, chances, device=self.device)

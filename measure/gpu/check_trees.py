@@ -24,14 +24,15 @@ from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import Kind, RoundLaunches
+from engine.decoding.pieces import BLOCK, Proposal, Verification
+from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Round, Verified
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, LOOKED_UP
-from engine.speculation.verify_width import Auto
 from engine.tuning.costs import TYPICAL, WIDTHS, RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
@@ -61,8 +62,8 @@ class OracleTrees(RoundLaunches):
         wrong = torch.arange(len(answer), device=device) % MISCOPIED == 0
         self._copy = torch.tensor(answer, dtype=torch.int32, device=device) + wrong
 
-    def propose(self, count: int) -> None:
-        super().propose(count)
+    def draft(self, count: int) -> None:
+        super().draft(count)
         assert self.tree is not None
         places = (self.state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
         self.tree.choices.tokens.copy_(self._tokens[places])
@@ -127,14 +128,14 @@ def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report:
     rng, found = random.Random(5), []
     text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
     for context, width in product(contexts, WIDTHS):
-        kinds: tuple[Kind, Kind] = ("plain", "plain") if width == 1 else ("verify", "tree")
+        chain, tree = (Verification(1),) * 2 if width == 1 else (Verification(), Verification(tree=True))
         turns = [
             (
-                timer.time("draft", text, context, pending=TYPICAL),
-                timer.time("grow", text, context, pending=TYPICAL),
-                timer.time("grow lookup", text, context, pending=TYPICAL),
-                timer.time(kinds[0], text, context, width),
-                timer.time(kinds[1], text, context, width),
+                timer.time(Proposal(BLOCK), text, context, pending=TYPICAL),
+                timer.time(Proposal(BLOCK, tree=True), text, context, pending=TYPICAL),
+                timer.time(Proposal(BLOCK, MAX_ROWS, tree=True), text, context, pending=TYPICAL),
+                timer.time(chain, text, context, width),
+                timer.time(tree, text, context, width),
             )
             for _ in range(repeats)
         ]

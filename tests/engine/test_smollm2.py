@@ -23,7 +23,7 @@ from engine.loading.weight_choice import choose_weights
 from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.drafter import Drafter
 from engine.models.packed import hold_in_fewer_bits, packs_on_cpu
-from engine.speculation.verify_width import Auto
+from engine.speculation.auto import Auto
 from engine.tokenizer import ChatTokenizer
 from engine.tokenizer_files import read_tokenizer
 from measure.engine.questions import held_out, questions

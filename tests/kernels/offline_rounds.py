@@ -14,6 +14,7 @@ import torch
 
 from engine.bench.shapes import read_shape
 from engine.decoding.decoder import Decoder
+from engine.decoding.pieces import BLOCK, Proposal, Telling, Verification
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
@@ -47,14 +48,12 @@ def launches(card: Card = HOPPER) -> list[Launch]:
     embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
     with record(card) as made:
         in_16_bits = RoundLaunches(Decoder(target, drafter, CONTEXT))
-        in_16_bits.ingest()
-        in_16_bits.draft(15)
+        in_16_bits.launch(Proposal(BLOCK))
         launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
         launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
-        launches.ingest()
-        launches.draft(15)
-        launches.verify("verify", greedy=True)
-        launches.verify("plain", greedy=False)
+        launches.launch(Proposal(BLOCK))
+        launches.launch(Verification())
+        launches.launch(Verification(1, greedy=False))
         _run_tree(launches)
         _run_assistant(target_config)
         _run_lookup(launches)
@@ -87,8 +86,7 @@ def _run_assistant(target_config: Gemma4Config) -> None:
     target.prepare()
     drafter.prepare()
     launches = RoundLaunches(Decoder(target, drafter, CONTEXT))
-    launches.ingest()
-    launches.draft(2)
+    launches.launch(Proposal(2))
 
 
 def _run_lookup(launches: RoundLaunches) -> None:
@@ -105,10 +103,10 @@ def _run_wide(launches: RoundLaunches) -> None:
     """What a round of 64 rows launches beside the target's pass."""
     assert launches.wide is not None
     launches.wide.forward = lambda rows: None  # type: ignore[method-assign]
-    launches.look_up(True, launches.widest)
+    launches.launch(Proposal(lookup=launches.widest))
     for greedy in (True, False):
-        launches.verify_wide(launches.widest, greedy)
-    launches.tell(launches.widest)
+        launches.launch(Verification(launches.widest, greedy=greedy))
+    launches.launch(Telling(launches.widest))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ import torch
 
 from engine.kernels.round.state import CHANCE, COST_MS, RoundState
 from engine.kernels.round.verify_width import choice_numbers, choose_width
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in range(16))),))

@@ -8,10 +8,10 @@ import pytest
 
 from engine.kernels.round import state
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
 from engine.speculation.trees import CHOICES, LOOKED_UP, Node, best_first
-from engine.speculation.verify_width import Auto
 from tests.kernels.drawn_trees import drawn_chances
 from tests.kernels.tree_rounds import Grown
 
@@ -28,7 +28,7 @@ def test_it_grows_the_tree_of_the_policy(table: CostTable, seed: int) -> None:
     rng = random.Random(seed)
     policy = Auto(table)
     for _ in range(seed * 5):  # some experience
-        for calibration in (policy.calibration, policy.others):
+        for calibration in (policy.worth.first, policy.worth.others):
             calibration.observe(rng.random(), rng.random() < 0.5)
     chances = drawn_chances(rng, 15 if seed < 4 else rng.randint(1, 15))
     tree, choice = policy.choose(chances, 0, len(chances) + 1)
@@ -44,8 +44,8 @@ def test_what_was_looked_up_is_in_the_tree_as_in_the_policys(table: CostTable, s
     rng = random.Random(seed)
     policy = Auto(table)
     for _ in range(4 * seed):
-        policy.matches.observe(rng.randint(3, 32), rng.random() < (0.2, 0.9)[seed % 2])
-        policy.calibration.observe(rng.random(), rng.random() < 0.5)
+        policy.worth.matches.observe(rng.randint(3, 32), rng.random() < (0.2, 0.9)[seed % 2])
+        policy.worth.first.observe(rng.random(), rng.random() < 0.5)
     chances = drawn_chances(rng, rng.choice([2, 9, 15]))
     most = rng.choice([0, 1, LOOKED_UP])
     choices = tuple(rng.choice([rng.randint(0, most), LOOKED_UP]) for _ in range(rng.randint(1, len(chances))))
@@ -113,8 +113,8 @@ def test_a_round_without_room_looks_nothing_up() -> None:
 
 def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
     policy = Auto(DEAR)
-    policy._resting = True
-    assert policy.wants_draft(0) and policy.trying
+    policy.resting.is_resting = True
+    assert policy.wants_draft(0) and policy.resting.is_trying
     for first in (0.0, 1.0):
         chances = [[first, 0.0, 0.0, 0.0]] * 15
         Grown.of(policy, chances).check([Node(0, 1, 0, first)], chances)

@@ -11,9 +11,9 @@ from engine.kernels.round import lookup as kernels
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.state import CHANCE, LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, Looked, continuation, longest_match, num_agreed
-from engine.speculation.verify_width import Auto
 
 CPU = torch.device("cpu")
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.14 * row for row in range(16)), 0.01, 0.03),))
@@ -77,8 +77,8 @@ def test_beside_a_draft_the_chain_is_taken_that_the_policy_takes(seed: int) -> N
     state.draft_width.fill_(width)
     policy = Auto(EXPERTS)
     for _ in range(5 * seed):
-        policy.matches.observe(rng.randint(3, 32), rng.random() < 0.7)
-        policy.calibration.observe(confidence := rng.random(), rng.random() < confidence)
+        policy.worth.matches.observe(rng.randint(3, 32), rng.random() < 0.7)
+        policy.worth.first.observe(confidence := rng.random(), rng.random() < confidence)
     match = longest_match(text)
     guess = [] if match is None else continuation(text, match.distance, rows - 1, STOPS)
     same = rng.randint(0, width - 1)

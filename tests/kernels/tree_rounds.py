@@ -41,10 +41,10 @@ from engine.kernels.round.state import (
 )
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.round.verify_width import choice_numbers
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice
 from engine.speculation.lookup import Looked
 from engine.speculation.trees import CHOICES, Node
-from engine.speculation.verify_width import Auto
 from tests.kernels.drawn_trees import moved, posed
 
 CPU = torch.device("cpu")

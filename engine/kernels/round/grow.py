@@ -1,4 +1,4 @@
-"""Which tree of drafts to verify, decided on the device as ``speculation.verify_width.Auto`` does for trees: of the
+"""Which tree of drafts to verify, decided on the device as ``speculation.auto.Auto`` does for trees: of the
 drafter's choices, or of these and what ``lookup`` found. Runs after ``verify_width``, whose numbers it reads. A tree
 grows node by node, fifteen at most, so one warp is as fast as any."""
 
@@ -127,7 +127,7 @@ def _grow(
             worth = tl.where(number == later, tl.where(whole, -1.0, chance)[:, None], worth)
             given = tl.where(number == later, confidence[:, None], given)
         if LOOKS:
-            # The looked up chain, by position: which choice each token is, and how likely. See ``Auto._beside``.
+            # The looked up chain, by position: which choice each token is, and how likely. See ``DraftWorth.beside``.
             length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
             looked = lane < tl.where(whole, 0, count)
             beside_choice = tl.full((16,), CHOICES, tl.int32)

@@ -1,4 +1,4 @@
-"""The text as its own drafter, on the device: ``speculation.lookup`` defines what is found, ``verify_width.Auto`` what
+"""The text as its own drafter, on the device: ``speculation.lookup`` defines what is found, ``auto.Auto`` what
 is made of it. Programs look through the whole text side by side; one of them then drafts what came next where the
 newest tokens stood before, beside or in place of the drafter's chain."""
 

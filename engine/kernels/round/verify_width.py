@@ -1,4 +1,4 @@
-"""How much of a draft to verify, decided on the device as ``speculation.verify_width.Auto`` does for a chain. The host
+"""How much of a draft to verify, decided on the device as ``speculation.auto.Auto`` does for a chain. The host
 only sends prices, costs and calibration, one round behind, so neither waits for the other."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...speculation import calibration, verify_width
+from ...speculation import calibration, resting
 from ...speculation.choice import ChoiceNumbers
 from ...speculation.lookup import LONGEST
 from ...speculation.trees import WIDE_ROWS
@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, jit, tl
 from .state import AT_RECORD, AT_WIDTH, CHANCE, COST_MS, RoundState, constant
 
 _BINS = calibration.NUM_BINS
-BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(verify_width.TRY)
+BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(resting.TRY)
 
 WAY, PRICE = constant(0), constant(1)
 """Where the numbers say how to choose, and what a millisecond is worth."""

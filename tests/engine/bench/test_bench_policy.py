@@ -10,7 +10,8 @@ import pytest
 from engine.bench import policy
 from engine.bench.command import main
 from engine.bench.policy import scripted_drafts
-from engine.speculation.verify_width import Auto, Fixed
+from engine.speculation.auto import Auto
+from engine.speculation.policy import Fixed
 from engine.tuning.play import play
 from measure.engine.calibration import by_fate, parts_by_fate
 from measure.engine.recorded_costs import recorded_tables

@@ -16,8 +16,8 @@ from engine.errors import WeightsFailure
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.sampling.sampling import sample
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 from tests.engine.conftest import TinyPair
 from tests.engine.divergence import first_divergence
 from tests.engine.small_decoders import (

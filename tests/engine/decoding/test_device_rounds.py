@@ -16,6 +16,7 @@ import torch
 from engine.bench.policy import _device_decision
 from engine.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.commands import GenerationSettings
+from engine.decoding import pieces
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
@@ -26,8 +27,8 @@ from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 from engine.tuning import costs
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
@@ -228,9 +229,9 @@ def test_a_round_after_the_end_changes_nothing(pair: Pair) -> None:
     ]
     before = [store.clone() for store in kept]
     cursor = int(launches.state.cursor)
-    for step in ("draft", "verify", "plain"):
-        launches.of(step, True)()  # type: ignore[arg-type]
-        assert int(launches.state.record[int(WIDTH)]) == 0 or step == "draft"
+    for piece in (pieces.Proposal(pieces.BLOCK), pieces.Verification(), pieces.Verification(1)):
+        launches.of(piece)()
+        assert int(launches.state.record[int(WIDTH)]) == 0 or isinstance(piece, pieces.Proposal)
     assert int(launches.state.cursor) == cursor == device.cache.length == int(launches.state.record[int(CURSOR)])
     assert all(torch.equal(now, then) for now, then in zip(kept, before, strict=True))
 
@@ -347,7 +348,7 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair, sampling
         assert len(done.target_probabilities) == min(done.num_accepted + 1, done.verify_width - 1)
         whole = "bonus" if done.verify_width > 1 else "plain"
         assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else whole)
-    assert sum(policy.calibration.confidence) > 0
+    assert sum(policy.worth.first.confidence) > 0
     assert_caches_equal_recomputation(device)
 
 
@@ -374,7 +375,7 @@ def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monk
     device = on_device(pair)
     table = costs.time_rounds(device, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 16 and table.costs[0].draft > 0
-    assert cast(DeviceRounds, device.rounds).launches.when_chosen == ("grow", "tree")
+    assert cast(DeviceRounds, device.rounds).launches.drafting().tree
     choice_ms = _device_decision(device, table, PROMPT, 20)
     assert choice_ms is not None and choice_ms > 0
     assert run_turn(device, PROMPT, wanted).ids == run_turn(by_host(pair), PROMPT, wanted).ids

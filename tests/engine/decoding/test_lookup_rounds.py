@@ -12,10 +12,10 @@ import torch
 from engine.commands import DraftBy, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, continuation, longest_match
-from engine.speculation.verify_width import Auto
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,
@@ -50,7 +50,7 @@ class Told(Auto):
     def plan(self, context: int, length: int) -> Plan:
         self.asked += 1
         plan = self.plans[(self.asked - 1) % len(self.plans)]
-        return Plan(plan.draft and self._drafts, plan.lookup)
+        return Plan(plan.draft and self.has_drafter, plan.lookup)
 
     def observe(self, *_: object) -> None:
         pass

@@ -13,8 +13,8 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 from engine.tuning.costs import time_rounds
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, random_target

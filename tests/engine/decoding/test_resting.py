@@ -12,8 +12,8 @@ from engine.commands import GenerationSettings
 from engine.decoding import device_rounds
 from engine.decoding.decoder import Decoder, Prompt
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto
 from tests.engine.decoding.test_device_rounds import (
     DENSE,
     PROMPT,
@@ -62,7 +62,7 @@ class Scheduled(Auto):
 
     def wants_draft(self, context: int) -> bool:
         self.asked += 1
-        return self._drafts and self.asked - 1 in self.rounds
+        return self.has_drafter and self.asked - 1 in self.rounds
 
 
 def drafting(decoder: Decoder, *rounds: int) -> Decoder:

@@ -20,11 +20,11 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Judged
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lately import Lately
+from engine.speculation.live_costs import LiveCosts
 from engine.speculation.trees import CHOICES, Chances, Node
-from engine.speculation.verify_width import Auto
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,
@@ -164,7 +164,7 @@ def test_trees_change_no_text_and_leave_what_a_chain_would(values: dict[str, flo
     answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
     assert answer.ids == text[len(PROMPT) :]
     assert_caches_equal_recomputation(device)
-    assert sum(policy.calibration.confidence) > 0 and sum(policy.others.accepted) > 0
+    assert sum(policy.worth.first.confidence) > 0 and sum(policy.worth.others.accepted) > 0
     trees = [done for done in answer.rounds if done.tree]
     assert any(done.num_accepted and done.emitted[0] != done.draft_ids[0] for done in trees)
     assert max(done.num_accepted for done in trees) >= 2
@@ -204,7 +204,7 @@ def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:
     """It begins with a whole draft, verified as a chain, and a round without one."""
     wanted = settings(max_new_tokens=9, block_size="auto")
     text = spoken(pair, wanted)
-    device = with_trees(pair, text, Auto(FLAT, lately=Lately()))
+    device = with_trees(pair, text, Auto(FLAT, live=LiveCosts()))
     first, second = (run_turn(device, PROMPT, wanted) for _ in range(2))
     assert first.ids == second.ids == text[len(PROMPT) :]
     assert all(done.tree for done in first.rounds[1:3]) and not any(done.tree for done in second.rounds[1:3])

@@ -22,12 +22,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import runner
+from engine import opening
 from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import Kind, RoundLaunches
+from engine.decoding.pieces import Piece, Proposal, Telling, Verification
+from engine.decoding.round_launches import RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
@@ -41,6 +42,7 @@ from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.models.attention_backends import TRITON
+from engine.runner import Runner
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
 from engine.tuning.costs import RoundTimer
@@ -135,20 +137,18 @@ def test_what_is_compiled_is_what_turns_launch(
             (17, settings(max_new_tokens=2, speculation=False, temperature=0.8)),
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
-        draft, verify = launches.when_chosen
-        looked_up: list[Kind] = ["lookup", "told lookup"]
+        tree = launches.drafting().tree
+        pieces: list[Piece] = [launches.drafting(), Verification(tree=tree), Verification(tree=tree, greedy=False)]
+        pieces += [Verification(1), Proposal(lookup=16, tells=False), Proposal(lookup=16)]
         if launches.fuses:
-            looked_up.append(launches.when_both[0])
-        for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
-            launches.of(kind, greedy)()
+            pieces.append(launches.drafting(lookup=16))
         if launches.wide is not None:
-            looked_up += ["wide lookup", "told wide lookup"]
+            pieces += [Proposal(lookup=launches.widest, tells=False), Proposal(lookup=launches.widest)]
             for rows in WIDE_ROWS:
-                for kind, greedy in (("wide", True), ("wide", False), ("tell", True)):
-                    launches.of(kind, greedy, rows)()
-        for kind in looked_up:
-            launches.of(kind, True)()
-        RoundTimer(launches).time("ingest", prompt_ids(16), 20, pending=16)
+                pieces += [Verification(rows), Verification(rows, greedy=False), Telling(rows)]
+        for piece in pieces:
+            launches.of(piece)()
+        RoundTimer(launches).time(Proposal(), prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))
 
@@ -326,11 +326,9 @@ def test_loading_waits_for_it_unless_cancelled(
     cancelled: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiling = StillCompiling(looks=3)
-    monkeypatch.setattr(runner, "compiling_beside", lambda *_: nullcontext(compiling))
+    monkeypatch.setattr(opening, "compiling_beside", lambda *_: nullcontext(compiling))
     events: list[Event] = []
-    loaded = runner.Runner.load(
-        EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3
-    )
+    loaded = Runner.load(EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3)
     assert (loaded is None) == cancelled
     assert compiling.looks_left == (2 if cancelled else 0)
     assert isinstance(events[-1], EngineReady) != cancelled

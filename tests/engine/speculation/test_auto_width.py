@@ -10,11 +10,12 @@ import pytest
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice, Judged
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
+from engine.speculation.policy import Policy
 from engine.speculation.trees import ROWS, Chances, Node, chain
-from engine.speculation.verify_width import Auto, Policy
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.costs import time_rounds
 from tests.engine.conftest import CPU, no_progress

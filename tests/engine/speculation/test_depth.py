@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.depth import DraftDepth
-from engine.speculation.verify_width import Auto
 
 COUNTS = (1, 2, 3, 4, 6, 8, 11, 15)
 FLAT = RoundCosts(0.1, (5.0,) * 16, step=0.2, one_by_one=True)

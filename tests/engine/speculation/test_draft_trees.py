@@ -13,8 +13,8 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.host_rounds import HostRounds
 from engine.demo.confirm import questions
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.speculation.auto import Auto
 from engine.speculation.trees import CHOICES, accepted_path, best_first
-from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.record import record_blocks, record_drafts
 from engine.tuning.sweep import record_answers

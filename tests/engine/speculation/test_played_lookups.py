@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.speculation.verify_width import Auto
+from engine.speculation.auto import Auto
 from engine.tuning.files import Recording, load_recordings
 from engine.tuning.lookups import lookups
 from engine.tuning.play import NOTHING, Anchor, Block, Lookup, play

@@ -8,8 +8,10 @@ from math import prod
 
 import pytest
 
+from engine.speculation.auto import Auto
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.policy import Fixed
 from engine.speculation.trees import (
     CHOICES,
     LOOKED_UP,
@@ -26,7 +28,6 @@ from engine.speculation.trees import (
     path_to,
     placed,
 )
-from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.play import Anchor, Block, play
 from measure.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
 from measure.engine.recorded_costs import recorded_tables, tree_tables
@@ -158,7 +159,7 @@ def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
             anchor, path = drafts[position], []
             assert Block(anchor.chances, anchor.said).chain() == anchor
             if auto.wants_draft(position):
-                tries += auto.trying
+                tries += auto.resting.is_trying
                 tree, choice = auto.choose(anchor.chances, position)
                 assert is_chain(tree) and len(tree) == choice.num_verified
                 path = accepted_path(tree, anchor.said)
@@ -204,7 +205,7 @@ def test_a_try_verifies_one_node() -> None:
     for _ in range(400):
         if trees.wants_draft(0):
             tree, choice = trees.choose(position, 0)
-            if trees.trying:
+            if trees.resting.is_trying:
                 tries += 1
                 assert choice.num_verified == len(tree) == 1
             trees.observe(position, tree, [], 0)
@@ -224,26 +225,26 @@ def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
             break
     else:
         pytest.fail("it never rests")
-    price, seen = trees.price(0), trees.calibration.chance(0.6)
+    price, seen = trees.price(0), trees.worth.first.chance(0.6)
     trees.observe(position, tree, [1, 2], 0)
     assert trees.price(0) == price
-    assert trees.calibration.chance(0.6) > seen
+    assert trees.worth.first.chance(0.6) > seen
     for _ in range(4):
         assert not trees.wants_draft(0)
         trees.observe((), (), (), 0)
-    assert trees.wants_draft(0) and trees.trying
+    assert trees.wants_draft(0) and trees.resting.is_trying
 
 
 def test_only_choices_behind_what_was_accepted_teach() -> None:
     chances = ((0.55, 0.35), (0.65, 0.25))
     trees = Auto(DENSE)
     trees.observe(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
-    assert trees.calibration.chance(0.55) == pytest.approx(fallen(0.55))
-    assert trees.calibration.chance(0.65) == pytest.approx(fallen(0.65))
+    assert trees.worth.first.chance(0.55) == pytest.approx(fallen(0.55))
+    assert trees.worth.first.chance(0.65) == pytest.approx(fallen(0.65))
     found = PooledCalibration()
     assert all(found.chance(chance) == pytest.approx(chance) for chance in (0.01, 0.05, 0.25, 0.35))
     found.observe(0.35, accepted=True)  # not the choice of 0.25 behind a
-    assert trees.others.chance(0.25) == found.chance(0.25) > 0.25
+    assert trees.worth.others.chance(0.25) == found.chance(0.25) > 0.25
 
 
 def fallen(confidence: float) -> float:
@@ -254,10 +255,10 @@ def fallen(confidence: float) -> float:
 def test_chances_are_no_more_than_one_in_all_and_fall() -> None:
     trees = Auto(DENSE)
     for _ in range(200):
-        trees.others.observe(0.15, accepted=True)
-        trees.calibration.observe(0.45, accepted=True)
+        trees.worth.others.observe(0.15, accepted=True)
+        trees.worth.first.observe(0.45, accepted=True)
     position: Chances = [(0.45, 0.3, 0.15, 0.1)]
-    nodes = best_first([trees._worth(each) for each in position])
+    nodes = best_first([trees.worth.of_choices(each) for each in position])
     assert [node.choice for node in nodes] == [0, 1, 2, 3]
     assert sum(node.chance for node in nodes) <= 1 + 1e-9
 

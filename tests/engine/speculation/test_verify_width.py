@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.speculation.auto import Auto
 from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.policy import Fixed
 from engine.speculation.trees import chain
-from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.play import Anchor, play, play_oracle
 from measure.engine.recorded_costs import recorded_tables
 
@@ -101,10 +102,10 @@ def test_only_reached_positions_teach() -> None:
     auto = Auto(EXPERTS)
     auto.observe(one_choice([0.95, 0.75, 0.55, 0.35]), chain(3), [1], context=0)
     auto.observe(one_choice([0.95, 0.75, 0.15, 0.35]), chain(2), [1, 2], context=0)
-    assert auto.calibration.chance(0.55) == pytest.approx(0.55)
-    assert auto.calibration.chance(0.35) == pytest.approx(0.35)
-    assert auto.calibration.chance(0.15) == pytest.approx(0.15)
-    assert auto.calibration.chance(0.95) > 0.95
+    assert auto.worth.first.chance(0.55) == pytest.approx(0.55)
+    assert auto.worth.first.chance(0.35) == pytest.approx(0.35)
+    assert auto.worth.first.chance(0.15) == pytest.approx(0.15)
+    assert auto.worth.first.chance(0.95) > 0.95
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from engine.speculation.auto import Auto
 from engine.speculation.choice import Judged, Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LONGEST, Looked
 from engine.speculation.trees import ROWS, WIDE_ROWS
-from engine.speculation.verify_width import Auto
 from engine.tuning.play import Anchor, Lookup, Played, play
 
 COUNT = 600

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.speculation.auto import Auto
+from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
-from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import Recording, load_recordings, save_recordings
 from engine.tuning.play import Anchor, Block
 from engine.tuning.sweep import rate, rate_of, sweep

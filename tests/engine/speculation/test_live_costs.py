@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
+from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lately import Lately
-from engine.speculation.verify_width import Auto
+from engine.speculation.live_costs import LiveCosts
 from engine.tuning.play import Anchor, play
 
 EXPERTS = RoundCosts(2.0, tuple(10.0 + 1.2 * row for row in range(16)), 0.05, 0.2)
@@ -61,7 +61,7 @@ def rates(policy: Auto, right: float, costs: RoundCosts) -> list[float]:
 def test_costs_heal_while_answers_are_written(part: str, right: float, costs: RoundCosts) -> None:
     table = CostTable((0,), (wrong(costs, part),))
     told = rates(Auto(CostTable((0,), (costs,))), right, costs)
-    healed = rates(Auto(table, lately=Lately()), right, costs)
+    healed = rates(Auto(table, live=LiveCosts()), right, costs)
     assert sum(healed[2:]) > 0.97 * sum(told[2:])
 
 
@@ -77,32 +77,32 @@ def test_without_that_they_cost_every_answer(part: str) -> None:
 @pytest.mark.parametrize("costs", [EXPERTS, DENSE], ids=["experts", "dense"])
 def test_where_nothing_was_wrong_it_costs_next_to_nothing(costs: RoundCosts, right: float) -> None:
     table = CostTable((0,), (costs,))
-    told, checked = (rates(Auto(table, lately=each), right, costs) for each in (None, Lately()))
+    told, checked = (rates(Auto(table, live=each), right, costs) for each in (None, LiveCosts()))
     assert sum(checked[2:]) > 0.995 * sum(told[2:])
 
 
 def test_a_machine_that_is_busy_now_changes_nothing() -> None:
-    lately = Lately()
+    costs = LiveCosts()
     for rows in (1, 2, 5, 16) * 3:
-        lately.observe(EXPERTS, 15, rows, BUSY * EXPERTS.draft, BUSY * EXPERTS.verify[rows - 1])
-        assert lately.corrected(EXPERTS) is EXPERTS
+        costs.observe(EXPERTS, 15, rows, BUSY * EXPERTS.draft, BUSY * EXPERTS.verify[rows - 1])
+        assert costs.corrected(EXPERTS) is EXPERTS
 
 
 def test_a_correction_ends_with_its_reason() -> None:
     """A text of alike tokens reads few experts: the next one reads others."""
-    lately = Lately()
+    costs = LiveCosts()
     for _ in range(3):
-        lately.observe(EXPERTS, 0, 16, 0.0, 0.4 * EXPERTS.verify[15])
-    found = lately.corrected(EXPERTS).verify
+        costs.observe(EXPERTS, 0, 16, 0.0, 0.4 * EXPERTS.verify[15])
+    found = costs.corrected(EXPERTS).verify
     assert found[15] == pytest.approx(0.4 * EXPERTS.verify[15]) and max(found) == found[15]
     for _ in range(2):
-        lately.observe(EXPERTS, 0, 16, 0.0, EXPERTS.verify[15])
-    assert lately.corrected(EXPERTS) is EXPERTS
+        costs.observe(EXPERTS, 0, 16, 0.0, EXPERTS.verify[15])
+    assert costs.corrected(EXPERTS) is EXPERTS
 
 
 def test_shorter_drafts_say_nothing_of_longer_ones() -> None:
-    lately = Lately()
-    lately.observe(EXPERTS, 15, 16, EXPERTS.draft, EXPERTS.verify[15])
+    costs = LiveCosts()
+    costs.observe(EXPERTS, 15, 16, EXPERTS.draft, EXPERTS.verify[15])
     for _ in range(3):
-        lately.observe(EXPERTS, 2, 3, 0.4 * EXPERTS.draft, EXPERTS.verify[2])
-    assert lately.corrected(EXPERTS) is EXPERTS
+        costs.observe(EXPERTS, 2, 3, 0.4 * EXPERTS.draft, EXPERTS.verify[2])
+    assert costs.corrected(EXPERTS) is EXPERTS

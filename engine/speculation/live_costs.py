@@ -24,7 +24,7 @@ CLEARLY = 0.7
 timer that ran three times is not exact."""
 
 
-class Lately:
+class LiveCosts:
     """Corrects costs downwards. Rounds that take longer than was timed say that the machine is busy now."""
 
     def __init__(self) -> None:

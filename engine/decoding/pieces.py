@@ -1,0 +1,59 @@
+"""The pieces that device rounds are put together from. Each is a value: what a round launches in one go, captured once
+and replayed. A round is a ``Proposal`` (or none), a ``Verification`` and, behind a wide one, a ``Telling``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..kernels.toolchain.jit import MAX_ROWS
+
+BLOCK = MAX_ROWS - 1
+"""Drafted tokens of a whole block."""
+
+
+class Proposal(NamedTuple):
+    """What comes before the target's pass: the drafter is told of what was written, drafts are made or looked up, and
+    how much of them to verify is chosen. ``Proposal(BLOCK, tree=True)`` drafts a block and grows a tree of it;
+    ``Proposal(lookup=16, tells=False)`` looks a chain of 15 up without a drafter; ``Proposal()`` only tells."""
+
+    drafted: int = 0
+    """Tokens that the drafter drafts; 0 leaves it out."""
+    lookup: int = 0
+    """Rows of the pass, anchor included, that a looked up chain may fill: 16, or 64 in a wide round; 0 looks nothing
+    up."""
+    tells: bool = True
+    """Whether the drafter is told of what was written since it was told last."""
+    tree: bool = False
+    """Whether a tree is chosen, not a chain."""
+
+    def __str__(self) -> str:
+        parts = (
+            "tell" if self.tells else "", f"draft {self.drafted}" if self.drafted else "",
+            f"look up {self.lookup}" if self.lookup else "", "tree" if self.tree else "",
+        )  # fmt: skip
+        return ", ".join(filter(None, parts))
+
+
+class Verification(NamedTuple):
+    """The target's pass, the samples behind its rows, what of them is accepted, and the report."""
+
+    rows: int = MAX_ROWS
+    """Rows of the pass, at most: 1 is the target alone, 16 a chain or a tree, 32 and 64 are wide chains."""
+    tree: bool = False
+    greedy: bool = True
+    """Whether every sample is the likeliest token: temperature 0."""
+
+    def __str__(self) -> str:
+        return f"verify {self.rows}{' of a tree' if self.tree else ''}{' greedily' if self.greedy else ''}"
+
+
+class Telling(NamedTuple):
+    """The drafter is told at once of what a wide pass of so many rows has accepted."""
+
+    rows: int
+
+    def __str__(self) -> str:
+        return f"tell of {self.rows}"
+
+
+Piece = Proposal | Verification | Telling

@@ -1,0 +1,208 @@
+"""Opens a pair: finds its folders, plans its memory, reads its weights, and compiles its kernels meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import torch
+
+from .commands import AUTO, EngineOptions, WeightFormat
+from .decoding.decoder import Decoder
+from .events import EngineReady, Event, LoadProgress
+from .files.fingerprint import fingerprint
+from .hub.fetching import Fetching
+from .hub.pairs import PairFolders, find_pair, is_here
+from .hub.sizes import CONTEXTS, size_of
+from .kernels.weights.int8 import Int8Weight
+from .kernels.weights.integers import ByteWeight
+from .loading import checkpoint
+from .loading.memory_plan import MemoryPlan, available_memory
+from .loading.one_block import lay_together
+from .loading.precompile import Compiling, compiling_beside
+from .loading.weight_choice import WeightPlan, choose_weights
+from .models.dflash.weights import hold_in_8_bits
+from .models.drafter import Drafter
+from .models.packed import hold_in_fewer_bits
+from .models.target import TargetModel
+from .tokenizer import ChatTokenizer, tokenizer_beside
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+DEFAULT_MAX_CONTEXT = 32_768
+"""Tokens that a format must have room for when nobody says how many; memory decides how many more there are."""
+TIGHT_CONTEXT = 256
+"""In a smaller one a question may have no room: looked at before weights are read."""
+
+PROGRESS_INTERVAL = 0.2
+"""Seconds between reports of loading: more would cost the readers the interpreter."""
+COMPILING_INTERVAL = 0.1
+"""Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""
+
+MAX_CPU_THREADS = 4
+
+Emit = Callable[[Event], None]
+
+
+class LoadCancelled(Exception):
+    """Somebody asked to stop while weights were being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPair:
+    """A pair in memory, and what is said of it."""
+
+    decoder: Decoder
+    tokenizer: ChatTokenizer
+    folders: PairFolders
+    plan: MemoryPlan
+    held_in: str
+    """What the target's products read, as ``EngineReady.dtype`` says it."""
+    packed: tuple[str, ...]
+    """What is held in other formats than usual: costs depend on it."""
+    fingerprints: tuple[str, str]
+    """Of the target's files and the drafter's, "" without one."""
+
+    def ready(self, max_block_size: int, load_seconds: float) -> EngineReady:
+        target, drafter, device = self.decoder.target, self.decoder.drafter, self.decoder.device
+        return EngineReady(
+            target=self.folders.name,
+            drafter=self.folders.drafter_name if drafter is not None else None,
+            device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+            dtype=self.held_in,
+            max_block_size=max_block_size,
+            max_context=self.plan.context,
+            load_seconds=load_seconds,
+            banner=self.folders.banner,
+            attention_backend=target.attention_backend,
+            draft_attention_backend=drafter.attention_backend if drafter is not None else "",
+            target_hash=self.fingerprints[0],
+            drafter_hash=self.fingerprints[1],
+        )
+
+
+class Opening:
+    """The way from options to a pair in memory, telling of its progress; ``cancelled`` is asked between pieces and ends
+    it with ``LoadCancelled``."""
+
+    def __init__(self, options: EngineOptions, device: torch.device, emit: Emit, cancelled: Callable[[], bool]):
+        self.options, self.device = options, device
+        self._emit, self._cancelled = emit, cancelled
+        self._reported = 0.0
+        """When progress was last told, by ``perf_counter``."""
+
+    def open(self, compiler: Compiling | None) -> OpenedPair:
+        """``compiler``: one that stands by. Raises ``FetchCancelled`` or ``LoadCancelled`` when cancelled."""
+        context = self.options.max_context or DEFAULT_MAX_CONTEXT
+        wanted = fitting_format(self.options, context, self.device)
+        folders = find_folders(self.options, self._emit, self._cancelled, wanted)
+        tokenizer = tokenizer_beside(folders.target)
+        chosen = choose_weights(self.options, folders, context, self.device)
+        plan = self._settle(chosen, tokenizer)
+        with compiling_beside(self.options, folders, plan, compiler) as compiling:
+            opened = self._read(folders, chosen, plan, tokenizer)
+            if compiling is not None:
+                self._say("compiling kernels")
+                while not compiling.finished(COMPILING_INTERVAL) and not self._cancelled():
+                    pass
+        if self._cancelled():
+            raise LoadCancelled
+        return opened
+
+    def _say(self, what: str, remark: bool = False) -> None:
+        self._emit(LoadProgress(what, 0, 0, remark=remark))
+
+    def _settle(self, chosen: WeightPlan, tokenizer: Future[ChatTokenizer]) -> MemoryPlan:
+        """The plan with the context that it will have; says what was chosen, and refuses a context without room."""
+        plan, named = chosen.plan, self.options.target is not None
+        if self.options.max_context is None:
+            plan = plan.roomier()
+        elif self.options.max_context > plan.longest:
+            self._say(f"the context is {plan.longest:,} tokens long: the model takes no more", remark=True)
+        if plan.context < TIGHT_CONTEXT:
+            tokenizer.result().require_room(plan.context, plan.longest)
+        if not chosen.is_plain:
+            self._say(chosen.describe(), remark=named)
+        self._say(plan.describe(), remark=named)
+        return plan
+
+    def _read(
+        self, folders: PairFolders, chosen: WeightPlan, plan: MemoryPlan, tokenizer: Future[ChatTokenizer]
+    ) -> OpenedPair:
+        backend = self.options.attention_backend
+        target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
+        held_in = hold_in_fewer_bits(target) if chosen.in_fewer_bits else _held_in(target, plan.weights)
+        drafter = self._read_drafter(folders, target, plan, chosen.in_fewer_bits)
+        if self.device.type == "cpu":
+            lay_together(target, *([] if drafter is None else [drafter]))
+        self._say("loading the tokenizer")
+        packed: tuple[str, ...] = ()
+        if chosen.in_fewer_bits:
+            packed = (held_in,)
+        elif plan.weights != "bf16" or plan.drafting.packed:
+            packed = (plan.weights, str(plan.drafting))
+        decoder = Decoder(target, drafter, plan.context)
+        fingerprints = (
+            fingerprint(folders.target),
+            fingerprint(folders.drafter) if folders.drafter is not None else "",
+        )
+        return OpenedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints)
+
+    def _read_drafter(
+        self, folders: PairFolders, target: TargetModel, plan: MemoryPlan, in_fewer_bits: bool
+    ) -> Drafter | None:
+        if folders.drafter is None:
+            return None
+        drafter = checkpoint.load_drafter(
+            folders.drafter, target, self._progress, self.options.draft_attention_backend,
+            self.options.noise_embed_scale,
+        )  # fmt: skip
+        if plan.drafting.packed:
+            hold_in_8_bits(drafter, ByteWeight if in_fewer_bits else Int8Weight)
+        return drafter
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        if self._cancelled():
+            raise LoadCancelled
+        if done == total or perf_counter() - self._reported > PROGRESS_INTERVAL:
+            self._reported = perf_counter()
+            self._emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
+
+
+def fitting_format(options: EngineOptions, context: int, device: torch.device) -> WeightFormat | None:
+    """The format to find a published target in; None where the choice is made by what its files hold."""
+    if options.weights != AUTO:
+        return options.weights
+    size = None if options.target is None or device.type == "cpu" else size_of(options.target)
+    if size is None or is_here(size.target):
+        return None
+    listed = next((each for each in CONTEXTS if each >= context), CONTEXTS[-1])
+    return size.best_format(listed, available_memory(device))
+
+
+def find_folders(
+    options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], weights: WeightFormat | None
+) -> PairFolders:
+    """Finds the pair, downloading what isn't here, its target in a format. Raises ``FetchCancelled`` when cancelled
+    meanwhile."""
+    emit(LoadProgress("finding the model", 0, 0))
+
+    def progress(done: int, total: int, bytes_per_second: float) -> None:
+        emit(LoadProgress("downloading", done, total, "bytes", bytes_per_second))
+
+    fetching = Fetching(options.offline, progress=progress, cancelled=cancelled)
+    return find_pair(options.target, options.drafter, fetching, weights)
+
+
+def _held_in(target: TargetModel, weights: WeightFormat) -> str:
+    return str(target.dtype).removeprefix("torch.") if weights == "bf16" else weights
+
+
+def use_fitting_threads(device: torch.device) -> None:
+    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
+    if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))

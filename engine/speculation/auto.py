@@ -1,0 +1,196 @@
+"""The policy of block size "auto": how many drafted tokens to verify, by the drafter's confidence and the cost of
+passes here. With a mixture of experts every row brings further experts; on a dense model rows cost little. A block is
+drafted whole where its rows cost nothing. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import mul
+
+from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Judged, Looks, Plan
+from .copying import Copying, rows_of_copy
+from .costs import CostTable, RoundCosts
+from .depth import DraftDepth
+from .live_costs import LiveCosts
+from .lookup import Looked
+from .policy import Policy
+from .resting import RATE_MEMORY, TRY, Resting
+from .trees import LOOKED_UP, NOTHING, ROWS, Chances, Node, best_first, chain, in_rows
+from .worth import DraftWorth, worth_by_rows
+
+
+@dataclass(slots=True)
+class Auto(Policy):
+    """The tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at least as
+    in plain decoding; a draft is verified when its chance to be kept is worth more than the milliseconds it adds.
+    (Maximising each round's own rate would verify too much of a bad draft.) While even the best widths lose, the target
+    writes alone (``resting``); a copy may take wide rounds (``copying``)."""
+
+    table: CostTable
+    fuses: bool = True
+    """Whether a round can draft and look up."""
+    live: LiveCosts | None = None
+    """Corrects the table by what rounds really take, where they are real."""
+    worth: DraftWorth = field(default_factory=DraftWorth)
+    resting: Resting = field(default_factory=Resting)
+    copying: Copying = field(default_factory=Copying)
+    depths: DraftDepth = field(default_factory=DraftDepth)
+    """How many drafts are worth a pass each."""
+    has_drafter: bool = True
+    """Whether a drafter has a part in this answer."""
+    _checks: list[int] = field(default_factory=list)
+    """Rows of passes that rounds of this answer are to have, whatever they seem to cost."""
+    _known: tuple[int, RoundCosts] | None = None
+    """The costs asked for last, and their context length: a round asks several times."""
+    _whole: bool = False
+    """The round just planned has such a pass, of all that is drafted."""
+
+    def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self, drafts: bool = True) -> None:
+        self.has_drafter = drafts
+        self.copying, self.depths = Copying(), DraftDepth()
+        self.worth.begin()
+        self._checks = self.live.begin(self.table.costs[0]) if self.live is not None and drafts else []
+        self.resting.begin(self._costs(self.table.contexts[0]), drafts)
+
+    def price(self, context: int) -> float:
+        """Tokens that a millisecond is worth at this context length."""
+        return self.resting.price(self._costs(context))
+
+    def _costs(self, context: int) -> RoundCosts:
+        if self._known is None or self._known[0] != context:
+            timed = self.table.at(context)
+            self._known = context, timed if self.live is None else self.live.corrected(timed)
+        return self._known[1]
+
+    def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
+        if self.live is not None:
+            self.live.observe(self.table.at(context), num_drafted, rows, draft_ms, verify_ms)
+            self._known = None
+
+    def wants_draft(self, context: int) -> bool:
+        return self.has_drafter and self.resting.wants_draft()
+
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        costs = self._costs(context)
+        if not costs.step or (self._whole and not costs.one_by_one):
+            return counts[-1]
+        return counts[0] if self.resting.is_trying else self.depths.best(costs, self.price(context), counts)
+
+    def plan(self, context: int, length: int) -> Plan:
+        self._whole = False
+        if self._checks and not self.resting.is_trying:
+            self._whole = self._checks.pop() > 1
+            return Plan(self._whole)
+        looks = self._looks(context, length)
+        if looks == ALONE:
+            return Plan(False, True, self._rows(context, length))
+        drafts = self.wants_draft(context)
+        return Plan(drafts, looks == BESIDE and not (drafts and (self.resting.is_trying or not self.fuses)))
+
+    def _looks(self, context: int, length: int) -> Looks:
+        """Whether what stands behind a match is worth its rows, and makes a draft beside it worth less than it costs.
+        (A drafted round yields what the price says; so does one beside, and what a looked up chain adds.)"""
+        first = self.worth.matches.chance(length)
+        if not first:
+            return NOT_AT_ALL
+        costs, price = self._costs(context), self.price(context)
+        kept = list(accumulate(self.worth.of_match(Looked(length, ROWS - 1)), mul))
+        worth = max(worth_by_rows(kept, costs, price)[1:]) - price * costs.lookup
+        alone = 1 - price * costs.verify[0]
+        if worth <= alone:
+            return NOT_AT_ALL
+        if not self.has_drafter or self.resting.is_resting:
+            return ALONE
+        drafted = (1 - RATE_MEMORY) * self.resting.tokens
+        return ALONE if worth > 0 and (1 - first) * drafted < price * (costs.draft + costs.step) else BESIDE
+
+    def _rows(self, context: int, length: int) -> int:
+        """Of a pass over what is looked up."""
+        costs = self._costs(context)
+        most = min(self.copying.most_rows, len(costs.verify))
+        return rows_of_copy(self.worth.of_match(Looked(length, most - 1)), costs)
+
+    def pause(self, context: int) -> Choice | None:
+        if not self.has_drafter:
+            return None
+        costs = self._costs(context)
+        return Choice(0, 0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), self.price(context))
+
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+        if self._whole and chances:
+            return chain(len(chances)), Choice(len(chances))
+        costs, price = self._costs(context), self.price(context)
+        worths = [self.worth.of_choices(position) for position in chances]
+        beside = NOTHING
+        looked_up: tuple[float, ...] = ()
+        if looked is not None and looked.choices:
+            beside = self.worth.beside(looked.length, looked.choices, worths)
+        elif looked is not None:
+            looked = looked._replace(size=min(looked.size, rows - 1))
+            looked_up = self.worth.of_match(looked, [worth[0] for worth in worths])
+            for place in range(min(looked.agreed, looked.size, len(worths))):
+                worths[place][0] = looked_up[place]
+        tree = best_first(worths, rows, beside)
+        worth = worth_by_rows([node.chance for node in tree], costs, price)
+        if looked_up:
+            kept = list(accumulate(looked_up, mul))
+            by_lookup = worth_by_rows(kept, costs, price)
+            if not chances or max(by_lookup[1:]) > max(worth[1:]):
+                worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
+            else:
+                looked_up = ()
+        tries = self.resting.is_trying and chances
+        width = min(costs.tried(TRY), len(tree)) if tries else max(range(len(worth)), key=worth.__getitem__)
+        if not tree:
+            return [], Choice(0, 0.0, 0.0, price)
+        edge = min(width, len(tree) - 1)
+        cost_ms = costs.verify[edge + 1] - costs.verify[edge]
+        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price, looked_up, tuple(beside.chances))
+
+    def numbers(self, context: int) -> ChoiceNumbers | None:
+        if self._whole:
+            return None
+        worth, verify = self.worth, self._costs(context).verify
+        return ChoiceNumbers(
+            self.resting.is_trying, self.price(context), worth.first, worth.others, verify, worth.matches.chances()
+        )
+
+    def observe(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+    ) -> None:
+        if judged is not None:
+            self.worth.learn_match(judged)
+            self.copying.observe(len(tree) + 1, len(path), judged.taken)
+        if not chances:
+            self.resting.saw_plain_round()
+        elif judged is None or not judged.taken:  # a looked up chain says nothing of the drafter
+            self._observe_drafts(chances, tree, path, context, judged)
+
+    def _observe_drafts(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None
+    ) -> None:
+        costs, worth = self._costs(context), self.worth
+        tokens, round_ms = len(path) + 1, costs.round(len(tree), len(chances))
+        self.resting.saw_drafted_round(tokens, round_ms, costs)
+        if costs.step:
+            self.depths.observe(len(path), len(tree))
+        if self.resting.is_trying:
+            if self.resting.judge_try(tokens, costs.round(len(tree)), costs):
+                worth.count_anew()
+            return
+        expected = worth.expected(chances, tree, judged)
+        begun = bool(path) and tree[path[0] - 1].choice < LOOKED_UP
+        changed = bool(tree) and worth.has_changed(chances[0][0], begun, round_ms / costs.rest - 1)
+        worth.learn_drafts(chances, tree, path)
+        if self.resting.is_resting:
+            return  # the round was on its way when the rest began
+        if changed:
+            worth.restore()
+        # Half what came of the round and half what was to be expected of it, which scatters less.
+        if self.resting.book((tokens + expected) / 2, round_ms, changed, costs):
+            worth.count_anew()

@@ -1,0 +1,45 @@
+"""How many rows a pass over a looked up chain may have: a copy that goes on and on doubles them. Standard library
+only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
+
+from .costs import RoundCosts
+from .trees import ROWS, WIDE_ROWS
+
+MOST_PATIENCE = 16
+"""Rounds of a copy that are waited for, at most, where wide ones do not pay."""
+
+
+@dataclass(slots=True)
+class Copying:
+    """Follows a copy of earlier text through one answer."""
+
+    most_rows: int = ROWS
+    """Of the next pass over what is looked up, at most."""
+    _saturated: int = 0
+    """Rounds in a row that were looked up and kept whole."""
+    _patience: int = 1
+    """Such rounds that must come before a wide one."""
+
+    def observe(self, rows: int, num_kept: int, looked_up: bool) -> None:
+        """A round of so many rows that kept so many drafts. Wide rounds begin once a copy goes on, later where they
+        kept no more than others might have."""
+        self._saturated = self._saturated + 1 if looked_up and num_kept + 1 == rows else 0
+        if rows > ROWS:
+            self._patience = max(self._patience // 2, 1) if num_kept >= ROWS else min(2 * self._patience, MOST_PATIENCE)
+        goes_on = self._saturated >= self._patience
+        self.most_rows = min(max(2 * rows, ROWS), WIDE_ROWS[-1]) if goes_on else ROWS
+
+
+def rows_of_copy(chances: Sequence[float], costs: RoundCosts) -> int:
+    """Rows of a pass over a looked up chain: as many as yield most in a millisecond. (By a price, that of plain
+    decoding or of drafts, a copy would pay for rows that cost more than its other ones.) ``chances``: of each token
+    that may be verified, once it is reached."""
+    tokens = list(accumulate(accumulate(chances, mul), initial=1.0))
+    fitting = (rows for rows in (ROWS, *WIDE_ROWS) if rows <= len(tokens))
+    return max(fitting, key=lambda rows: tokens[rows - 1] / (costs.lookup + costs.verify[rows - 1]), default=ROWS)

@@ -1,0 +1,76 @@
+"""How much of a draft to verify: what every policy answers, and the policy of a fixed block size. A policy chooses the
+tree to verify, and never the text. It is pure: confidences, context length and costs, no tensor and no clock. Standard
+library only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .choice import Choice, ChoiceNumbers, Chosen, Judged, Plan
+from .lookup import Looked
+from .trees import ROWS, Chances, Node, chain
+
+
+class Policy:
+    """Decides every round, and ``observe``s every round, also without a draft. This one always drafts and leaves the
+    width open: on a device, all of it."""
+
+    __slots__ = ()
+
+    def begin(self, drafts: bool = True) -> None:
+        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes.
+        ``drafts``: whether a drafter has a part in it."""
+
+    def wants_draft(self, context: int) -> bool:
+        """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
+        was observed."""
+        return True
+
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
+        return counts[-1]
+
+    def plan(self, context: int, length: int) -> Plan:
+        """``wants_draft``, and whether to look drafts up. ``length``: of the newest known tokens' match, 0 without."""
+        return Plan(self.wants_draft(context))
+
+    def pause(self, context: int) -> Choice | None:
+        """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
+        return None
+
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+        """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: of
+        the drafter's choices at each position; ``looked``: a chain that was looked up. One at least is there."""
+        raise NotImplementedError
+
+    def numbers(self, context: int) -> ChoiceNumbers | None:
+        """What ``choose`` would go by; None verifies whole chains."""
+        return None
+
+    def observe(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+    ) -> None:
+        """What came of a round: no ``chances`` when nothing was drafted; ``path``: the rows that were accepted;
+        ``judged``: where something could be looked up."""
+
+    def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
+        """What a round took that was begun at this context length: its draft, 0 tokens without one, and a pass over so
+        many rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed(Policy):
+    """Always a chain of the same width: ``block_size`` counts the anchor, so 16 verifies 15 drafted tokens."""
+
+    block_size: int
+
+    def wants_draft(self, context: int) -> bool:
+        return self.block_size > 1
+
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        return min(self.block_size - 1, counts[-1])
+
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+        tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
+        return tree, Choice(len(tree))

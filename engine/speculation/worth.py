@@ -1,0 +1,119 @@
+"""What drafts are worth on this text: the chance that a drafted or looked up token is kept, learned from the rounds
+before, and the value of verifying it. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from .calibration import Calibration, MatchCalibration, PooledCalibration
+from .choice import Judged
+from .costs import RoundCosts
+from .lookup import LONGEST, Looked
+from .trees import LOOKED_UP, NOTHING, Beside, Chances, Node, accepted_path
+
+SURPRISE, LEAST_ODDS = 0.01, 0.2
+"""Drafts that fall at their first token round after round, at odds of less than this: the text has changed. (Where a
+lost draft costs little, the odds must be less.) No single one counts for less than the second, however sure the drafter
+was."""
+
+
+@dataclass(slots=True)
+class DraftWorth:
+    """Turns the drafter's confidences and the lengths of matches into chances, and learns from what became of them."""
+
+    first: Calibration = field(default_factory=Calibration)
+    """What confidences in first choices are worth."""
+    others: Calibration = field(default_factory=PooledCalibration)
+    """What confidences in the choices behind the first are worth."""
+    matches: MatchCalibration = field(default_factory=MatchCalibration)
+    """What looked up tokens are worth in this answer."""
+    _odds: float = 1.0
+    """How likely it was that all the drafts fall which fell in the latest rounds."""
+    _before: Calibration = field(default_factory=Calibration)
+    """``first`` as it was before they fell."""
+
+    def begin(self) -> None:
+        """Forgets what was learned of the text of the answer before; what was learned of the drafter stays."""
+        self.matches = MatchCalibration()
+        self._odds = 1.0
+
+    def of_choices(self, position: Sequence[float]) -> list[float]:
+        """Chances of the drafter's choices at one position, given their confidences, the likeliest first: as they
+        turned out so far, falling, and no more than 1 in all."""
+        found = [self.first.chance(position[0])]
+        for confidence in position[1:]:
+            found.append(max(min(self.others.chance(confidence), found[-1], 1 - sum(found)), 0.0))
+        return found
+
+    def of_match(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
+        """The chance of each token of a looked up chain, once it is reached. ``by_drafter``: chances of the drafter's
+        own chain, which count where both say the same."""
+        chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.size)]
+        both = zip(chances[: looked.agreed], by_drafter, strict=False)
+        return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
+
+    def beside(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> Beside:
+        """A looked up chain as a tree takes it in. Choices that the drafter likes better speak against a token: by so
+        much the odds of the match are less."""
+        chances = []
+        for place, choice in enumerate(choices):
+            found = self.matches.chance(min(length + place, LONGEST))
+            against = min(sum(worths[place][:choice]), 1.0)
+            right = found * (1 - against)
+            both = right / (right + (1 - found) * against) if right else 0.0
+            chances.append(max((both, *worths[place][choice : choice + 1])))
+        return Beside(choices, chances)
+
+    def expected(self, chances: Chances, tree: Sequence[Node], judged: Judged | None) -> float:
+        """Tokens that a round with this tree yields, by what is known now: rounds may overlap."""
+        worths = [self.of_choices(position) for position in chances]
+        beside = NOTHING if judged is None else self.beside(judged.length, judged.choices, worths)
+        looked_up = accepted_path(tree, beside.choices)
+        found = [1.0]
+        for row, node in enumerate(tree, 1):
+            place = node.depth - 1
+            chance = beside.chances[place] if row in looked_up else worths[place][node.choice]
+            found.append(found[node.parent] * chance)
+        return sum(found[1:], start=1.0)
+
+    def learn_match(self, judged: Judged) -> None:
+        """Counts what the text says of the chain that could be looked up."""
+        for place in range(judged.num_right + judged.failed):
+            self.matches.observe(judged.length + place, place < judged.num_right)
+
+    def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
+        """Counts what became of the drafts that were reached; ``path``: the rows that were accepted."""
+        for row, node in enumerate(tree, 1):
+            if node.parent in (0, *path) and node.choice < LOOKED_UP:
+                calibration = self.others if node.choice else self.first
+                calibration.observe(chances[node.depth - 1][node.choice], row in path)
+
+    def has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
+        """Whether so many drafts in a row fell at their first token that the text must have changed. ``confidence``: of
+        this round's first draft; ``begun``: it was kept; ``loss``: what such a round costs, counted in rounds without a
+        draft."""
+        if begun:
+            self._odds = 1.0
+            return False
+        if self._odds == 1.0:
+            self._before = self.first.copy()
+        self._odds *= max(1 - self.first.chance(confidence), LEAST_ODDS)
+        return self._odds < SURPRISE * loss
+
+    def restore(self) -> None:
+        """Goes back to what was known of first choices before the latest drafts fell: the drafter is what it was; only
+        this text is not for it."""
+        self.first = self._before
+
+    def count_anew(self) -> None:
+        """Forgets the drafts that fell in a row: the target writes alone for a while."""
+        self._odds = 1.0
+
+
+def worth_by_rows(kept: Sequence[float], costs: RoundCosts, price: float) -> list[float]:
+    """What verifying 0, 1, 2, ... of the drafts is worth: tokens expected, less the milliseconds of the pass at
+    ``price`` tokens each. ``kept``: the chance of each draft to be reached and kept."""
+    tokens = accumulate(kept, initial=1.0)
+    return [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
