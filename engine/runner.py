@@ -32,6 +32,7 @@ from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import choose_weights
+from .machine import cores
 from .models.dflash.weights import hold_in_8_bits
 from .models.packed import hold_in_fewer_bits
 from .models.target import TargetModel
@@ -334,4 +335,4 @@ def _held_in(target: TargetModel, weights: WeightFormat) -> str:
 def use_fitting_threads(device: torch.device) -> None:
     """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
     if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))
+        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, cores() - 1)))

@@ -65,7 +65,7 @@ class ThemedApp(App[None]):
         driver = super().get_driver_class()
         if driver.__name__ != "LinuxDriver":  # Windows, or one that the environment names
             return driver
-        from .keyboard import PatientDriver  # can't be imported on Windows
+        from .keyboard import PatientDriver  # Windows can't import it: Textual has another there
 
         return PatientDriver
 
