@@ -40,8 +40,10 @@ NEVER_WAITING: int = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOE
 NO_PROGRAMS = None if resource is not None else "Code isn't run on this system: nothing keeps it within limits."
 """Why ``/run`` can't be had, in words; None where it can. Without ``resource`` a program could take all memory, and
 without process groups what it started would outlive it."""
+TERMINALS = termios is not None
+"""Whether a terminal is a file with settings, which ``app/keyboard.py`` reads; where not, Textual has another way."""
 _LIGHT = "It isn't asked on this system: where it is light, add --theme dflash-light."
-NO_QUESTIONS = None if termios is not None else _LIGHT
+NO_QUESTIONS = None if TERMINALS else _LIGHT
 """Why ``--theme auto`` is the dark one, in words; None where terminals are asked."""
 
 
@@ -196,7 +198,7 @@ SIGNALS = {
 
 def in_foreground(terminal: int) -> bool:
     """Whether this process may change how a terminal reads, and be told something by it."""
-    if termios is None:
+    if not TERMINALS:
         return False
     try:
         termios.tcgetattr(terminal)

@@ -15,7 +15,7 @@ from ..errors import EngineFailure, Fetch, Reinstall, Text
 from ..events import ErrorKind
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
-from ..hub.pairs import BUNDLED_PAIR, OWN_DRAFTERS, kind_of
+from ..hub.pairs import BUNDLED_PAIR, kind_of
 from ..machine import cores, memory_bytes
 
 Standing = Literal["ok", "note", "broken"]
@@ -140,7 +140,7 @@ def _models() -> Iterator[Finding]:
 
 
 def _bundled_pair() -> Finding:
-    folders = (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter", *OWN_DRAFTERS.values())
+    folders = (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter")
     try:
         name = read_json(BUNDLED_PAIR / "about.json").get("name")
         missing = [folder.name for folder in folders if missing_weights(folder)]
