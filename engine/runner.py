@@ -16,6 +16,7 @@ from .events import (
     EngineReady,
     Event,
     LoadProgress,
+    Notice,
     PrefillDone,
 )
 from .files.fingerprint import fingerprint
@@ -123,8 +124,7 @@ class Runner:
         if options.max_context is None:
             plan = plan.roomier()
         elif options.max_context > plan.longest:
-            most = f"the context is {plan.longest:,} tokens long: the model takes no more"
-            emit(LoadProgress(most, 0, 0, remark=True))
+            emit(Notice(f"The context is {plan.longest:,} tokens long: the model takes no more."))
         if plan.context < TIGHT_CONTEXT:
             tokenizer.result().require_room(plan.context, plan.longest)
         if not chosen.is_plain:
