@@ -142,7 +142,7 @@ def test_a_wheel_holds_what_the_program_needs_and_no_training(wheel: zipfile.Zip
 
 
 SYSTEM_ALONE = re.compile(
-    r"""^\s*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog|readline)\b
+    r"""^\s*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
     | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b
     | \bos\.O_(?:NONBLOCK|CLOEXEC|NOCTTY|DIRECTORY|NOFOLLOW|BINARY)\b | \bos\.name\b
     | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b | start_new_session""",
