@@ -333,6 +333,11 @@ def _held_in(target: TargetModel, weights: WeightFormat) -> str:
 
 
 def use_fitting_threads(device: torch.device) -> None:
-    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
-    if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
+    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot. More
+    than there are cores would only wait for one another, whatever it says."""
+    if device.type != "cpu":
+        return
+    if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, min(MAX_CPU_THREADS, cores() - 1)))
+    elif torch.get_num_threads() > cores():
+        torch.set_num_threads(cores())
