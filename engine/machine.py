@@ -10,6 +10,7 @@ import signal
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 GROUP = Path("/sys/fs/cgroup")
 """What a container leaves its programs, on Linux."""
@@ -50,7 +51,7 @@ def _share_of_a_container() -> float:
         return 0.0
 
 
-def apart() -> dict[str, bool]:
+def apart() -> dict[str, Any]:
     """For ``Popen``: so that :func:`end` also ends what the process has started. Windows has no such groups."""
     return {"start_new_session": hasattr(os, "killpg")}
 
