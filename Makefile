@@ -36,9 +36,11 @@ clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/installed-chat: $(INPUTS) | .venv/bin/python
-	@echo "Setting up dflash-chat in .venv (once; a few minutes on a slow connection) ..."
+	@echo "Setting up dflash-chat in .venv, once."
 	@bash .ci/install-torch $(BIN)/python
+	@echo "2 of 2: the program and its other libraries (transformers, Textual and some 40 more) ..."
 	@$(PIP) install --editable . --constraint constraints.txt
+	@echo "Done: $(BIN)/dflash-chat"
 	@touch $@
 
 # Alone: it pins a program for the command line that nothing here uses.

@@ -3,6 +3,7 @@ in its own way (:func:`worded`) and maps to an exit code. Standard library only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -107,12 +108,21 @@ class DeviceFailure(EngineFailure):
     kind = "device"
 
 
+_NO_MEMORY = re.compile("(?i)can(?:'t|not) allocate memory|not enough memory|map segment from shared object$")
+"""How libraries say it that raise no ``MemoryError``: PyTorch, the system, and its loader while it loads one."""
+
+
 def failure_of(error: Exception) -> EngineFailure:
     """What to tell people of any exception: itself if it is meant for them."""
     if isinstance(error, EngineFailure):
         return error
     if type(error).__name__ == "OutOfMemoryError":
         return DeviceFailure("The GPU ran out of memory.", "Close other programs on it, or ask with less context.")
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        return DeviceFailure(
+            "The memory of this machine, or what this program may have of it, ran out.",
+            "Close other programs, or allow more (ulimit -v, a container's limit), or ask with less context.",
+        )
     if isinstance(error, ImportError):
         what = f"A package that the engine needs can't be imported: {error}."
         return EngineFailure(what, (Reinstall(), ": make chat."))

@@ -260,8 +260,8 @@ class EngineError:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Worth telling the user once, and no error: a server accepts no drafts, or could tell more. What is about an
-    answer comes before its ``TurnFinished``."""
+    """Worth telling the user once, and no error: a server accepts no drafts, a context isn't as long as was asked. What
+    is about an answer comes before its ``TurnFinished``."""
 
     message: str
     advice: str = ""

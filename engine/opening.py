@@ -12,7 +12,7 @@ import torch
 
 from .commands import AUTO, EngineOptions, WeightFormat
 from .decoding.decoder import Decoder
-from .events import EngineReady, Event, LoadProgress
+from .events import EngineReady, Event, LoadProgress, Notice
 from .files.fingerprint import fingerprint
 from .hub.fetching import Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
@@ -24,6 +24,7 @@ from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import WeightPlan, choose_weights
+from .machine import cores
 from .models.dflash.weights import hold_in_8_bits
 from .models.drafter import Drafter
 from .models.packed import hold_in_fewer_bits
@@ -122,7 +123,7 @@ class Opening:
         if self.options.max_context is None:
             plan = plan.roomier()
         elif self.options.max_context > plan.longest:
-            self._say(f"the context is {plan.longest:,} tokens long: the model takes no more", remark=True)
+            self._emit(Notice(f"The context is {plan.longest:,} tokens long: the model takes no more."))
         if plan.context < TIGHT_CONTEXT:
             tokenizer.result().require_room(plan.context, plan.longest)
         if not chosen.is_plain:
@@ -203,6 +204,11 @@ def _held_in(target: TargetModel, weights: WeightFormat) -> str:
 
 
 def use_fitting_threads(device: torch.device) -> None:
-    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
-    if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))
+    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot. More
+    than there are cores would only wait for one another, whatever it says."""
+    if device.type != "cpu":
+        return
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, cores() - 1)))
+    elif torch.get_num_threads() > cores():
+        torch.set_num_threads(cores())

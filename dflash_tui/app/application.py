@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.platforms import SIGNALS
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from engine.commands import GenerationSettings
@@ -28,9 +28,6 @@ from .keymap import accepted_keys, said_with
 from .notices import clear_notices
 from .screens.chat import ChatScreen
 from .themed import ThemedApp
-
-SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
-"""Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
 
 LEAVE_SECONDS = 5.0
 """How long an orderly way out may take once a signal has asked for it."""

@@ -15,6 +15,7 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
+from dflash_tui.core.platforms import TERMINALS
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .ascii import AsciiFilter
@@ -63,9 +64,9 @@ class ThemedApp(App[None]):
 
     def get_driver_class(self) -> type[Driver]:
         driver = super().get_driver_class()
-        if driver.__name__ != "LinuxDriver":  # Windows, or one that the environment names
+        if not TERMINALS or driver.__name__ != "LinuxDriver":  # or one that the environment names
             return driver
-        from .keyboard import PatientDriver  # can't be imported on Windows
+        from .keyboard import PatientDriver  # can't be imported where there are none
 
         return PatientDriver
 

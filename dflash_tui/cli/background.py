@@ -9,11 +9,13 @@ import select
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
 from click.core import ParameterSource
+
+from dflash_tui.core.platforms import in_foreground, quiet
 
 from .problems import Problem
 
@@ -62,39 +64,24 @@ def terminal_background() -> Iterator[Background]:
     if not _can_ask():
         yield Background()
         return
-    import termios
-
     stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
-    before = termios.tcgetattr(stdin)
     background = Background(stdin)
-    try:
-        quiet = termios.tcgetattr(stdin)
-        quiet[3] &= ~(termios.ICANON | termios.ECHO)
-        termios.tcsetattr(stdin, termios.TCSANOW, quiet)
-        os.write(stdout, QUESTION)
-        yield background
-    finally:
-        _ = background.dark  # a reply that nobody reads would be typed into the prompt
-        with suppress(termios.error, OSError):
-            termios.tcsetattr(stdin, termios.TCSANOW, before)
+    with quiet(stdin):
+        try:
+            os.write(stdout, QUESTION)
+            yield background
+        finally:
+            _ = background.dark  # a reply that nobody reads would be typed into the prompt
 
 
 def _can_ask() -> bool:
     """In the foreground of a real terminal that may answer."""
-    try:
-        import termios
-    except ImportError:
-        return False
     if os.environ.get("TERM", "") in _MUTE:
         return False
     try:
-        both = sys.stdin.isatty() and sys.stdout.isatty()
-        if not both or os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
-            return False
-        termios.tcgetattr(sys.stdin.fileno())
-    except (OSError, ValueError, termios.error):
+        return sys.stdin.isatty() and sys.stdout.isatty() and in_foreground(sys.stdin.fileno())
+    except (OSError, ValueError):  # a stream that is closed
         return False
-    return True
 
 
 def _reply(terminal: int) -> bytes:

@@ -265,6 +265,8 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     if chosen.out is not None:
         check_directory(chosen.out)
     in_lines = chosen.prompt is None and (chosen.plain or bare_terminal())
+    if chosen.resume == "" and not in_lines:
+        _require_a_choice(chosen)
     text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
     if text is not None:
         try:
@@ -279,6 +281,13 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     return _open_chat(source, settings, chosen, wanted, invocation)
+
+
+def _require_a_choice(flags: Flags) -> None:
+    """Raise :class:`Problem` where nobody could choose a conversation."""
+    if flags.prompt is not None or not (in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())):
+        hint = "Name one with --resume ID; dflash-chat sessions lists them."
+        raise Problem("--resume without an ID lets you choose in the chat, and none opens here.", hint)
 
 
 def _require_a_chat(given: Collection[str], in_lines: bool) -> None:

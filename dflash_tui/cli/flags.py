@@ -25,13 +25,16 @@ from engine.commands import (
     WeightChoice,
 )
 from engine.hub.gguf import is_gguf
-from engine.hub.pairs import check_path
+from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, INSTEAD_OF_TARGET, MTP, check_name
 
+from .first_contact import BUNDLED
 from .headless import OutputFormat, WhenFull
 from .problems import Problem, value_problem
 
 ENGINE_TOPICS = ("models", "experts")
 """Of the flags that no server takes."""
+MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
+"""Words in the place of a model's name."""
 LLAMA_FLAGS = ("device", "draft", "context", "offline")
 """Those of them that llama.cpp takes as our child."""
 SETTING_FLAGS: dict[str, Feature] = {
@@ -109,9 +112,9 @@ class Flags:
         if self.draft == LOOKUP and not os.path.exists(LOOKUP):
             hint = f"To have drafts looked up in the text so far: --draft-by {LOOKUP}"
             raise Problem(f"There is no drafter called {LOOKUP!r}.", hint, ExitCode.WEIGHTS)
-        for name in (model, self.draft):
-            if name is not None and not is_gguf(name):
-                check_path(name)  # before torch is imported, or a screen opened
+        for name, instead in ((model, INSTEAD_OF_TARGET), (self.draft, INSTEAD_OF_DRAFTER)):
+            if not (name is None or name in MEANT or is_gguf(name)):
+                check_name(name, instead)  # before torch is imported, or a screen opened
         return EngineOptions(
             model,
             # A drafter that is never asked would take seconds and gigabytes.

@@ -68,6 +68,13 @@ def commands() -> dict[str, click.Command]:
 
 SURE = 0.75
 """How alike two words are, in [0, 1], when one is offered for the other."""
+CHATS_WORDS = {
+    "--temp": "--temperature",
+    "--block": "--block-size",
+    "--think": "--thinking",
+    "--speculation": "--no-speculation",
+}
+"""What the chat's commands are as flags, where that is another word."""
 WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
 """Commands that must work when a configuration file doesn't."""
 
@@ -101,7 +108,8 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
     except click.NoSuchOption as error:
         if (misplaced := _chats_flag(error, words)) is not None:
             return _give_up(misplaced)
-        near = get_close_matches(error.option_name, error.possibilities or (), 1, cutoff=SURE)
+        meant = CHATS_WORDS.get(error.option_name)
+        near = [meant] if meant else get_close_matches(error.option_name, error.possibilities or (), 1, cutoff=SURE)
         message = click.NoSuchOption(error.option_name, possibilities=near).format_message()
         return _give_up(Problem(message, _where_flags_are(error)))
     except click.ClickException as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 from collections.abc import Sequence
 
+from dflash_tui.core.platforms import WINDOWS
 from engine.errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
 
 INSTALL = 'pip install "dflash-chat[gguf]"'
@@ -82,7 +82,7 @@ def reason_of(code: int | None, log: Sequence[str]) -> EngineFailure:
         )
     last = next((_said(line) for line in reversed(log) if _LEVEL.match(line)), "")
     told = f": {last}" if last else "."
-    how = f" (signal {-code})" if code is not None and code < 0 and sys.platform != "win32" else ""
+    how = f" (signal {-code})" if code is not None and code < 0 and not WINDOWS else ""
     return EngineFailure(f"llama.cpp failed{how}{told}", "Ask again; its log has more (dflash-chat doctor says where).")
 
 

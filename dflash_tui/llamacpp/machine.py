@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.machine import GROUP
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -19,7 +21,7 @@ class Machine:
 def free_memory() -> int:
     """Bytes that a program may take without pushing another out, on Linux; 0 elsewhere."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
     except OSError:
         return 0
     free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
@@ -28,9 +30,8 @@ def free_memory() -> int:
 
 def _group_limit() -> int:
     """What a container leaves of it; 0 without one."""
-    group = Path("/sys/fs/cgroup")
     try:
-        limit, used = ((group / name).read_text().strip() for name in ("memory.max", "memory.current"))
+        limit, used = ((GROUP / name).read_text("utf-8").strip() for name in ("memory.max", "memory.current"))
         return 0 if limit == "max" else max(int(limit) - int(used), 0)
     except (OSError, ValueError):
         return 0

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from engine.errors import DeviceFailure, Option, UsageFailure, WeightsFailure
 from engine.files.gguf_header import GgufHeader, read_header
+from engine.machine import cores
 
 from .machine import Machine
 
@@ -208,8 +209,8 @@ def threads() -> int:
     said = os.environ.get("OMP_NUM_THREADS", "")
     if said.isdigit() and int(said) > 0:
         return int(said)
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    return allowed if 0 < allowed < (os.cpu_count() or 0) else 0
+    allowed = cores()
+    return allowed if allowed < (os.cpu_count() or 0) else 0
 
 
 def _drafting(model: GgufHeader, drafter: GgufHeader | None) -> tuple[Drafting, int]:

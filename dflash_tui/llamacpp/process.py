@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import subprocess
 import sys
 from collections import deque
@@ -14,6 +13,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
+
+from dflash_tui.core.platforms import MAC, apart, resident
 
 from .failures import failed_to_import, missing_package, reason_of
 from .machine import Machine, free_memory
@@ -43,15 +44,12 @@ class LlamaProcess:
         self._loading = True
         self._wanted = False
         """Its end is ours."""
-        windows = sys.platform == "win32"
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(CHILD)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A session of its own: Ctrl+C in the terminal is for us alone.
-            start_new_session=not windows,
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) if windows else 0,
+            **apart(),  # Ctrl+C in the terminal is for us alone
         )
         self._readers = [Thread(target=read, name="llama.cpp", daemon=True) for read in (self._listen, self._read_log)]
         for reader in self._readers:
@@ -72,7 +70,7 @@ class LlamaProcess:
         on_gpus = sum(device["free"] for device in gpus)
         memory = free_memory() or max((device["free"] for device in devices if not device["gpu"]), default=0)
         # On a Mac they are one memory, of which the GPU gets a part.
-        memory = (on_gpus or memory) if sys.platform == "darwin" else memory + on_gpus
+        memory = (on_gpus or memory) if MAC else memory + on_gpus
         names = tuple(device["name"] for device in gpus)
         return Machine(int(memory * (1 - KEPT)), names, str(message.get("version", "")))
 
@@ -92,11 +90,7 @@ class LlamaProcess:
 
     def resident(self) -> int:
         """Bytes that it holds in memory; 0 where that is not known."""
-        try:
-            pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
-            return int(pages) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, IndexError, ValueError):
-            return 0
+        return resident(self._process.pid)
 
     def reason(self) -> Exception:
         """Why it is no more, from its exit code and its log."""

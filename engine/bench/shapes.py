@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..hub.pairs import OWN_DRAFTERS
+from ..hub.own_drafters import OWN_DRAFTERS
 from ..loading.checkpoint import read_drafter_config, read_target_config
 from ..models.family import DrafterConfig, DrafterKind, TargetConfig
 from ..models.registry import drafter_config_of, family_of

@@ -11,6 +11,7 @@ from multiprocessing import get_context
 
 from ..commands import WeightFormat
 from ..kernels.toolchain.card import Card
+from ..machine import cores
 from .pass_tiles import Kind, PassTiles
 
 CORES_LEFT = 2
@@ -30,7 +31,7 @@ class Order:
 
 def compilers(order: Order) -> tuple[ProcessPoolExecutor, int]:
     """Processes that compile, and how many: they take ``compile_tiles``. Ends with ``end``."""
-    count = max(1, len(os.sched_getaffinity(0)) - CORES_LEFT)
+    count = max(1, cores() - CORES_LEFT)
     return ProcessPoolExecutor(count, get_context("spawn"), _get_ready, (order,)), count
 
 

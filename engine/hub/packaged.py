@@ -4,14 +4,11 @@ words, so that folder is written once, beside a link to the file."""
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ..errors import Load, WeightsFailure
 from ..files.cache_folder import cache_folder
@@ -20,6 +17,7 @@ from ..files.headers import damaged
 from ..files.word_splits import DIGITS_APART, WORDS
 from ..models.family import Json
 from ..models.registry import FAMILIES
+from .own_drafters import made_whole
 
 TOKENS, MERGES, TYPES = (f"tokenizer.ggml.{name}" for name in ("tokens", "merges", "token_type"))
 CONTROL, OF_USERS = 3, 4
@@ -50,30 +48,22 @@ def folder_of(path: Path) -> Path:
 
 
 def _write(path: Path, folder: Path) -> None:
-    """Whole or not at all: another start may do the same."""
     file = read_gguf(path, whole=(TOKENS, MERGES, TYPES))
     config, tokenizer = _config(path, file), _tokenizer(path, file)
     about = _about_tokens(file)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as place:
-            made = Path(place)
-            for name, content in (("config.json", config), ("tokenizer_config.json", about)):
-                (made / name).write_text(json.dumps(content, indent=1), "utf-8")
-            (made / "tokenizer.json").write_text(tokenizer, "utf-8")
-            if isinstance(template := file.fields.get("tokenizer.chat_template"), str):
-                (made / "chat_template.jinja").write_text(template, "utf-8")
-            try:
-                (made / path.name).symlink_to(path.absolute())
-            except OSError:  # where links aren't allowed
-                shutil.copy(path, made)
-            with suppress(OSError):
-                os.rename(made, folder)
-    except OSError as error:
-        raise WeightsFailure(
-            f"The cache {folder.parent} can't be written: {error.strerror or error}.",
-            "Make room there, or set XDG_CACHE_HOME to a folder that you may write to.",
-        ) from None
+
+    def fill(made: Path) -> None:
+        for name, content in (("config.json", config), ("tokenizer_config.json", about)):
+            (made / name).write_text(json.dumps(content, indent=1), "utf-8")
+        (made / "tokenizer.json").write_text(tokenizer, "utf-8")
+        if isinstance(template := file.fields.get("tokenizer.chat_template"), str):
+            (made / "chat_template.jinja").write_text(template, "utf-8")
+        try:
+            (made / path.name).symlink_to(path.absolute())
+        except OSError:  # where links aren't allowed
+            shutil.copy(path, made)
+
+    made_whole(folder, fill)
 
 
 def _config(path: Path, file: Gguf) -> Json:

@@ -16,14 +16,13 @@ from ..files.shards import missing_weights
 from ..models.family import DrafterKind, KnownPair
 from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
 from .fetching import Fetching
+from .own_drafters import OWN_DRAFTERS, is_installed, own_drafter
 from .packaged import packaged_folder
 
 if TYPE_CHECKING:
     from .download import Repository
 
 BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
-BUNDLED_DRAFTERS = Path(__file__).parents[1] / "drafters"
-"""Of published targets that nobody else has made one for."""
 
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"
@@ -51,10 +50,6 @@ KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 
 SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
 """Published targets that one word means."""
-
-
-OWN_DRAFTERS = {pair.drafter: BUNDLED_DRAFTERS / pair.drafter for pair in KNOWN_PAIRS if "/" not in pair.drafter}
-"""Folders of the drafters that come with the program: nobody is asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +200,7 @@ def is_here(name: str) -> bool:
     """Whether a folder, or all of a model of the hub, is on this machine."""
     from .download import cached_folder
 
-    if name in OWN_DRAFTERS or Path(name).expanduser().is_dir():
+    if Path(name).expanduser().is_dir() or (name in OWN_DRAFTERS and is_installed(name)):
         return True
     folder = cached_folder(name)
     return folder is not None and missing_weights(folder) is None
@@ -241,7 +236,7 @@ class _Finder:
         if (short := SHORT_NAMES.get(name.lower())) is not None:
             return packaged_folder(short.package) or self.find(short.target, instead)
         if name in OWN_DRAFTERS:
-            return OWN_DRAFTERS[name]
+            return own_drafter(name)
         return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:

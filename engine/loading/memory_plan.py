@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -24,6 +24,7 @@ from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
+from ..machine import memory_bytes
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
 from ..models.drafter import Drafter
@@ -333,7 +334,7 @@ def available_memory(device: torch.device) -> int:
     if device.type == "cuda":
         free: int = torch.cuda.mem_get_info(device)[0]
         return free
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return memory_bytes() or sys.maxsize  # where nobody tells, the system says when it has no more
 
 
 def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
 from ..kernels.toolchain.card import Card, card_of
+from ..machine import apart, end
 from .cuda_context import has_driver
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class Compiling:
             stdout=subprocess.DEVNULL,
             stderr=self._said,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
-            start_new_session=True,  # so that its own processes can be ended with it
             text=True,
+            **apart(),
         )
 
     def __enter__(self) -> Compiling:
@@ -96,7 +96,7 @@ class Compiling:
     def end(self) -> None:
         """Done or not; more than once is once."""
         if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            end(self._process)
             self._process.wait()
         self._tell("")
         self._said.close()

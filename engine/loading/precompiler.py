@@ -7,8 +7,7 @@ from time import monotonic
 
 STARTED = monotonic()
 
-import os  # noqa: E402  (imports are what the clock measures first)
-import sys  # noqa: E402
+import sys  # noqa: E402  (imports are what the clock measures first)
 from pathlib import Path  # noqa: E402
 
 import torch  # noqa: E402
@@ -20,6 +19,7 @@ from ..decoding.round_launches import RoundLaunches  # noqa: E402
 from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
+from ..machine import cores  # noqa: E402
 from ..models.dflash.weights import hold_in_8_bits  # noqa: E402
 from ..tuning.tiles import first_ring  # noqa: E402
 from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, target_on_meta  # noqa: E402
@@ -85,8 +85,8 @@ def _rehearse_prompt(decoder: Decoder) -> None:
 
 def num_processes() -> int:
     """At least half the cores: the others read the weights meanwhile."""
-    cores = len(os.sched_getaffinity(0))
-    return max(1, cores // 2, cores - CORES_LEFT)
+    usable = cores()
+    return max(1, usable // 2, usable - CORES_LEFT)
 
 
 def main() -> None:

@@ -175,6 +175,8 @@ class KnownPair:
     """The target's MTP assistant: a drafter of another kind."""
     vocab_size: int | None = None
     """Of a target whose shape others have, too."""
+    drafter_package: str = ""
+    """A package that carries the drafter, which isn't on the hub."""
 
 
 @dataclass(frozen=True, slots=True)

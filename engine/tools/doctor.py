@@ -15,7 +15,8 @@ from ..errors import EngineFailure, Fetch, Reinstall, Text
 from ..events import ErrorKind
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
-from ..hub.pairs import BUNDLED_PAIR, OWN_DRAFTERS, kind_of
+from ..hub.pairs import BUNDLED_PAIR, kind_of
+from ..machine import cores, memory_bytes
 
 Standing = Literal["ok", "note", "broken"]
 
@@ -64,8 +65,9 @@ def _packages() -> Iterator[Finding]:
 def _machine() -> Iterator[Finding]:
     yield Finding("machine", "system", f"{platform.system()} {platform.release()} {platform.machine()}")
     yield Finding("machine", "cpu_cores", os.cpu_count())
-    if hasattr(os, "sysconf"):
-        yield Finding("machine", "memory_bytes", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    if (usable := cores()) != os.cpu_count():
+        yield Finding("machine", "usable_cores", usable)
+    yield Finding("machine", "memory_bytes", memory_bytes() or None)
 
 
 def _gpus() -> Iterator[Finding]:
@@ -138,7 +140,7 @@ def _models() -> Iterator[Finding]:
 
 
 def _bundled_pair() -> Finding:
-    folders = (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter", *OWN_DRAFTERS.values())
+    folders = (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter")
     try:
         name = read_json(BUNDLED_PAIR / "about.json").get("name")
         missing = [folder.name for folder in folders if missing_weights(folder)]

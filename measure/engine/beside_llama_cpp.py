@@ -23,7 +23,7 @@ from dflash_tui.core.source import events_only
 from dflash_tui.llamacpp.source import LlamaSource
 from engine.commands import NO_DRAFTER, Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, Event, Step, TurnFinished
-from engine.hub.pairs import OWN_DRAFTERS
+from engine.hub.own_drafters import OWN_DRAFTERS, own_drafter
 from engine.library import Settings
 
 QUESTIONS = (
@@ -101,7 +101,7 @@ def llamas(tokens: int, folder: Path) -> Iterator[tuple[str, LlamaCpp]]:
         from engine.hub.pairs import find_pair
         from engine.training.to_gguf import convert_drafter
 
-        (drafter,) = (folder for name, folder in OWN_DRAFTERS.items() if name.startswith("SmolLM2-135M"))
+        (drafter,) = (own_drafter(name) for name in OWN_DRAFTERS if name.startswith("SmolLM2-135M"))
         source = gguf_file(find_pair("smollm2", NO_DRAFTER, Fetching(offline=True)).target)
         assert source is not None
         convert_drafter(drafter, drafter.name, source, folder / "drafter.gguf")

@@ -21,7 +21,8 @@ import torch
 
 from engine.commands import Message
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import OWN_DRAFTERS, find_pair
+from engine.hub.own_drafters import own_drafter
+from engine.hub.pairs import find_pair
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.modules import DFlashDrafter
 from engine.tokenizer import ChatTokenizer
@@ -99,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--target", default="smollm2")
-    parser.add_argument("--begun", type=Path, default=OWN_DRAFTERS["SmolLM2-135M-Instruct-DFlash"])
+    parser.add_argument("--begun", type=Path, default=own_drafter("SmolLM2-135M-Instruct-DFlash"))
     parser.add_argument("--from-nothing", action="store_true", help="begin with weights by chance")
     parser.add_argument("--rate", type=float, default=0.5, help="of the usual learning rates")
     parser.add_argument("--weight-decay", type=float, default=0.1)

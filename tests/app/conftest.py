@@ -19,6 +19,7 @@ from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.platforms import TERMINALS
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Emit
@@ -26,6 +27,9 @@ from engine.commands import Command, GenerationSettings
 
 from ..scripted_engine import ScriptedEngine
 from .pilot import SteadyPilot
+
+collect_ignore = [] if TERMINALS else ["test_keyboard.py"]
+"""What reads a terminal's file can't be imported where there is none."""
 
 
 @dataclass

@@ -117,6 +117,7 @@ async def test_a_question_that_waits_keeps_its_files(launch: Launch, here: Path)
         assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
 
 
+@pytest.mark.terminals
 async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
     async with launch(answer=CODE) as chat:
         await chat.ask_and_wait()
@@ -138,6 +139,7 @@ async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
         assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
 
 
+@pytest.mark.terminals
 async def test_what_an_older_block_wrote_comes_into_view(launch: Launch) -> None:
     async with launch(answer=CODE + "word\n" * 60, size=(80, 24)) as chat:
         await chat.ask_and_wait("one")
@@ -150,6 +152,7 @@ async def test_what_an_older_block_wrote_comes_into_view(launch: Launch) -> None
         assert any("▸ block 1 ran" in row.text for row in seen) and any("22 more lines" in row.text for row in seen)
 
 
+@pytest.mark.terminals
 async def test_escape_stops_a_program_and_so_does_control_c(launch: Launch) -> None:
     async with launch(answer="```python\nwhile True: pass\n```") as chat:
         await chat.ask_and_wait()

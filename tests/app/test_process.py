@@ -95,6 +95,7 @@ def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
         assert terminal.wait_for_exit() == 0
 
 
+@pytest.mark.terminals
 def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None:
     """In lines at first, among what the terminal says of itself, then while the screen is being made."""
     listens, go = os.pipe()
@@ -115,6 +116,7 @@ def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None
     assert turn.question == "what is one and two?"
 
 
+@pytest.mark.terminals
 @pytest.mark.parametrize(("typed", "asks"), [("hello\n", True), ("two\nlines", False)])
 def test_enter_before_the_terminal_is_ours_asks(tmp_path: Path, typed: str, asks: bool) -> None:
     listens, go = os.pipe()

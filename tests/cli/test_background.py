@@ -61,6 +61,7 @@ def ask(reply: bytes, terminal: str = "xterm-256color", wanted: bool = True) -> 
     return {"dark": seen.split(b"dark=")[1].split()[0].decode(), **words}, answered
 
 
+@pytest.mark.terminals
 @pytest.mark.parametrize(
     ("reply", "dark"),
     [
@@ -75,11 +76,13 @@ def test_a_terminal_is_asked_and_left_as_it_was(reply: bytes, dark: str) -> None
     assert float(found["waited"]) < 1.0, "the reply was there before it was wanted"
 
 
+@pytest.mark.terminals
 def test_a_reply_that_nobody_wanted_does_not_reach_the_prompt() -> None:
     found, asked = ask(b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;4c", wanted=False)
     assert asked and found["left"] == "0"
 
 
+@pytest.mark.terminals
 def test_a_mute_terminal_costs_little() -> None:
     found, asked = ask(b"")
     assert asked and found["dark"] == "None" and found["echo"] == "True"

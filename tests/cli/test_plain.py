@@ -143,6 +143,7 @@ def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
     assert [turn.question for turn in kept] == ["one", "one", "two", "three"] and kept.here == 4
 
 
+@pytest.mark.terminals
 def test_code_is_saved_and_run_only_when_somebody_agrees(talk: Callable, tmp_path: Path) -> None:
     _, out, _, _ = talk("hi", "/save", "/save 7", "/run", "no", "/run", "yes", "/markdown said.md", "/export json")
     assert (tmp_path / "out" / "hello.py").read_text() == "print('hello')\n"

@@ -68,6 +68,10 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
             for each in ("tune", "race", "export")
         ),
         (["--tempature", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
+        (["--temp", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
+        (["--block", "8"], b"", "Did you mean '--block-size'?", "dflash-chat --help"),
+        (["--resume"], b"", "--resume without an ID", "dflash-chat sessions lists them"),
+        (["--resume", "-p", "hi"], None, "--resume without an ID", "dflash-chat sessions lists them"),
         (["--verify"], b"", "No such option '--verify'.", "dflash-chat --help"),
         ([], b"word " * 1024 * 1024, "longer than 2 MiB", "head -c"),
         (["-p", "x"], b"y" * MAX_PROMPT_BYTES, "longer than 2 MiB", "head -c"),

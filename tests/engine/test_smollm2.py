@@ -13,7 +13,8 @@ from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 from engine.commands import EngineOptions, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import OWN_DRAFTERS, find_pair
+from engine.hub.own_drafters import own_drafter
+from engine.hub.pairs import find_pair
 from engine.kernels.weights.integers import ByteWeight
 from engine.kernels.weights.kinds import bytes_of
 from engine.loading.checkpoint import load_drafter, load_target
@@ -52,8 +53,15 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 @pytest.fixture(scope="module")
-def drafter(both: Both) -> Drafter:
-    return load_drafter(OWN_DRAFTERS["SmolLM2-135M-Instruct-DFlash"], both.target, lambda *_: None)
+def drafter_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("drafter")))
+        return own_drafter("SmolLM2-135M-Instruct-DFlash")
+
+
+@pytest.fixture(scope="module")
+def drafter(both: Both, drafter_folder: Path) -> Drafter:
+    return load_drafter(drafter_folder, both.target, lambda *_: None)
 
 
 def test_weights_are_unpacked_exactly(both: Both) -> None:
@@ -142,7 +150,7 @@ def test_what_is_looked_up_changes_no_word(both: Both) -> None:
 
 
 @pytest.mark.skipif(not packs_on_cpu(), reason="this CPU multiplies no bytes")
-def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others() -> None:
+def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others(drafter_folder: Path) -> None:
     """So speculation changes no text, although products round rows: attention, too, must say the same of them."""
     folder = find_pair("SmolLM2", None, Fetching(offline=True)).target
     target = load_target(folder, torch.device("cpu"), lambda *_: None)
@@ -164,6 +172,6 @@ def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others() -> None:
             found.append(target.logits(torch.cat(hidden[1:])))
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
     assert found[0].argmax(-1)[:-1].tolist() == list(plain.ids[1:])
-    drafter = load_drafter(OWN_DRAFTERS["SmolLM2-135M-Instruct-DFlash"], target, lambda *_: None)
+    drafter = load_drafter(drafter_folder, target, lambda *_: None)
     hold_in_8_bits(drafter, ByteWeight)
     assert run_turn(Decoder(target, drafter, 128), prompt, settings(max_new_tokens=16)).ids == plain.ids

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 
 from engine.commands import WeightFormat
 from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
-from engine.hub import pairs
+from engine.hub import own_drafters, pairs
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, OWN_DRAFTERS, find_pair, is_here, known_drafter
+from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
+from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, is_here, known_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.family import KnownPair
@@ -108,17 +111,54 @@ def test_the_bundled_pair_is_whole() -> None:
 
 
 @pytest.mark.parametrize("name", OWN_DRAFTERS)
-def test_a_drafter_that_comes_with_the_program(name: str, tmp_path: Path) -> None:
+def test_a_drafter_that_comes_with_the_program(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found for its target's shape and by its name, whole, without asking anybody."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     target = str(write_config(tmp_path / "renamed", config_of(name.removesuffix("-DFlash"))))
-    folder = OWN_DRAFTERS[name]
+    folder = own_drafter(name)
     for drafter in (None, "dflash", name):
         found = find_pair(target, drafter, OFFLINE)
         assert (found.drafter, found.drafter_name) == (folder, name)
     assert find_pair(target, "none", OFFLINE).drafter is None
     assert is_here(name) and missing_weights(folder) is None
     assert json.loads((folder / "config.json").read_text()) == config_of(name)
-    assert sum(path.stat().st_size for path in folder.iterdir()) <= 24_000_000
+    assert sum(path.stat().st_size for path in OWN_DRAFTERS[name].iterdir()) <= 16_500_000
+    with safe_open(folder / "model.safetensors", "pt") as weights:
+        shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118 (no mapping)
+    assert sum(math.prod(shape) for shape in shapes.values()) > 11_000_000
+
+
+@pytest.fixture
+def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A drafter of ours, packed, in a place of its own."""
+    name = next(iter(OWN_DRAFTERS))
+    kept = tmp_path / name
+    kept.mkdir()
+    (kept / "config.json").write_text("{}")
+    (kept / "model.safetensors").write_bytes(bytes(range(256)) * 40 + b"odd")
+    pack(kept)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setitem(own_drafters.OWN_DRAFTERS, name, kept)
+    return kept
+
+
+def test_a_packed_drafter_is_unpacked_once_and_to_the_bit(packed: Path) -> None:
+    folder = own_drafter(packed.name)
+    assert (folder / "model.safetensors").read_bytes() == bytes(range(256)) * 40 + b"odd"
+    changed = folder.stat().st_mtime_ns
+    assert own_drafter(packed.name) == folder and folder.stat().st_mtime_ns == changed
+    assert not (packed / "model.safetensors").exists()
+
+
+def test_a_drafter_that_is_missing_or_damaged_is_said(packed: Path, tmp_path: Path) -> None:
+    (packed / PACKED).write_bytes((packed / PACKED).read_bytes()[:-20])
+    with pytest.raises(WeightsFailure, match="damaged"):
+        own_drafter(packed.name)
+    (packed / PACKED).unlink()
+    assert not is_here(packed.name)
+    with pytest.raises(WeightsFailure, match="is not installed"):
+        own_drafter(packed.name)
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_going_without_a_drafter(tmp_path: Path) -> None:

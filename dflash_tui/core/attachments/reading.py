@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..failures import Failure
+from ..platforms import BINARY, NEVER_WAITING
 from .attachment import Attachment, Count, about_tokens, one_line
 
 MAX_BYTES = 1024 * 1024
@@ -54,7 +55,7 @@ def read_file(path: Path, name: str | None = None) -> Attachment:
 def _read(path: Path, shown: str) -> bytes:
     _require_file(os.stat(path), shown)
     # What has taken the file's place since must not keep the program waiting.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    descriptor = os.open(path, os.O_RDONLY | NEVER_WAITING | BINARY)
     with open(descriptor, "rb", buffering=0) as file:
         _require_file(os.fstat(descriptor), shown)
         data = bytearray()

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..failures import Failure
+from ..platforms import apart, opener, own_screen, start_file
 
 LONGEST_SEQUENCE = 74_000
 """Bytes of text that terminals accept in one OSC 52 sequence: 100,000 of base64."""
@@ -63,7 +63,7 @@ def no_screen(environment: Mapping[str, str] = os.environ) -> str | None:
     """Why nothing can be shown on a desktop here, in words; None where it can."""
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
         return "This terminal is at the other end of an SSH connection: the page would open on the machine over there."
-    if sys.platform == "darwin" or environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
+    if own_screen() or environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
         return None
     return "There is no screen here: neither DISPLAY nor WAYLAND_DISPLAY is set."
 
@@ -81,21 +81,30 @@ def open_file(path: Path) -> None:
     where = f"It is here: {path.resolve()}"
     if reason := why_not_opened(path):
         raise OpeningError(reason, where)
-    program = "open" if sys.platform == "darwin" else "xdg-open"
+    program = opener()
+    if not program:
+        return _started(path.resolve(), where)
     if shutil.which(program) is None:
         raise OpeningError(f"There is no {program} here to open it with.", where)
     try:
-        opener = subprocess.Popen(
+        asked = subprocess.Popen(
             [program, path.resolve()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            **apart(),
         )
-        refused = opener.wait(SECONDS)
+        refused = asked.wait(SECONDS)
     except subprocess.TimeoutExpired:
         return  # some stay as long as what they opened
     except OSError as error:
         raise OpeningError(f"{program} could not be started: {error.strerror or error}.", where) from error
     if refused:
         raise OpeningError(f"{program} knows nothing to open it with (exit code {refused}).", where)
+
+
+def _started(path: Path, where: str) -> None:
+    try:
+        start_file(path)
+    except OSError as error:
+        raise OpeningError(f"Nothing here opens it: {error.strerror or error}.", where) from error

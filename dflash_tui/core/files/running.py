@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from uuid import uuid4
 
 from ..attachments.attachment import counted
 from ..failures import Failure
+from ..platforms import LIMITED, NO_PROGRAMS, apart, kill, processes, user
 from ..text.fences import CodeBlock
 
 SECONDS = 10.0
@@ -34,23 +34,6 @@ MEMORY, FILE_SIZE, PROCESSES = 2 << 30, 64 << 20, 256
 LANGUAGES = ("python", "py", "python3")
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 _MARK = "DFLASH_CHAT_RUN"
-_LIMITS = """\
-import os, resource, sys
-def limit(what, value):
-    try:
-        resource.setrlimit(what, (value, value))
-    except (ValueError, OSError):
-        pass
-limit(resource.RLIMIT_CORE, 0)
-limit(resource.RLIMIT_CPU, int(sys.argv[2]))
-limit(resource.RLIMIT_FSIZE, int(sys.argv[3]))
-limit(resource.RLIMIT_NPROC, int(sys.argv[4]))
-if sys.platform != "darwin":
-    limit(resource.RLIMIT_AS, int(sys.argv[5]))
-os.execv(sys.executable, [sys.executable, "-I", "-u", sys.argv[1]])
-"""
-"""Runs in the child before the program: between fork and exec of a process with threads, Python may not."""
-
 Ending = Literal["ended", "timeout", "stopped", "flooded"]
 
 
@@ -112,6 +95,8 @@ def start(block: CodeBlock, seconds: float = SECONDS) -> Running:
     if not runnable(block):
         what = block.language or "text"
         raise RunError(f"Block {block.number} is {what}; only Python is run.", "/save keeps it.")
+    if NO_PROGRAMS:
+        raise RunError(NO_PROGRAMS, "/save keeps the block; run it yourself.")
     try:
         return Running(block, seconds)
     except OSError as error:
@@ -140,14 +125,14 @@ class Running:
         program.write_text(block.content, encoding="utf-8", errors="replace")
         limits = (int(seconds) + 2, FILE_SIZE, _processes() + PROCESSES, MEMORY)
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _LIMITS, str(program), *map(str, limits)],
+            [sys.executable, "-I", "-S", "-c", LIMITED, str(program), *map(str, limits)],
             cwd=home,
             env=_environment(home, self._mark),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # its own group, and no terminal that it could open
             close_fds=True,
+            **apart(),  # its own group, and no terminal that it could open
         )
 
     def stop(self) -> None:
@@ -206,14 +191,12 @@ class Running:
     def _kill(self) -> None:
         """The group, and what has left it: by the mark in its environment, until nothing new appears."""
         for _ in range(50):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            kill(self._process.pid, group=True)
             strays = _marked(self._mark)
             if not strays:
                 return
             for pid in strays:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+                kill(pid)
 
 
 class _Output:
@@ -247,8 +230,8 @@ def _environment(home: Path, mark: str) -> dict[str, str]:
 
 def _processes() -> int:
     """Threads and processes that the user has, which the limit counts; 0 where nobody tells."""
-    own, count = os.getuid(), 0
-    for entry in _proc():
+    own, count = user(), 0
+    for entry in processes():
         with suppress(OSError):
             if entry.stat().st_uid == own:
                 count += len(os.listdir(f"{entry.path}/task"))
@@ -258,16 +241,8 @@ def _processes() -> int:
 def _marked(mark: str) -> list[int]:
     """The processes with this mark, but zombies, whose environment is empty. None where the system doesn't tell."""
     wanted, found = f"{_MARK}={mark}".encode(), []
-    for entry in _proc():
+    for entry in processes():
         with suppress(OSError), open(f"{entry.path}/environ", "rb") as environment:
             if wanted in environment.read(1 << 16):
                 found.append(int(entry.name))
     return found
-
-
-def _proc() -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir("/proc") as entries:
-            return [entry for entry in entries if entry.name.isdecimal()]
-    except OSError:
-        return []

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 from ..failures import Failure
+from ..platforms import not_a_name
 from ..text.fences import CodeBlock
 
 _MAX_COPIES = 1000
@@ -53,6 +54,8 @@ def _inside(directory: Path, name: str) -> Path:
             f"{name!r} is not a file name inside {directory}.",
             "Give a plain name, such as index.html; --out chooses another folder.",
         )
+    if found := next(((part, why) for part in relative.parts if (why := not_a_name(part))), None):
+        raise SavingError(f"{found[0]!r} {found[1]}.", "Give a plain name, such as index.html.")
     path = directory / relative
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(directory)):
         raise SavingError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -147,8 +147,7 @@ def _held(path: Path) -> bool:
 def delete_session(path: Path) -> None:
     """Raises :class:`ArchiveError`, which is :class:`OpenElsewhere` while another window would lose what it says."""
     try:
-        with closing(SessionLog.resume(path)):
-            path.unlink()
+        SessionLog.resume(path).close(remove=True)
     except BlockingIOError:
         raise OpenElsewhere(open_session(path).name) from None
     except OSError as error:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ..files.places import state_directory
+from ..platforms import BINARY, last_byte
 
 HISTORY_NAME = "history.jsonl"
 NO_HISTORY_VARIABLE = "DFLASH_CHAT_NO_HISTORY"
@@ -56,7 +57,7 @@ def _append(path: Path, data: bytes) -> None:
     """One write to the end of the file, so that several windows don't mix their lines."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o600)
     except OSError:
         return
     try:
@@ -69,8 +70,7 @@ def _append(path: Path, data: bytes) -> None:
 
 def _ends_whole(descriptor: int) -> bool:
     """Whether the last line has its end, which a full disk may have cost it."""
-    size = os.fstat(descriptor).st_size
-    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+    return last_byte(descriptor) in (b"", b"\n")
 
 
 def _read(path: Path) -> list[str]:

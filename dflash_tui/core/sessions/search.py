@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..files.places import sessions_directory
+from ..platforms import entries_of
 from .sessions import SUFFIX, load_session
 
 INDEX_NAME = "search.sqlite"
@@ -331,21 +332,14 @@ def _file(path: Path) -> _File | None:
 
 def _files(folder: Path) -> Iterator[_Facts]:
     """Ten thousand of them come within a blink: no more is done for each than has to be."""
-    try:
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # by their names alone they are found faster
-    except OSError:
-        return
-    try:
-        with os.scandir(opened) as entries:
-            for entry in entries:
-                if entry.name.endswith(SUFFIX):
-                    try:
-                        facts = entry.stat()
-                    except OSError:
-                        continue
-                    yield facts.st_mtime_ns, entry.name, facts.st_size
-    finally:
-        os.close(opened)
+    with suppress(OSError), entries_of(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX):
+                try:
+                    facts = entry.stat()
+                except OSError:
+                    continue
+                yield facts.st_mtime_ns, entry.name, facts.st_size
 
 
 def _read(path: Path) -> tuple[str, list[_Said]]:

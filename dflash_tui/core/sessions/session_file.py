@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from ..platforms import BINARY, close, lock
 
 FORMAT_VERSION = 1
 
@@ -19,23 +20,23 @@ def encode(lines: Iterable[dict[str, Any]]) -> bytes:
 def open_private(path: Path) -> int:
     """A new file. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-    _lock(descriptor)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
+    lock(descriptor, path)
     return descriptor
 
 
 def open_whole(path: Path) -> int:
     """Open an older file to append whole lines to it, and keep other windows from doing the same. Raises ``OSError``,
     ``BlockingIOError`` when another window has it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | BINARY)
     try:
-        _lock(descriptor)
+        lock(descriptor, path)
         data = path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             os.ftruncate(descriptor, whole)
     except BaseException:
-        os.close(descriptor)
+        close(descriptor, path)
         raise
     return descriptor
 
@@ -45,11 +46,11 @@ def append_line(path: Path, line: dict[str, Any]) -> None:
     try:
         descriptor = open_whole(path)
     except BlockingIOError:  # another window writes whole lines to it: so may we
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | BINARY)
     try:
         os.write(descriptor, encode([line]))
     finally:
-        os.close(descriptor)
+        close(descriptor, path)
 
 
 def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
@@ -81,13 +82,3 @@ def decoded(raw: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return line if isinstance(line, dict) and isinstance(line.get("type"), str) else None
-
-
-def _lock(descriptor: int) -> None:
-    """Until it is closed, or the process ends. Raises ``BlockingIOError`` when another window holds it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:
-        return  # a file system without locks

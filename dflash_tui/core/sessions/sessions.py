@@ -30,6 +30,7 @@ from ..conversation.beside import NOTHING, Beside, messages_of
 from ..conversation.tree import Tree
 from ..files.places import sessions_directory
 from ..files.running import RunResult
+from ..platforms import close
 from .reading import Reading
 from .session_file import FORMAT_VERSION, append_line, encode, open_private, open_whole, read_lines
 from .session_lines import EventLines
@@ -152,13 +153,13 @@ class SessionLog:
             else:
                 self._write([line])
 
-    def close(self) -> None:
-        """Release the file; later calls write nothing."""
+    def close(self, *, remove: bool = False) -> None:
+        """Release the file; later calls write nothing. ``remove`` deletes it first, and may raise ``OSError``."""
         with self._lock:
             self._closed = True
             if self._descriptor is not None:
-                os.close(self._descriptor)
-                self._descriptor = None
+                descriptor, self._descriptor = self._descriptor, None
+                close(descriptor, self.path, remove=remove)
 
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
         if self._closed or self.failure is not None:

@@ -46,6 +46,7 @@ LLAMA = Family(
             30,
             146_354_624,
             vocab_size=49_152,
+            drafter_package="dflash_chat_smollm2",
         ),
         KnownPair(
             "meta-llama/Llama-3.1-8B-Instruct",

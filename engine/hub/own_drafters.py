@@ -1,0 +1,103 @@
+"""Drafters that were made with this program, for published targets that had none: in a clone they lie in
+``engine/drafters``, elsewhere in a package of their own. ``python -m engine.hub.own_drafters FOLDER`` packs one.
+
+Their weights are kept a third smaller, to the bit: the upper bytes of bf16 numbers are much alike, the lower ones hold
+nothing to press, so each half is pressed by itself. Once unpacked they stay in the cache."""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..commands import NO_DRAFTER
+from ..errors import Option, WeightsFailure
+from ..files.cache_folder import cache_folder
+from ..files.headers import damaged
+from ..files.shards import SINGLE_FILE
+from ..models.registry import FAMILIES
+
+HERE = Path(__file__).parents[1] / "drafters"
+PACKED = f"{SINGLE_FILE}.halves.xz"
+"""The even bytes of the file, then the odd ones."""
+PACKAGES = {pair.drafter: pair.drafter_package for family in FAMILIES for pair in family.pairs if pair.drafter_package}
+"""By a drafter's name: the package that carries it."""
+
+
+def _kept_in(name: str) -> Path:
+    """Of a clone; else of the package, or where a clone would have it."""
+    spec = None if (HERE / name).is_dir() else find_spec(PACKAGES[name])
+    places = [] if spec is None else list(spec.submodule_search_locations or ())
+    return Path(places[0], name) if places else HERE / name
+
+
+OWN_DRAFTERS = {name: _kept_in(name) for name in PACKAGES}
+"""Folders of config and packed weights: nobody is asked for them. One that isn't installed isn't there."""
+
+
+def is_installed(name: str) -> bool:
+    """Whether its weights are on this machine, packed or not."""
+    return any((OWN_DRAFTERS[name] / file).is_file() for file in (SINGLE_FILE, PACKED))
+
+
+def own_drafter(name: str) -> Path:
+    """A folder as checkpoints are published. Raises ``WeightsFailure`` where it isn't installed, is damaged, or can't
+    be unpacked."""
+    kept = OWN_DRAFTERS[name]
+    if (kept / SINGLE_FILE).is_file():
+        return kept
+    if not is_installed(name):
+        package = PACKAGES[name].replace("_", "-")
+        hint = (f"pip install {package}   (", Option("drafter", NO_DRAFTER), " goes without a drafter)")
+        raise WeightsFailure(f"The drafter {name} is not installed.", hint)
+    said = (kept / PACKED).stat()
+    state = sha256(f"{kept}\0{said.st_size}\0{said.st_mtime_ns}".encode()).hexdigest()[:16]
+    folder = cache_folder("models") / f"{name}-{state}"
+    if not folder.is_dir():
+        made_whole(folder, lambda place: _unpack(kept, place))
+    return folder
+
+
+def made_whole(folder: Path, fill: Callable[[Path], None]) -> None:
+    """A folder of the cache, whole or not at all: another start may make the same. Raises ``WeightsFailure``."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as place:
+            fill(Path(place))
+            with suppress(OSError):
+                Path(place).rename(folder)
+    except OSError as error:
+        raise WeightsFailure(
+            f"The cache {folder.parent} can't be written: {error.strerror or error}.",
+            "Make room there, or set XDG_CACHE_HOME to a folder that you may write to.",
+        ) from None
+
+
+def _unpack(kept: Path, place: Path) -> None:
+    packed = kept / PACKED
+    try:
+        halves = lzma.decompress(packed.read_bytes())
+    except (lzma.LZMAError, EOFError) as error:
+        raise damaged(packed, str(error) or "it ends early") from None
+    whole, even = bytearray(len(halves)), (len(halves) + 1) // 2
+    whole[0::2], whole[1::2] = halves[:even], halves[even:]
+    (place / SINGLE_FILE).write_bytes(whole)
+    shutil.copy(kept / "config.json", place)
+
+
+def pack(folder: Path) -> Path:
+    """Put the packed weights in the place of those that a folder holds."""
+    data = (folder / SINGLE_FILE).read_bytes()
+    (folder / PACKED).write_bytes(lzma.compress(data[0::2] + data[1::2]))
+    (folder / SINGLE_FILE).unlink()
+    return folder / PACKED
+
+
+if __name__ == "__main__":
+    print(pack(Path(sys.argv[1])))

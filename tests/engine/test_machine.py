@@ -1,0 +1,73 @@
+"""What the machine has, where containers and systems tell it in their own ways, and what is said when it runs out."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine import machine
+from engine.errors import DeviceFailure, EngineFailure, failure_of
+from engine.runner import use_fitting_threads
+
+
+@pytest.mark.parametrize(
+    ("said", "usable"), [("max 100000", 8), ("50000 100000", 1), ("250000 100000", 3), ("9900000 100000", 8), ("?", 8)]
+)
+def test_a_container_gets_a_part_of_the_cores(
+    said: str, usable: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.max").write_text(f"{said}\n")
+    monkeypatch.setattr(machine, "GROUP", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    assert machine.cores() == usable
+    monkeypatch.delattr(os, "sched_getaffinity")  # macOS and Windows
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert machine.cores() == usable
+
+
+@pytest.mark.parametrize(("said", "threads"), [(None, 1), ("64", 1), ("1", 1)])
+def test_half_a_core_gets_one_thread(
+    said: str | None, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    monkeypatch.setattr(machine, "GROUP", tmp_path)
+    monkeypatch.delenv("OMP_NUM_THREADS") if said is None else monkeypatch.setenv("OMP_NUM_THREADS", said)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(int(said or 4))
+        use_fitting_threads(torch.device("cpu"))
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_memory_where_there_is_no_sysconf(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kernel:
+        def GlobalMemoryStatusEx(self, status: ctypes.Array[ctypes.c_uint64]) -> int:
+            assert ctypes.sizeof(status) == status[0] & 0xFFFFFFFF == 64
+            status[1] = 16 << 30
+            return 1
+
+    assert machine.memory_bytes() > 1 << 28
+    monkeypatch.delattr(os, "sysconf")
+    assert machine.memory_bytes() == 0
+    assert machine._windows_memory(Kernel()) == 16 << 30
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    ],
+)
+def test_memory_that_ran_out_is_the_device_s(error: Exception) -> None:
+    assert isinstance(failure_of(error), DeviceFailure)
+    assert type(failure_of(ImportError("x.so: failed to map segment from shared object: Operation not permitted"))) is (
+        EngineFailure
+    )
