@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,8 +17,9 @@ import uvicorn
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.source import Emit, Happening, Rewind, Source, SourceFactory, StepBatch
 from engine.commands import Close, GenerationSettings, Stop
-from engine.events import EngineReady, TurnFinished
+from engine.events import EngineError, EngineReady, TurnFinished
 
+from .connection import Connection
 from .desk import Desk, Ticket
 from .guard import LOCAL_NAMES
 from .web import Web
@@ -33,6 +35,7 @@ KEEP_SECONDS = 60
 BACKLOG = 128
 
 Note = Callable[[Ticket, TurnFinished], None]
+log = logging.getLogger(__name__)
 
 
 class AddressFailure(Failure):
@@ -97,10 +100,11 @@ class Serving:
         self.desk = Desk(self._source.send, options.most_waiting, note)
         web = Web(self.desk, options.defaults, options.key, names)
         config = uvicorn.Config(
-            web.app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            web.app, http=Connection, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
             timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(SEND_SECONDS),
         )  # fmt: skip
         self._server = uvicorn.Server(config)
+        self._ending = False
         self._thread = Thread(target=self._run, name="server", daemon=True)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -112,6 +116,7 @@ class Serving:
 
     def end(self) -> None:
         """Ends in an orderly way, within seconds: who waits is told so, the running answer ends with its round."""
+        self._ending = True
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
                 ending = asyncio.run_coroutine_threadsafe(self.desk.end(ROUND_SECONDS), self._loop)
@@ -128,8 +133,25 @@ class Serving:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
-        self._loop.close()
+        self._loop.set_exception_handler(_log_what_broke)
+        died: BaseException | None = None
+        try:
+            self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
+        except BaseException as error:
+            died = error
+        if self._ending:
+            self._loop.close()
+        else:
+            self._tell_death(died)
+
+    def _tell_death(self, error: BaseException | None) -> None:
+        """A process that lives and is deaf would be the worst: whoever watches ends it."""
+        self._socket.close()
+        with suppress(Exception):
+            log.error("the server's thread has died", exc_info=error)
+        why = f" ({type(error).__name__}: {error})" if error is not None else ""
+        message = f"The server has ended unasked: nobody is answered any more{why}."
+        self._watch(EngineError("server", message, "Start it again; its log says more.", fatal=True))
 
     def _hear(self, event: Happening) -> None:
         """On the engine's thread."""
@@ -139,6 +161,12 @@ class Serving:
                 _set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
                 self._loop.call_soon_threadsafe(self.desk.apply, event)
+
+
+def _log_what_broke(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What breaks in one connection, or for lack of file descriptors, ends that alone, also where it can't be noted."""
+    with suppress(Exception):
+        log.error("%s", context.get("message"), exc_info=context.get("exception"))
 
 
 def _set_objects_aside() -> None:
