@@ -138,7 +138,11 @@ class Connection(H11Protocol):
             return
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = encoded(failure.body())
-            headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+            headers = [
+                ("content-type", "application/json"),
+                ("content-length", str(len(body))),
+                ("connection", "close"),
+            ]
             reason = HTTPStatus(failure.status).phrase
             response = h11.Response(status_code=failure.status, headers=headers, reason=reason)
             for event in (response, h11.Data(data=body), h11.EndOfMessage()):

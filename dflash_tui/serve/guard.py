@@ -47,7 +47,9 @@ class Guard:
         host = headers.get("host", "")
         if self._names is not None and host and not _is_private(_name(f"//{host}"), self._names):
             message = f"This server listens on this machine alone, which isn't called {host!r}. Ask it by its address, "
-            message += "127.0.0.1, or let a proxy send Host: localhost. With --host 0.0.0.0 --api-key KEY it has any name."
+            message += (
+                "127.0.0.1, or let a proxy send Host: localhost. With --host 0.0.0.0 --api-key KEY it has any name."
+            )
             raise ApiFailure(403, message)
         origin = headers.get("origin")
         if origin is not None and (origin == "null" or (origin.startswith("http") and urlsplit(origin).netloc != host)):

@@ -67,14 +67,24 @@ def test_web_pages_reach_nothing_here(served: Served, headers: dict[str, str], s
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1/models/", "//v1/models", "/models", "/v1/v1/models//", "/v1/models/demo/gemma4-tiny/", "/v1/health/", "/metrics/"],
+    [
+        "/v1/models/",
+        "//v1/models",
+        "/models",
+        "/v1/v1/models//",
+        "/v1/models/demo/gemma4-tiny/",
+        "/v1/health/",
+        "/metrics/",
+    ],
 )
 def test_addresses_as_clients_spell_them(served: Served, path: str) -> None:
     with served.http(follow_redirects=False) as http:
         assert http.get(f"{served.url}{path}").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions/", "/chat/completions", "//v1//chat/completions", "/v1/v1/chat/completions"])
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions/", "/chat/completions", "//v1//chat/completions", "/v1/v1/chat/completions"]
+)
 def test_a_question_needs_no_exact_address(served: Served, path: str) -> None:
     with served.http(follow_redirects=False) as http:
         answer = http.post(f"{served.url}{path}", json={"messages": QUESTION, "max_tokens": 3})

@@ -1,5 +1,5 @@
-"""Forty shapes of requests and connections that people's programs make, from a generator: an answer that is whole, or an
-error in words; and whatever came before, the next question is answered."""
+"""Forty shapes of requests and connections that people's programs make, from a generator: a whole answer, or an error
+in words; and whatever came before, the next question is answered."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def shapes() -> Iterator[Shape]:
         yield f"{words}, HTTP/1.0, half closed", sends(lambda _, b=body: request(b, line=LINE[:-1] + "0"), True), "text"
         yield f"{words}, no content type", _plain(request(body, "Content-Type: text/plain")), "text"
         yield f"{words}, absolute address", _plain(request(body, line=LINE.replace("/v1", "http://x/v1"))), "text"
-        yield f"{words}, trailing slash and a query", _plain(request(body, line=LINE.replace("ons ", "ons/?a=b "))), "text"
+        yield f"{words}, a slash and a query", _plain(request(body, line=LINE.replace("ons ", "ons/?a=b "))), "text"
         yield f"{words}, cut off", sends(lambda made, w=whole: w[: -made.randrange(1, 30)], close=True), "error"
         yield f"{words}, half a head", sends(part_of(whole)), "error"
         yield f"{words}, half a head, half closed", sends(part_of(whole), close=True), "error"
@@ -116,9 +116,8 @@ def _chunked(body: bytes) -> Callable[..., None]:
 SHAPES = list(shapes())
 
 
-def heard(client: socket.socket) -> bytes:
-    """All that comes until an answer is whole, or the connection ends."""
-    said = b""
+def heard(client: socket.socket, said: bytes = b"") -> bytes:
+    """All that comes behind what was ``said`` until an answer is whole, or the connection ends."""
     with suppress(ConnectionError):
         while piece := client.recv(65536):
             said += piece
