@@ -113,13 +113,13 @@ def answer(request: Request, source: SourceFactory) -> ExitCode:
         status.show(event)
         blocks.note(event)
 
-    ending = run_turn(source, request.prepare, handle, request.timeout, request.wanted)
+    ending = run_turn(source, request.prepare, handle, request.timeout, request.wanted, output)
     if request.log is not None:
         request.log.close()
     if ending.code is ExitCode.BROKEN_PIPE:
         silence_stdout()
         return ending.code
-    problems = [ending.problem, _close(output)]
+    problems = [ending.problem, ending.unwritten]
     status.finish()
     problems.append(blocks.save())
     for problem in filter(None, problems):
@@ -166,14 +166,6 @@ def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
 
 def _open_output(path: Path | None, force: bool) -> Output:
     return StandardOutput() if path is None or str(path) == "-" else FileOutput(path, force)
-
-
-def _close(output: Output) -> Problem | None:
-    try:
-        output.close()
-    except Problem as problem:
-        return problem
-    return None
 
 
 def _renderer(output_format: OutputFormat) -> Renderer:
