@@ -156,12 +156,18 @@ class BlockCollector:
 
 
 def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
-    try:
-        for block in blocks:
-            print(f"saved {save_block(block, directory)}", file=sys.stderr)
-    except SavingError as error:
-        return Problem(str(error), error.hint)
-    return None
+    """All that can be; the first that can't decides how it ends."""
+    problem: Problem | None = None
+    for block in blocks:
+        try:
+            path = save_block(block, directory)
+        except SavingError as error:
+            problem = problem or Problem(f"Code block {block.number}: {error}", error.hint, ExitCode.GENERATION)
+            continue
+        meant = block.filename is None or path == directory / block.filename
+        called = "" if meant else f" (the answer calls it {block.filename!r})"
+        print(f"saved {path}{called}", file=sys.stderr)
+    return problem
 
 
 def _open_output(path: Path | None, force: bool) -> Output:
