@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 
 import torch
@@ -152,6 +153,9 @@ class Runner:
             if device.type == "cpu":
                 lay_together(target, *([] if drafter is None else [drafter]))
             emit(LoadProgress("loading the tokenizer", 0, 0))
+            end, stops = tokenizer.result().end_id, target.config.stop_token_ids
+            if end is not None and end not in stops and end < target.config.vocab_size:
+                target.config = replace(target.config, stop_token_ids=(*stops, end))
             runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
             if plan.weights != "bf16" or plan.drafting.packed:
                 runner._packed = (plan.weights, str(plan.drafting))

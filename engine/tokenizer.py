@@ -14,6 +14,7 @@ from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
+from .files.pointers import refuse_pointer
 from .importing import without_collecting
 from .models.family import Headers
 from .models.registry import family_of
@@ -32,6 +33,8 @@ PROBES = ("one", "two")
 
 def by_transformers(folder: Path) -> Any:
     """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
+    for name in TOKENIZER_FILES:
+        refuse_pointer(folder / name)
     if not any((folder / name).exists() for name in TOKENIZER_FILES):
         raise WeightsFailure(f"{folder} holds no tokenizer.json.", "Download the checkpoint again.")
     log.debug("the tokenizer in %s is left to transformers", folder)
@@ -74,6 +77,8 @@ class ChatTokenizer:
         """Ids of special tokens that are text for people."""
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
+        self.end_id: int | None = self._tokenizer.eos_token_id
+        """What the tokenizer says that texts end with, if anything."""
         self._check_template(folder)
 
     def _check_template(self, folder: Path) -> None:

@@ -1,5 +1,5 @@
 """Which fence closes which. By CommonMark the first bare fence that is long enough ends a block; models, though, write
-documents that hold fences into fences that are no longer. Such a block ends where all fences behind it have partners."""
+documents that hold fences into fences that are no longer. Such a block ends where all behind it have partners."""
 
 from __future__ import annotations
 
