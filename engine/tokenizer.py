@@ -27,14 +27,14 @@ _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
 """One of which a checkpoint has."""
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+"""Which it may have beside it."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
 
 def by_transformers(folder: Path) -> Any:
     """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
-    for name in TOKENIZER_FILES:
-        refuse_pointer(folder / name)
     if not any((folder / name).exists() for name in TOKENIZER_FILES):
         raise WeightsFailure(f"{folder} holds no tokenizer.json.", "Download the checkpoint again.")
     log.debug("the tokenizer in %s is left to transformers", folder)
@@ -58,6 +58,8 @@ class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
     def __init__(self, folder: Path):
+        for name in (*TOKENIZER_FILES, *BESIDE):
+            refuse_pointer(folder / name)
         own = read_tokenizer(folder)
         self._tokenizer: FileTokenizer = by_transformers(folder) if own is None else own
         chat = family_of(read_json(folder / "config.json")).chat

@@ -60,7 +60,8 @@ def read_headers(folder: Path) -> Headers:
     index = folder / INDEX
     if not is_sharded(folder):
         single = folder / SINGLE_FILE
-        refuse_pointer(single)
+        for path in (single, index):
+            refuse_pointer(path)
         if not single.exists():
             raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
         return read_file_headers(single)
