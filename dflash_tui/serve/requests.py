@@ -50,6 +50,8 @@ IGNORED = frozenset({
 """Parameters without an effect here: whoever sends them gets the same answer as without."""
 
 _ONE = "this server gives one answer to a request"
+_FREE = "this server gives free text alone"
+_ANEW = "this server begins answers anew"
 _TOOLS = "this server calls no tools"
 _SAMPLING = "this server samples by temperature, top_p and top_k alone"
 REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
@@ -59,9 +61,20 @@ REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "tool_choice": (("none", "auto"), _TOOLS),
     "functions": (([],), _TOOLS),
     "function_call": (("none", "auto"), _TOOLS),
-    "response_format": (({"type": "text"},), "this server gives free text alone"),
-    "modalities": ((["text"],), "this server gives free text alone"),
-    "audio": ((), "this server gives free text alone"),
+    "response_format": (({"type": "text"},), _FREE),
+    "modalities": ((["text"],), _FREE),
+    "audio": ((), _FREE),
+    "grammar": (("",), _FREE),
+    "json_schema": (({},), _FREE),
+    "structured_outputs": (({},), _FREE),
+    "guided_json": ((), _FREE),
+    "guided_regex": ((), _FREE),
+    "guided_choice": ((), _FREE),
+    "guided_grammar": ((), _FREE),
+    "bad_words": (([],), _FREE),
+    "allowed_token_ids": ((), _FREE),
+    "continue_final_message": ((False,), _ANEW),
+    "add_generation_prompt": ((True,), _ANEW),
     "web_search_options": ((), "this server searches nothing"),
     "logit_bias": (({},), _SAMPLING),
     "presence_penalty": ((0,), _SAMPLING),
@@ -70,6 +83,11 @@ REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "repeat_penalty": ((1,), _SAMPLING),
     "min_p": ((0,), _SAMPLING),
     "typical_p": ((1,), _SAMPLING),
+    "mirostat": ((0,), _SAMPLING),
+    "dry_multiplier": ((0,), _SAMPLING),
+    "xtc_probability": ((0,), _SAMPLING),
+    "dynatemp_range": ((0,), _SAMPLING),
+    "use_beam_search": ((False,), _SAMPLING),
     "top_logprobs": ((0,), "this server knows the probability of the emitted token alone"),
     "prompt_logprobs": ((0,), "this server knows the probability of the emitted token alone"),
     "echo": ((False,), "this server returns no prompts"),
@@ -313,10 +331,7 @@ def _thinking(fields: _Fields, otherwise: bool) -> bool:
 def _messages(value: Any) -> tuple[Message, ...]:
     if not isinstance(value, list) or not value:
         raise _wrong("messages", "a list with at least one message")
-    messages = tuple(_message(each, f"messages[{place}]") for place, each in enumerate(value))
-    if messages[-1].role != "user":
-        raise ApiFailure(400, "The last message must be the user's: this server begins answers anew.", param="messages")
-    return messages
+    return tuple(_message(each, f"messages[{place}]") for place, each in enumerate(value))
 
 
 def _message(value: Any, where: str) -> Message:

@@ -85,8 +85,8 @@ def test_minus_one_is_any_seed() -> None:
 
 
 def test_what_nobody_knows_is_named_and_changes_nothing() -> None:
-    strange = read(seed=1, tempature=1, mirostat=2, extra_body={"a": 1})
-    assert strange.unknown == ("tempature", "mirostat", "extra_body")
+    strange = read(seed=1, tempature=1, top_a=0.2, extra_body={"a": 1})
+    assert strange.unknown == ("tempature", "top_a", "extra_body")
     assert replace(strange, unknown=()) == read(seed=1)
 
 
@@ -157,7 +157,9 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
         ({"stop_token_ids": ["a"]}, "stop_token_ids", "token ids"),
         ({"model": "gpt-9"}, "model", "this server has 'google/gemma'"),
         ({"messages": []}, "messages", "at least one message"),
-        ({"messages": [*HELLO, {"role": "assistant", "content": "I"}]}, "messages", "last message must be the user's"),
+        ({"continue_final_message": True}, "continue_final_message", "begins answers anew"),
+        ({"guided_json": {"type": "object"}}, "guided_json", "free text"),
+        ({"mirostat": 2}, "mirostat", "temperature, top_p and top_k"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "not 'tool'"),
         ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content[0]", "reads text alone"),
         ({"messages": [{"role": "assistant", "tool_calls": [{}]}, *HELLO]}, "messages[0]", "calls a tool"),
