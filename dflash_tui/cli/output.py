@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import sys
+from collections import deque
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -43,7 +46,14 @@ class StandardOutput:
         stream = sys.stdout.buffer  # not the text layer: its encoding is the locale's
         sys.stdout.flush()
         self._number = stream.fileno()
+        mode = os.fstat(self._number).st_mode
+        self._is_file = stat.S_ISREG(mode)
+        self._poll = select.poll() if stat.S_ISFIFO(mode) and hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(self._number, select.POLLOUT)
         self._writer = Writer()
+        self._waiting: deque[bytes] = deque()
+        self._handed_over = False
         self._last = "\n"
 
     def write(self, text: str) -> None:
@@ -51,7 +61,30 @@ class StandardOutput:
             return
         self._last = text[-1]
         shown = text.translate(_UNSAFE) if self._terminal else text
-        self._writer.hand_over(partial(_write_all, self._number, shown.encode("utf-8", "replace")))
+        data = shown.encode("utf-8", "replace")
+        self._writer.raise_failure()
+        if self._writer.idle and self._takes(len(data)):
+            _write_all(self._number, data)
+            return
+        self._waiting.append(data)
+        if not self._handed_over:
+            self._handed_over = True
+            self._writer.hand_over(self._write_waiting)
+
+    def _takes(self, size: int) -> bool:
+        """Whether so many bytes are written at once, which spares another thread's waking up."""
+        if self._poll is None or size > select.PIPE_BUF:
+            return self._is_file
+        return bool(self._poll.poll(0))
+
+    def _write_waiting(self) -> None:
+        """All that has come until now, at once."""
+        self._handed_over = False  # before it looks: what comes from now on has somebody who looks again
+        pieces = []
+        with suppress(IndexError):
+            while True:
+                pieces.append(self._waiting.popleft())
+        _write_all(self._number, b"".join(pieces))
 
     def end(self) -> None:
         if self._last != "\n":

@@ -20,10 +20,15 @@ class Writer:
         self._news = Condition()
         self._thread: Thread | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Nothing was handed over that isn't done."""
+        return self._left == 0
+
     def hand_over(self, job: Job) -> None:
         """Raises what an earlier job failed with."""
+        self.raise_failure()
         with self._news:
-            self._raise_failure()
             self._left += 1
         self._jobs.put(job)
         if self._thread is None:
@@ -39,10 +44,11 @@ class Writer:
                 if left is not None and left <= 0:
                     return False
                 self._news.wait(left)
-            self._raise_failure()
+            self.raise_failure()
         return True
 
-    def _raise_failure(self) -> None:
+    def raise_failure(self) -> None:
+        """What a job failed with, if one has."""
         if self._failure is not None:
             raise self._failure
 
