@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ ROUND_SECONDS, SEND_SECONDS, JOIN_SECONDS = 3.0, 2.0, 3.0
 KEEP_SECONDS = 60
 """How long a connection may rest between two requests."""
 BACKLOG = 128
+NOTE_SECONDS = 10.0
+"""How long the same trouble isn't logged again."""
 
 Note = Callable[[Ticket, TurnFinished], None]
 log = logging.getLogger(__name__)
@@ -101,10 +104,13 @@ class Serving:
         web = Web(self.desk, options.defaults, options.key, names)
         config = uvicorn.Config(
             web.app, http=Connection, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            backlog=BACKLOG,
             timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(SEND_SECONDS),
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._ending = False
+        self._noted: dict[str, float] = {}
+        """When what broke was last logged, by what it was."""
         self._thread = Thread(target=self._run, name="server", daemon=True)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -133,7 +139,7 @@ class Serving:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.set_exception_handler(_log_what_broke)
+        self._loop.set_exception_handler(self._log_what_broke)
         died: BaseException | None = None
         try:
             self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
@@ -143,6 +149,16 @@ class Serving:
             self._loop.close()
         else:
             self._tell_death(died)
+
+    def _log_what_broke(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What breaks in one connection, or for lack of file descriptors, ends that alone, also where it can't be
+        noted. It may come by the hundred."""
+        message, now = str(context.get("message")), time.monotonic()
+        if now - self._noted.get(message, -NOTE_SECONDS) < NOTE_SECONDS:
+            return
+        self._noted[message] = now
+        with suppress(Exception):
+            log.error("%s", message, exc_info=context.get("exception"))
 
     def _tell_death(self, error: BaseException | None) -> None:
         """A process that lives and is deaf would be the worst: whoever watches ends it."""
@@ -161,12 +177,6 @@ class Serving:
                 _set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
                 self._loop.call_soon_threadsafe(self.desk.apply, event)
-
-
-def _log_what_broke(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What breaks in one connection, or for lack of file descriptors, ends that alone, also where it can't be noted."""
-    with suppress(Exception):
-        log.error("%s", context.get("message"), exc_info=context.get("exception"))
 
 
 def _set_objects_aside() -> None:
