@@ -12,6 +12,7 @@ _ATTRIBUTE = re.compile(r"(?:title|file|filename|name|path)=(?P<quote>[\"']?)(?P
 _FILE_NAME = re.compile(r"[^\s={}<>|*?\"]*\w[^\s={}<>|*?\"]*\.\w{1,10}")
 _BRACES = re.compile(r"\{(?P<inside>[^{}]*)(?:\}|$)")
 """Attributes as Pandoc and others have them: ``{.python .numberLines}``, ``{python}``, ``js {1,3}``."""
+_BRACKETED = re.compile(r"^[(\[](.*)[)\]]$")
 _LANGUAGE = re.compile(r"[^\s,;:{}()\[\]<>\"'`]*")
 
 _DEFAULT_NAMES = {
@@ -164,5 +165,5 @@ def _named_file(words: str) -> str | None:
     attribute = _ATTRIBUTE.search(words)
     if attribute:
         return attribute["name"]
-    bare = (word.strip("()[]\"'`,;") for word in words.split())
+    bare = (_BRACKETED.sub(r"\1", word.strip("\"'`,;:")) for word in words.split())
     return next((word for word in bare if _FILE_NAME.fullmatch(word)), None)

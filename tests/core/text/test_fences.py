@@ -65,6 +65,7 @@ def test_inline_code_and_short_fences_open_nothing(text: str) -> None:
         ("python{1,3}", "python", "main.py"),
         ("html{", "html", "index.html"),
         ("html (index.html)", "html", "index.html"),
+        ("html [b].html", "html", "[b].html"),
         (".py", "py", "main.py"),
         ("{", "", None),
         ("/app/main.py", "python", "/app/main.py"),
