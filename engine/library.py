@@ -108,7 +108,7 @@ class Pair:
 
         What the conversation shares with the one before is not computed again. Closing the generator, or asking the
         next question, ends the answer after the round in flight. Raises ``ValueError`` for settings out of range;
-        the generator raises ``EngineFailure``, ``UsageFailure`` for a prompt that is empty or doesn't fit.
+        the generator raises ``EngineFailure``, ``UsageFailure`` for no message at all, or a prompt that doesn't fit.
         """
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         self._stop()

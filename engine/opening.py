@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -146,6 +146,9 @@ class Opening:
             packed = (held_in,)
         elif plan.weights != "bf16" or plan.drafting.packed:
             packed = (plan.weights, str(plan.drafting))
+        end, stops = tokenizer.result().end_id, target.config.stop_token_ids
+        if end is not None and end not in stops and end < target.config.vocab_size:
+            target.config = replace(target.config, stop_token_ids=(*stops, end))
         decoder = Decoder(target, drafter, plan.context)
         fingerprints = (
             fingerprint(folders.target),

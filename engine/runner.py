@@ -127,10 +127,10 @@ class Runner:
             size = self.decoder.target.config.vocab_size
             if (wrong := next((each for each in prompt.ids if not 0 <= each < size), None)) is not None:
                 raise UsageFailure(f"No token has the id {wrong}.", f"Ids go from 0 to {size - 1}.")
-        elif ask.messages and ask.messages[-1].content.strip():
+        elif ask.messages:
             prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
         else:
-            raise UsageFailure("The prompt is empty.", "Type a question.")
+            raise UsageFailure("Nothing was asked.", "Type a question.")
         limit = self.decoder.max_context
         if len(prompt.ids) >= limit:
             is_longest = limit >= self.decoder.target.config.max_context

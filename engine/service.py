@@ -101,6 +101,10 @@ class EngineService:
             advice = worded((Option("drafter"), " names one."), self._words)
             words = "No drafter is known for this target: only what stands in the text can be guessed."
             self._emit(Notice(words, advice))
+        if not runner.decoder.target.config.stop_token_ids:
+            words = "No token is known that ends this model's answers: they go on until the context is full."
+            advice = "eos_token_id in its generation_config.json names one, or eos_token in its tokenizer_config.json."
+            self._emit(Notice(words, advice))
         while not self._closing:
             self._handle(runner, self._waiting.pop(0) if self._waiting else self._commands.get())
 

@@ -14,6 +14,7 @@ from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
+from .files.pointers import refuse_pointer
 from .importing import without_collecting
 from .models.family import Headers
 from .models.registry import family_of
@@ -26,6 +27,8 @@ _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
 """One of which a checkpoint has."""
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+"""Which it may have beside it."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
@@ -55,6 +58,8 @@ class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
     def __init__(self, folder: Path):
+        for name in (*TOKENIZER_FILES, *BESIDE):
+            refuse_pointer(folder / name)
         own = read_tokenizer(folder)
         self._tokenizer: FileTokenizer = by_transformers(folder) if own is None else own
         chat = family_of(read_json(folder / "config.json")).chat
@@ -74,6 +79,8 @@ class ChatTokenizer:
         """Ids of special tokens that are text for people."""
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
+        self.end_id: int | None = self._tokenizer.eos_token_id
+        """What the tokenizer says that texts end with, if anything."""
         self._check_template(folder)
 
     def _check_template(self, folder: Path) -> None:

@@ -74,8 +74,10 @@ class FileTokenizer:
         self.named = named
         self.chat_template = chat_template
         self.added_tokens_decoder: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
-        mask = named.get("mask_token")
-        self.mask_token_id: int | None = None if mask is None else tokenizer.token_to_id(mask)
+        self.mask_token_id, self.eos_token_id = (
+            None if token is None else tokenizer.token_to_id(token)
+            for token in (named.get("mask_token"), named.get("eos_token"))
+        )
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size(with_added_tokens=True))

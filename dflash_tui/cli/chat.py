@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -267,7 +268,10 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     in_lines = chosen.prompt is None and (chosen.plain or bare_terminal())
     if chosen.resume == "" and not in_lines:
         _require_a_choice(chosen)
-    text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
+    begun = time.monotonic()
+    text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin, chosen.timeout)
+    if chosen.timeout is not None:  # waiting for stdin counts
+        chosen = replace(chosen, timeout=max(chosen.timeout - (time.monotonic() - begun), 0.0))
     if text is not None:
         try:
             return _answer(text, files, target, settings, chosen, wanted, invocation)

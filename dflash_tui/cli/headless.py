@@ -113,13 +113,13 @@ def answer(request: Request, source: SourceFactory) -> ExitCode:
         status.show(event)
         blocks.note(event)
 
-    ending = run_turn(source, request.prepare, handle, request.timeout, request.wanted)
+    ending = run_turn(source, request.prepare, handle, request.timeout, request.wanted, output)
     if request.log is not None:
         request.log.close()
     if ending.code is ExitCode.BROKEN_PIPE:
         silence_stdout()
         return ending.code
-    problems = [ending.problem, _close(output)]
+    problems = [ending.problem, ending.unwritten]
     status.finish()
     problems.append(blocks.save())
     for problem in filter(None, problems):
@@ -156,24 +156,22 @@ class BlockCollector:
 
 
 def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
-    try:
-        for block in blocks:
-            print(f"saved {save_block(block, directory)}", file=sys.stderr)
-    except SavingError as error:
-        return Problem(str(error), error.hint)
-    return None
+    """All that can be; the first that can't decides how it ends."""
+    problem: Problem | None = None
+    for block in blocks:
+        try:
+            path = save_block(block, directory)
+        except SavingError as error:
+            problem = problem or Problem(f"Code block {block.number}: {error}", error.hint, ExitCode.GENERATION)
+            continue
+        meant = block.filename is None or path == directory / block.filename
+        called = "" if meant else f" (the answer calls it {block.filename!r})"
+        print(f"saved {path}{called}", file=sys.stderr)
+    return problem
 
 
 def _open_output(path: Path | None, force: bool) -> Output:
     return StandardOutput() if path is None or str(path) == "-" else FileOutput(path, force)
-
-
-def _close(output: Output) -> Problem | None:
-    try:
-        output.close()
-    except Problem as problem:
-        return problem
-    return None
 
 
 def _renderer(output_format: OutputFormat) -> Renderer:

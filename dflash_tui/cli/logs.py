@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 from dflash_tui.core.files.places import log_file
 
@@ -14,8 +15,16 @@ def log_to_file() -> None:
     try:
         file = log_file()
         file.parent.mkdir(parents=True, exist_ok=True)
-        handler: logging.Handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+        handler: logging.Handler = _Notes(file, encoding="utf-8", delay=True)
     except OSError:
         handler = logging.NullHandler()
     logging.raiseExceptions = False
     logging.basicConfig(level=logging.WARNING, format=_FORMAT, handlers=[handler])
+
+
+class _Notes(logging.FileHandler):
+    """A note that can't be written, for a full disk or for lack of file descriptors, ends nothing."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(Exception):
+            super().emit(record)

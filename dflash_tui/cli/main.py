@@ -83,6 +83,9 @@ def program() -> NoReturn:
     """What ``dflash-chat`` runs: :func:`main`, then out without an orderly shutdown, which an engine thread in native
     code would abort; everything is written by now."""
     code = main()
+    if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.TIMEOUT):
+        with suppress(OSError, ValueError):
+            silence_stdout()  # whatever still waits there waits for a reader that may never come
     if any(thread.daemon for thread in threading.enumerate()):
         with suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -145,6 +148,7 @@ def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     if arguments and not name:
         _refuse_typo(arguments[0])
     chosen = commands()[name] if name else chat
+    _refuse_other_encodings(chosen, arguments)
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
     code = chosen.main(
         arguments[1:] if name else arguments,
@@ -155,6 +159,31 @@ def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     )
     sys.stdout.flush()  # while a failure can still be told
     return int(code or 0)
+
+
+def _refuse_other_encodings(command: click.Command, arguments: Sequence[str]) -> None:
+    """Raise :class:`Problem` for a word that is no UTF-8, unless it names a file, whose name may be anything."""
+    options = {name: each for each in command.params for name in each.opts}
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        if word.isascii() or not _is_other_encoding(word):
+            continue
+        name, _, value = word.partition("=")
+        flag = options.get(name if word.startswith("-") and value else before)
+        takes_path = isinstance(flag, click.Option) and isinstance(flag.type, click.Path)
+        if takes_path or os.path.lexists(word.removeprefix("@")):
+            continue
+        shown = word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        raise Problem(
+            f"An argument is not UTF-8 text: {shown!r}.", "Convert it first, for example with iconv, or pipe it in so."
+        )
+
+
+def _is_other_encoding(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _refuse_typo(word: str) -> None:

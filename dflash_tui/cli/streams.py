@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from typing import Any, BinaryIO
 
 from .problems import Problem
+
+READ_SECONDS, SURE_BYTES = 1.0, 512
+"""How long a remark waits for a reader; as many bytes at once never wait in a pipe that takes any."""
 
 
 class _Closed(io.TextIOBase):
@@ -28,13 +32,30 @@ class _Closed(io.TextIOBase):
 
 
 class _BestEffort(io.FileIO):
-    """Remarks are not worth failing for."""
+    """Remarks are not worth failing for, nor waiting for: what nobody reads for a second is dropped, and what comes
+    behind it until somebody does."""
+
+    _patience = READ_SECONDS
 
     def write(self, data: Any, /) -> int:
         try:
-            return super().write(data)
+            for place in range(0, len(data), SURE_BYTES):
+                if not self._takes():
+                    break
+                super().write(data[place : place + SURE_BYTES])
         except OSError:
-            return len(data)
+            pass
+        return len(data)
+
+    def _takes(self) -> bool:
+        """Whether something can be written that won't be waited for."""
+        if not hasattr(select, "poll"):
+            return True
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLOUT)
+        ready = bool(poll.poll(1000 * self._patience))
+        self._patience = READ_SECONDS if ready else 0.0
+        return ready
 
 
 def prepare_streams() -> None:

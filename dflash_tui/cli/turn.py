@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from types import FrameType
 
@@ -15,9 +15,13 @@ from dflash_tui.core.source import Source, SourceFactory, Wanted, events_only
 from engine.commands import Ask, Close, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 
+from .output import Output
 from .problems import Problem, engine_problem
 
 JOIN_SECONDS = 2.0
+LOOK_SECONDS, UNREAD_SECONDS = 0.05, 0.5
+"""Between two looks whether the output is still waited for; how long whoever reads it has when it isn't."""
+UNREAD, UNREAD_HINT = "The output was not read to its end.", "The rest of the answer is lost with it; -o writes a file."
 _SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
 # Events, and reasons to end early: both reach the main thread through one queue, in the order they happened.
@@ -28,6 +32,8 @@ Inbox = SimpleQueue[Event | ExitCode]
 class Ending:
     code: ExitCode
     problem: Problem | None = None
+    unwritten: Problem | None = None
+    """Why the output isn't where it belongs."""
 
 
 Prepare = Callable[[Source, EngineReady], Ask]
@@ -35,18 +41,24 @@ Prepare = Callable[[Source, EngineReady], Ask]
 
 
 def run_turn(
-    source: SourceFactory, prepare: Prepare, handle: Callable[[Event], None], timeout: float | None, wanted: Wanted
+    source: SourceFactory,
+    prepare: Prepare,
+    handle: Callable[[Event], None],
+    timeout: float | None,
+    wanted: Wanted,
+    output: Output,
 ) -> Ending:
-    """Starts the source, sends what ``prepare`` makes when it is ready, and gives ``handle`` every event on this
-    thread. Ctrl+C, SIGTERM and ``timeout`` (seconds, loading included) stop after the round in flight, with its
-    ``TurnFinished``; a second Ctrl+C doesn't wait. ``BrokenPipeError`` from ``handle`` ends the turn quietly. A source
-    that lacks something ``wanted`` isn't asked."""
+    """Starts the source, sends what ``prepare`` makes when it is ready, gives ``handle`` every event on this thread,
+    and ends the ``output``. Ctrl+C, SIGTERM and ``timeout`` (seconds, loading included) stop after the round in flight,
+    with its ``TurnFinished``; a second Ctrl+C doesn't wait, and none of them for an output that nobody reads.
+    ``BrokenPipeError`` ends the turn quietly. A source that lacks something ``wanted`` isn't asked."""
     inbox: Inbox = SimpleQueue()
     engine = source(events_only(inbox.put))
     with signals_into(inbox):
         engine.start()
+        conversation = _Conversation(engine, inbox, prepare, handle, timeout, wanted)
         try:
-            return _Conversation(engine, inbox, prepare, handle, timeout, wanted).run()
+            return conversation.see_written(output, conversation.run())
         except BrokenPipeError:
             engine.send(Stop())
             return Ending(ExitCode.BROKEN_PIPE)
@@ -83,6 +95,29 @@ class _Conversation:
             ending = self._stop(item) if isinstance(item, ExitCode) else self._advance(item)
             if ending is not None:
                 return ending
+
+    def see_written(self, output: Output, ending: Ending) -> Ending:
+        """Returns when the output is complete, or soon after somebody wants an end."""
+        try:
+            output.end()
+            while not output.written(LOOK_SECONDS):
+                why = self._stopped or self._wants_end()
+                if why is not None and not output.written(UNREAD_SECONDS):
+                    early = ending if self._stopped is not None else _ended_early(why)
+                    return replace(early, unwritten=Problem(UNREAD, UNREAD_HINT, early.code))
+        except Problem as problem:
+            return replace(ending, unwritten=problem)
+        return ending
+
+    def _wants_end(self) -> ExitCode | None:
+        """Why not to wait any longer; None where nothing says so."""
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            return ExitCode.TIMEOUT
+        while not self._inbox.empty():
+            item = self._inbox.get()
+            if isinstance(item, ExitCode):
+                return item
+        return None
 
     def _next(self) -> Event | ExitCode:
         if self._deadline is None or self._stopped is not None:

@@ -19,6 +19,7 @@ from engine.commands import NO_DRAFTER, Ask, Close, Command, EngineOptions, Stop
 from engine.errors import EngineFailure, failure_of
 from engine.events import EngineError, EngineReady, LoadProgress, Notice, TurnFinished
 from engine.files.gguf_header import missing_file
+from engine.files.pointers import refuse_pointer
 from engine.hub.fetching import FetchCancelled, Fetching
 from engine.hub.gguf import find_gguf, is_gguf, named_file
 
@@ -28,6 +29,12 @@ from .process import LlamaProcess
 
 log = logging.getLogger(__name__)
 
+TEMPLATE = "tokenizer.chat_template"
+WITHOUT_TEMPLATE = (
+    "has no chat template: it is a base model, which goes on with texts and was not made to answer. llama.cpp marks"
+    " questions and answers as other models have them, so it may ramble, show the marks, and find no end."
+)
+INSTEAD = "For a chat, load the model's instruct version: it or Instruct stands in its name."
 LAST_WORDS = 0.5
 """Seconds that a broken stream waits for the news that the child has died."""
 JOIN_SECONDS = 5.0
@@ -108,6 +115,7 @@ class LlamaSource:
             # Before anybody installs llama.cpp for a file that isn't there.
             path = named_file(name) if name is not None and is_gguf(name) else None
             if path is not None and not path.exists():
+                refuse_pointer(path)
                 raise missing_file(path)
         self._process = process = LlamaProcess()
         if self._plan is None:
@@ -183,7 +191,10 @@ class LlamaSource:
                 if self._told_ready:
                     return
                 self._told_ready = True
-                event = self._ready(event, plan, seconds)
+                self._emit(self._ready(event, plan, seconds))
+                if not plan.model.keys.get(TEMPLATE):
+                    self._emit(Notice(f"{plan.model.path.name} {WITHOUT_TEMPLATE}", INSTEAD))
+                return
             case Notice() if not plan.drafting.startswith("draft"):
                 return  # nothing drafts, or looking up found nothing: as planned
             case EngineError() if self._process is not None and self._process.ended.wait(LAST_WORDS):

@@ -44,9 +44,14 @@ class Ticket:
     """Nobody waits for the answer any more."""
     told: asyncio.Queue[Event | ApiFailure] = field(default_factory=asyncio.Queue)
 
-    async def next(self) -> Event:
-        """The next event of its turn. Raises :class:`ApiFailure` when it gets none."""
-        told = await self.told.get()
+    async def next(self, seconds: float) -> Event:
+        """The next event of its turn. Raises :class:`ApiFailure` when it gets none, ``TimeoutError`` when none comes in
+        so many seconds."""
+        if self.told.empty():
+            async with asyncio.timeout(seconds):
+                told = await self.told.get()
+        else:
+            told = self.told.get_nowait()
         if isinstance(told, ApiFailure):
             raise told
         return told
@@ -150,12 +155,14 @@ class Desk:
 
     def _finish(self, ticket: Ticket, event: TurnFinished, meters: Meters) -> None:
         now = time.monotonic()
-        meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
         if ticket.begun is not None:
             self._usual += RECENT * (now - ticket.begun - self._usual)
         self._current = None
-        self._note(ticket, event)
-        self._advance()
+        try:
+            meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
+            self._note(ticket, event)
+        finally:
+            self._advance()  # who waits isn't held up by what can't be noted
 
     def _advance(self) -> None:
         """The next request gets its turn, if none has."""

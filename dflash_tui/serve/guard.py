@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import socket
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from hashlib import sha256
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -13,6 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .failures import ApiFailure
 
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+PRIVATE_ENDINGS = (".localhost", ".internal")
+"""Of names that nobody can register, as containers have them for this machine: no web page is called so."""
 OPEN = frozenset({"/health"})
 """Answered without a key: whoever restarts servers asks for it."""
 
@@ -40,21 +45,41 @@ class Guard:
 
     def _check(self, path: str, headers: Headers) -> None:
         host = headers.get("host", "")
-        if self._names is not None and _name(f"//{host}") not in self._names:
-            raise ApiFailure(403, "This server is called by another name: it listens on this machine alone.")
+        if self._names is not None and host and not _is_private(_name(f"//{host}"), self._names):
+            message = f"This server listens on this machine alone, which isn't called {host!r}. Ask it by its address, "
+            message += (
+                "127.0.0.1, or let a proxy send Host: localhost. With --host 0.0.0.0 --api-key KEY it has any name."
+            )
+            raise ApiFailure(403, message)
         origin = headers.get("origin")
         if origin is not None and (origin == "null" or (origin.startswith("http") and urlsplit(origin).netloc != host)):
             raise ApiFailure(403, "Web pages of other sites can't ask this server.")
         if self._key is not None and path not in OPEN:
             scheme, _, given = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer":
+                given = headers.get("x-api-key", "")  # as llama.cpp takes it
             # Digests are of one length, so that comparing them takes as long for any key.
-            if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(given.strip()), self._key):
+            if not hmac.compare_digest(_digest(given.strip()), self._key):
                 message = "The API key is missing or wrong. Send it as: Authorization: Bearer KEY"
                 raise ApiFailure(401, message, code="invalid_api_key")
 
 
 def _digest(key: str) -> bytes:
     return sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _is_private(name: str | None, names: Collection[str]) -> bool:
+    """Whether no web page can be called so, for all that name servers say: an address needs none."""
+    if name is None:
+        return False
+    name = name.removesuffix(".")
+    if name in names or name.endswith(PRIVATE_ENDINGS):
+        return True
+    if name.removesuffix(".local") == socket.gethostname().lower().removesuffix(".local"):
+        return True  # this machine's own
+    with suppress(ValueError):
+        return bool(ip_address(name))
+    return False
 
 
 def _name(url: str) -> str | None:

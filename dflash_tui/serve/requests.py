@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Literal, NoReturn, TypeVar
 
 from engine.commands import AUTO, BlockSize, GenerationSettings, Message
@@ -17,13 +18,17 @@ T = TypeVar("T")
 Kind = Literal["chat", "text"]
 """``/v1/chat/completions`` or ``/v1/completions``."""
 
-MAX_STOPS, MAX_STOP_CHARACTERS = 16, 1000
+MAX_STOPS, MAX_STOP_CHARACTERS = 256, 1000
 MAX_TOP_K = 2**31 - 1
+SEEDS = 2**63
+LEAST_TOP_P = 1e-9
+"""Of which the likeliest token alone is left, as of 0."""
+_YES, _NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f", "n")
 
 _COMMON = {
     "model", "stream", "stream_options", "temperature", "top_p", "top_k", "seed", "max_tokens", "stop",
     "stop_token_ids", "logprobs", "user", "timings_per_token", "return_token_ids", "return_dflash_events",
-    "block_size", "speculation", "draft_by",
+    "block_size", "speculation", "draft_by", "n_predict",
 }  # fmt: skip
 _KNOWN: dict[Kind, set[str]] = {
     "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs"},
@@ -33,6 +38,8 @@ _KNOWN: dict[Kind, set[str]] = {
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
 }  # fmt: skip
+_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+"""Types of parts that are text, and the field in which it stands."""
 
 IGNORED = frozenset({
     "store", "metadata", "service_tier", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
@@ -43,6 +50,8 @@ IGNORED = frozenset({
 """Parameters without an effect here: whoever sends them gets the same answer as without."""
 
 _ONE = "this server gives one answer to a request"
+_FREE = "this server gives free text alone"
+_ANEW = "this server begins answers anew"
 _TOOLS = "this server calls no tools"
 _SAMPLING = "this server samples by temperature, top_p and top_k alone"
 REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
@@ -52,9 +61,20 @@ REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "tool_choice": (("none", "auto"), _TOOLS),
     "functions": (([],), _TOOLS),
     "function_call": (("none", "auto"), _TOOLS),
-    "response_format": (({"type": "text"},), "this server gives free text alone"),
-    "modalities": ((["text"],), "this server gives free text alone"),
-    "audio": ((), "this server gives free text alone"),
+    "response_format": (({"type": "text"},), _FREE),
+    "modalities": ((["text"],), _FREE),
+    "audio": ((), _FREE),
+    "grammar": (("",), _FREE),
+    "json_schema": (({},), _FREE),
+    "structured_outputs": (({},), _FREE),
+    "guided_json": ((), _FREE),
+    "guided_regex": ((), _FREE),
+    "guided_choice": ((), _FREE),
+    "guided_grammar": ((), _FREE),
+    "bad_words": (([],), _FREE),
+    "allowed_token_ids": ((), _FREE),
+    "continue_final_message": ((False,), _ANEW),
+    "add_generation_prompt": ((True,), _ANEW),
     "web_search_options": ((), "this server searches nothing"),
     "logit_bias": (({},), _SAMPLING),
     "presence_penalty": ((0,), _SAMPLING),
@@ -63,6 +83,11 @@ REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "repeat_penalty": ((1,), _SAMPLING),
     "min_p": ((0,), _SAMPLING),
     "typical_p": ((1,), _SAMPLING),
+    "mirostat": ((0,), _SAMPLING),
+    "dry_multiplier": ((0,), _SAMPLING),
+    "xtc_probability": ((0,), _SAMPLING),
+    "dynatemp_range": ((0,), _SAMPLING),
+    "use_beam_search": ((False,), _SAMPLING),
     "top_logprobs": ((0,), "this server knows the probability of the emitted token alone"),
     "prompt_logprobs": ((0,), "this server knows the probability of the emitted token alone"),
     "echo": ((False,), "this server returns no prompts"),
@@ -95,6 +120,8 @@ class Wanted:
     events: bool = False
     """The engine's own events beside every chunk."""
     user: str = ""
+    unknown: tuple[str, ...] = ()
+    """Names of parameters that this server doesn't know, and went without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +160,7 @@ def _no_number(name: str) -> NoReturn:
 def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
     """Raises :class:`ApiFailure` for what this server can't do as asked."""
     fields = _Fields(data)
-    _refuse_others(kind, data)
+    unknown = _unknown(kind, data)
     if fields.text("model") not in offer.names:
         message = f"There is no model {fields.text('model')!r} here; this server has {offer.model!r}."
         raise ApiFailure(404, message, param="model", code="model_not_found")
@@ -152,7 +179,8 @@ def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
         timings=fields.flag("timings_per_token"),
         token_ids=fields.flag("return_token_ids"),
         events=fields.flag("return_dflash_events"),
-        user=fields.text("user"),
+        user=str(fields.raw("user") or ""),
+        unknown=unknown,
     )
 
 
@@ -163,7 +191,13 @@ class _Fields:
         self._data = data
 
     def flag(self, name: str, otherwise: bool = False) -> bool:
-        return self._read(name, bool, otherwise, "true or false")
+        value = self._data.get(name)
+        word = str(value).lower() if isinstance(value, bool | int | str) else ""
+        if value is None:
+            return otherwise
+        if word not in _YES + _NO:
+            raise _wrong(name, "true or false")
+        return word in _YES
 
     def text(self, name: str) -> str:
         return self._read(name, str, "", "a text")
@@ -174,12 +208,16 @@ class _Fields:
 
     def whole(self, name: str) -> int | None:
         value = self._data.get(name)
+        if isinstance(value, str | float) and (number := _as_number(value)) is not None and number.is_integer():
+            value = int(value) if _is_digits(value) else int(number)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
         raise _wrong(name, "a whole number")
 
     def number(self, name: str) -> float | None:
         value = self._data.get(name)
+        if isinstance(value, str):
+            value = value if (number := _as_number(value)) is None else number
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
         raise _wrong(name, "a number")
@@ -200,17 +238,30 @@ def _wrong(name: str, words: str) -> ApiFailure:
     return ApiFailure(400, f"{name} must be {words}.", param=name)
 
 
-def _refuse_others(kind: Kind, data: Mapping[str, Any]) -> None:
-    for name, value in data.items():
-        if value is None or name in _KNOWN[kind] or name in IGNORED:
-            continue
-        if name not in REFUSED:
-            raise ApiFailure(400, f"This server does not know the parameter {name!r}.", param=name)
-        neutral, why = REFUSED[name]
-        if not any(value == each for each in neutral):
+def _as_number(value: str | float) -> float | None:
+    """Numbers in quotes are taken, too; None for what is none, or not finite."""
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _is_digits(value: str | float) -> bool:
+    """Too many for a float, perhaps."""
+    return isinstance(value, str) and value.strip().removeprefix("-").isdecimal()
+
+
+def _unknown(kind: Kind, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parameters that nobody here knows. Raises :class:`ApiFailure` for one that is known, and can't be had."""
+    others = [name for name, value in data.items() if not (value is None or name in _KNOWN[kind] or name in IGNORED)]
+    for name in others:
+        neutral, why = REFUSED.get(name, ((data[name],), ""))
+        if not any(data[name] == each for each in neutral):
             raise ApiFailure(
                 400, f"{name} can't be had: {why}. Leave it out.", param=name, code="unsupported_parameter"
             )
+    return tuple(name for name in others if name not in REFUSED)
 
 
 def _settings(fields: _Fields, offer: Offer) -> GenerationSettings:
@@ -218,9 +269,9 @@ def _settings(fields: _Fields, offer: Offer) -> GenerationSettings:
     settings = replace(offer.settings, max_new_tokens=offer.max_context)
     wanted: tuple[tuple[str, str, Any], ...] = (
         ("temperature", "temperature", fields.number("temperature")),
-        ("top_p", "top_p", fields.number("top_p")),
+        ("top_p", "top_p", _top_p(fields)),
         ("top_k", "top_k", _top_k(fields)),
-        ("seed", "seed", fields.whole("seed")),
+        ("seed", "seed", _seed(fields)),
         (longest[0], "max_new_tokens", None if longest[1] is None else min(longest[1], offer.max_context)),
         ("block_size", "block_size", _block_size(fields)),
         ("speculation", "speculation", fields.flag("speculation", settings.speculation)),
@@ -230,7 +281,7 @@ def _settings(fields: _Fields, offer: Offer) -> GenerationSettings:
     for name, setting, value in wanted:
         if value is not None:
             settings = _changed(settings, name, setting, value)
-    if fields.whole("seed") is None and settings.temperature > 0:
+    if _seed(fields) is None and settings.temperature > 0:
         settings = replace(settings, seed=random.getrandbits(32))  # who names no seed wants another answer each time
     return settings
 
@@ -245,17 +296,28 @@ def _changed(settings: GenerationSettings, name: str, setting: str, value: Any) 
 
 
 def _longest(fields: _Fields) -> tuple[str, int | None]:
-    """OpenAI's new name beats the old one."""
-    new = fields.whole("max_completion_tokens")
-    return ("max_tokens", fields.whole("max_tokens")) if new is None else ("max_completion_tokens", new)
+    """OpenAI's new name beats the old one, and that llama.cpp's own. -1 is how some clients say that all may come."""
+    names = ("max_completion_tokens", "max_tokens", "n_predict")
+    name = next((name for name in names if fields.raw(name) is not None), "max_tokens")
+    value = fields.whole(name)
+    return name, None if value == -1 else value
+
+
+def _seed(fields: _Fields) -> int | None:
+    """-1 is any; another below zero is a seed like others."""
+    value = fields.whole("seed")
+    return None if value is None or value == -1 else value % SEEDS
+
+
+def _top_p(fields: _Fields) -> float | None:
+    value = fields.number("top_p")
+    return LEAST_TOP_P if value == 0 else value
 
 
 def _top_k(fields: _Fields) -> int | None:
     """-1 is how some clients say that all tokens stay."""
     value = fields.whole("top_k")
-    if value is not None and value > MAX_TOP_K:
-        raise _wrong("top_k", f"at most {MAX_TOP_K}")
-    return 0 if value == -1 else value
+    return None if value is None else min(max(value, 0), MAX_TOP_K)
 
 
 def _block_size(fields: _Fields) -> BlockSize | None:
@@ -269,10 +331,7 @@ def _thinking(fields: _Fields, otherwise: bool) -> bool:
 def _messages(value: Any) -> tuple[Message, ...]:
     if not isinstance(value, list) or not value:
         raise _wrong("messages", "a list with at least one message")
-    messages = tuple(_message(each, f"messages[{place}]") for place, each in enumerate(value))
-    if messages[-1].role != "user":
-        raise ApiFailure(400, "The last message must be the user's: this server begins answers anew.", param="messages")
-    return messages
+    return tuple(_message(each, f"messages[{place}]") for place, each in enumerate(value))
 
 
 def _message(value: Any, where: str) -> Message:
@@ -283,24 +342,29 @@ def _message(value: Any, where: str) -> Message:
         raise ApiFailure(400, f"{where}.role must be system, developer, user or assistant, not {role!r}.", param=where)
     if value.get("tool_calls") or value.get("function_call"):
         raise ApiFailure(400, f"{where} calls a tool, and {_TOOLS}.", param=where)
-    return Message(_ROLES[role], _content(value.get("content"), f"{where}.content"))
+    said = value.get("content")
+    return Message(_ROLES[role], _content(value.get("refusal") if said is None else said, f"{where}.content"))
 
 
 def _content(value: Any, where: str) -> str:
-    if isinstance(value, str):
-        return value
+    """null is an empty text."""
+    if value is None or isinstance(value, str):
+        return value or ""
     if not isinstance(value, list):
         raise _wrong(where, "a text, or a list of parts that are text")
     return "\n".join(_part(part, f"{where}[{place}]") for place, part in enumerate(value))
 
 
 def _part(part: Any, where: str) -> str:
-    kind = part.get("type") if isinstance(part, dict) else None
-    if kind not in ("text", "input_text", "output_text"):
+    """A text stands in a field that is called as the part's type, or ``text``; a part may be a bare text."""
+    if isinstance(part, str):
+        return part
+    kind = part.get("type", "text") if isinstance(part, dict) else None
+    if kind not in _TEXTS:
         raise ApiFailure(400, f"{where} is {kind or 'no part'}: this server reads text alone.", param=where)
-    text = part.get("text")
+    text = part.get(_TEXTS[kind])
     if not isinstance(text, str):
-        raise _wrong(f"{where}.text", "a text")
+        raise _wrong(f"{where}.{_TEXTS[kind]}", "a text")
     return text
 
 
@@ -321,9 +385,11 @@ def _ids(value: Any, name: str) -> tuple[int, ...]:
 
 
 def _stops(value: Any) -> tuple[str, ...]:
+    """Empty ones end nothing."""
     stops = [value] if isinstance(value, str) else value or []
-    if not isinstance(stops, list) or not all(isinstance(each, str) and each for each in stops):
-        raise _wrong("stop", "a text or a list of texts, none of them empty")
+    if not isinstance(stops, list) or not all(isinstance(each, str) for each in stops):
+        raise _wrong("stop", "a text or a list of texts")
+    stops = [each for each in stops if each]
     if len(stops) > MAX_STOPS or any(len(each) > MAX_STOP_CHARACTERS for each in stops):
         raise _wrong("stop", f"at most {MAX_STOPS} texts of at most {MAX_STOP_CHARACTERS} characters")
     return tuple(stops)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +18,9 @@ import uvicorn
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.source import Emit, Happening, Rewind, Source, SourceFactory, StepBatch
 from engine.commands import Close, GenerationSettings, Stop
-from engine.events import EngineReady, TurnFinished
+from engine.events import EngineError, EngineReady, TurnFinished
 
+from .connection import Connection
 from .desk import Desk, Ticket
 from .guard import LOCAL_NAMES
 from .web import Web
@@ -31,8 +34,11 @@ ROUND_SECONDS, SEND_SECONDS, JOIN_SECONDS = 3.0, 2.0, 3.0
 KEEP_SECONDS = 60
 """How long a connection may rest between two requests."""
 BACKLOG = 128
+NOTE_SECONDS = 10.0
+"""How long the same trouble isn't logged again."""
 
 Note = Callable[[Ticket, TurnFinished], None]
+log = logging.getLogger(__name__)
 
 
 class AddressFailure(Failure):
@@ -97,10 +103,14 @@ class Serving:
         self.desk = Desk(self._source.send, options.most_waiting, note)
         web = Web(self.desk, options.defaults, options.key, names)
         config = uvicorn.Config(
-            web.app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            web.app, http=Connection, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            backlog=BACKLOG,
             timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(SEND_SECONDS),
         )  # fmt: skip
         self._server = uvicorn.Server(config)
+        self._ending = False
+        self._noted: dict[str, float] = {}
+        """When what broke was last logged, by what it was."""
         self._thread = Thread(target=self._run, name="server", daemon=True)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -112,6 +122,7 @@ class Serving:
 
     def end(self) -> None:
         """Ends in an orderly way, within seconds: who waits is told so, the running answer ends with its round."""
+        self._ending = True
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
                 ending = asyncio.run_coroutine_threadsafe(self.desk.end(ROUND_SECONDS), self._loop)
@@ -128,8 +139,35 @@ class Serving:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
-        self._loop.close()
+        self._loop.set_exception_handler(self._log_what_broke)
+        died: BaseException | None = None
+        try:
+            self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
+        except BaseException as error:
+            died = error
+        if self._ending:
+            self._loop.close()
+        else:
+            self._tell_death(died)
+
+    def _log_what_broke(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What breaks in one connection, or for lack of file descriptors, ends that alone, also where it can't be
+        noted. It may come by the hundred."""
+        message, now = str(context.get("message")), time.monotonic()
+        if now - self._noted.get(message, -NOTE_SECONDS) < NOTE_SECONDS:
+            return
+        self._noted[message] = now
+        with suppress(Exception):
+            log.error("%s", message, exc_info=context.get("exception"))
+
+    def _tell_death(self, error: BaseException | None) -> None:
+        """A process that lives and is deaf would be the worst: whoever watches ends it."""
+        self._socket.close()
+        with suppress(Exception):
+            log.error("the server's thread has died", exc_info=error)
+        why = f" ({type(error).__name__}: {error})" if error is not None else ""
+        message = f"The server has ended unasked: nobody is answered any more{why}."
+        self._watch(EngineError("server", message, "Start it again; its log says more.", fatal=True))
 
     def _hear(self, event: Happening) -> None:
         """On the engine's thread."""

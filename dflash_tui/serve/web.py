@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import json
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any
 
@@ -17,19 +17,26 @@ from starlette.types import Receive, Scope, Send
 
 from dflash_tui.core.version import PROGRAM, installed_version
 from engine.commands import GenerationSettings
-from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted, event_to_dict
+from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted, event_to_dict
 
 from .desk import Desk, Ticket
 from .failures import ApiFailure, engine_failure
 from .guard import Guard
+from .paths import Paths
 from .replies import DONE, Json, Reply, encoded, sent_event
 from .requests import Kind, Offer, Wanted, parse, parse_json
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 BODY_SECONDS = 30.0
 """How long a client may take to send its request."""
-STALLED_SECONDS, LOOK_SECONDS = 60.0, 5.0
-"""How long a client may leave unread what was sent to it; how often somebody looks."""
+HEAD_SECONDS, SIGN_SECONDS = 0.2, 10.0
+"""When a stream begins that has nothing to say yet: what is refused at once has its own status. How often it then says
+that it lives."""
+SIGN_OF_LIFE = b": wait\n\n"
+"""A comment, which readers of events read over."""
+
+UNKNOWN, MAX_HEADER = "x-ignored-parameters", 1000
+"""The header that names what of a request had no effect, since nobody here knows it; and its longest value."""
 
 
 class Gone(Exception):
@@ -60,7 +67,7 @@ class Web:
             HTTPException: self._no_such_address,
             Exception: self._broken,
         }
-        self.app = Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)
+        self.app = Starlette(routes=routes, middleware=[Middleware(Paths), guard], exception_handlers=handlers)
 
     def refusal(self, failure: ApiFailure) -> Response:
         """An error in the place of an answer."""
@@ -117,7 +124,7 @@ class Web:
         reply = Reply(wanted, ready.target, self._fingerprint, ready.max_block_size - 1)
         ticket = self._desk.submit(_client(request, wanted), wanted)
         try:
-            sender = _Sender(send)
+            sender = _Sender(send, wanted)
             await _unless_gone(request.receive, self._follow(ticket, reply, sender), sender)
         finally:
             self._desk.withdraw(ticket)
@@ -127,11 +134,12 @@ class Web:
         try:
             finished = await self._stream(ticket, reply, sender)
         except ApiFailure as failure:
+            if not sender.begun or ticket.begun is None:
+                self._count(failure)
             if sender.begun:
                 await sender.stream(sent_event(reply.failed(failure)))
                 await sender.stream(DONE, last=True)
             else:
-                self._count(failure)
                 await sender.whole(reply.failed(failure), failure)
         else:
             await (sender.stream(DONE, last=True) if ticket.wanted.stream else sender.whole(reply.whole(finished)))
@@ -141,7 +149,7 @@ class Web:
         failure: ApiFailure | None = None
         data = b""
         while True:
-            event = await ticket.next()
+            event = await _next(ticket, sender)
             reply.answer.queue_ms = 1000 * ticket.waited
             if isinstance(event, EngineError):
                 failure = engine_failure(event)
@@ -173,7 +181,9 @@ class Web:
             message += "/v1/models, /health, /metrics and /dflash."
         else:
             message = error.detail
-        return self.refusal(ApiFailure(error.status_code, message, code=None))
+        answer = self.refusal(ApiFailure(error.status_code, message, code=None))
+        answer.headers.update(error.headers or {})
+        return answer
 
     async def _broken(self, _: Request, error: Exception) -> Response:
         """Its traceback is in the log."""
@@ -200,52 +210,77 @@ class _Answers:
 class _Sender:
     """Sends a response: as events, or whole. Raises :class:`Gone` when nobody takes it."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, wanted: Wanted) -> None:
         self._send = send
-        self._since: float | None = None
+        self._stream = wanted.stream
+        self._unknown = json.dumps(wanted.unknown)[:MAX_HEADER] if wanted.unknown else ""
+        self._sending = False
         self.begun = False
+        self._ended = False
 
     @property
-    def stalled(self) -> bool:
-        """The client has left unread for long what was sent to it."""
-        return self._since is not None and time.monotonic() - self._since > STALLED_SECONDS
+    def owes_head(self) -> bool:
+        """A stream that hasn't begun."""
+        return self._stream and not self.begun
 
     async def stream(self, data: bytes, last: bool = False) -> None:
         """A part of a stream of events."""
+        await self.begin()
+        self._ended = last
+        await self._hand_over({"type": "http.response.body", "body": data, "more_body": not last})
+
+    async def begin(self) -> None:
+        """Tells that a stream comes, unless it has."""
         if not self.begun:
             self.begun = True
             await self._start(200, {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache",
                                     "x-accel-buffering": "no"})  # fmt: skip
-        await self._hand_over({"type": "http.response.body", "body": data, "more_body": not last})
+
+    async def sign_of_life(self) -> None:
+        """Where somebody waits for events, none is being sent, and none was the last."""
+        if not self._stream or self._sending or self._ended:
+            return
+        await (self.stream(SIGN_OF_LIFE) if self.begun else self.begin())
 
     async def whole(self, data: Json, failure: ApiFailure | None = None) -> None:
         """One object, which is an answer or a failure's."""
         body = encoded(data)
+        self._ended = True
         headers = {"content-type": "application/json", "content-length": str(len(body))}
         await self._start(failure.status if failure else 200, headers | dict(failure.headers if failure else {}))
         await self._hand_over({"type": "http.response.body", "body": body})
 
     async def _start(self, status: int, headers: dict[str, str]) -> None:
-        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        told = {**headers, UNKNOWN: self._unknown} if self._unknown else headers
+        raw = [(name.lower().encode(), value.encode()) for name, value in told.items()]
         await self._hand_over({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _hand_over(self, message: dict[str, Any]) -> None:
-        self._since = time.monotonic()
+        self._sending = True
         try:
             await self._send(message)
         except OSError:
             raise Gone from None
-        self._since = None
+        finally:
+            self._sending = False
+
+
+async def _next(ticket: Ticket, sender: _Sender) -> Event:
+    """The next event of a turn; meanwhile a stream begins, and says now and then that it lives."""
+    while True:
+        try:
+            return await ticket.next(HEAD_SECONDS if sender.owes_head else SIGN_SECONDS)
+        except TimeoutError:
+            await sender.sign_of_life()
 
 
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, None], sender: _Sender) -> None:
     """Does ``work``; cancels it and raises :class:`Gone` when the client goes before, or reads no more."""
-    working, watching = asyncio.create_task(work), asyncio.create_task(_departure(receive))
+    working, watching = asyncio.create_task(work), asyncio.create_task(_departure(receive, sender))
     try:
-        while not working.done():
-            await asyncio.wait((working, watching), timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done() and (watching.done() or sender.stalled):
-                raise Gone
+        await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Gone
         working.result()
     finally:
         for task in (working, watching):
@@ -253,9 +288,11 @@ async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, None], sender
         await asyncio.gather(working, watching, return_exceptions=True)
 
 
-async def _departure(receive: Callable[[], Awaitable[Any]]) -> None:
+async def _departure(receive: Receive, sender: _Sender) -> None:
+    """Returns when the client is gone. Of one that sends no more it isn't known yet: what it is sent tells."""
     while (await receive())["type"] != "http.disconnect":
-        pass
+        if sender.begun:
+            await sender.sign_of_life()
 
 
 async def _body(request: Request) -> bytes:

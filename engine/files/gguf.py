@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..errors import WeightsFailure
 from .headers import Headers, TensorHeader, damaged
+from .pointers import refuse_pointer
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -72,6 +73,7 @@ def read_gguf_headers(path: Path) -> Headers:
 
 def read_gguf(path: Path, whole: Collection[str] = ()) -> Gguf:
     """The same with what it says of its model; the lists named in ``whole`` are kept to their ends."""
+    refuse_pointer(path)
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _Reader(path, content, whole).read()

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import WeightsFailure
 from .gguf import MAGIC, VERSIONS, Gguf, read_gguf
+from .pointers import refuse_pointer
 
 _FILE_TYPES = {
     0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
@@ -90,6 +91,7 @@ def missing_file(path: Path) -> WeightsFailure:
 
 
 def _read_part(path: Path) -> Gguf:
+    refuse_pointer(path)
     try:
         with path.open("rb") as file:
             magic, rest = file.read(4), file.read(4)

@@ -14,7 +14,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from ..errors import WeightsFailure
-from .shards import INDEX, SINGLE_FILE, read_weight_map
+from .pointers import refuse_pointer
+from .shards import INDEX, SINGLE_FILE, is_sharded, read_weight_map
 
 Headers = dict[str, "TensorHeader"]
 """Of a checkpoint's tensors, by name."""
@@ -57,12 +58,16 @@ def read_headers(folder: Path) -> Headers:
     """All tensors of a checkpoint: by the index of a sharded one, or of the one file there is. Raises
     ``WeightsFailure`` for files that are missing, damaged or cut off."""
     index = folder / INDEX
-    if not index.exists():
+    if not is_sharded(folder):
         single = folder / SINGLE_FILE
+        for path in (single, index):
+            refuse_pointer(path)
         if not single.exists():
             raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
         return read_file_headers(single)
     names = read_weight_map(index)
+    for shard in sorted(set(names.values())):
+        refuse_pointer(folder / shard)
     missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
     if missing:
         raise WeightsFailure(

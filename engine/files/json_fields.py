@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import WeightsFailure
+from .pointers import refuse_pointer
 
 DOWNLOAD_AGAIN = "Config and weights must belong together; download the checkpoint again."
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises ``WeightsFailure`` when it can't be read or holds something else."""
+    refuse_pointer(path)
     try:
         content = json.loads(path.read_text("utf-8"))
     except OSError as error:

@@ -13,9 +13,14 @@ SINGLE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 def missing_weights(folder: Path) -> str | None:
     """The first weight file that a checkpoint's folder lacks, None when it has them all."""
-    index = folder / INDEX
-    names = shard_names(index) if index.exists() else [SINGLE_FILE]
+    names = shard_names(folder / INDEX) if is_sharded(folder) else [SINGLE_FILE]
     return next((name for name in names if not (folder / name).exists()), None)
+
+
+def is_sharded(folder: Path) -> bool:
+    """Whether an index says where a checkpoint's tensors are. Where there is one whole file, too, that is the model, as
+    it is for ``transformers``: whoever saves a model again may leave an index behind."""
+    return (folder / INDEX).exists() and not (folder / SINGLE_FILE).is_file()
 
 
 def shard_names(index: Path) -> list[str]:

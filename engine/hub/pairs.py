@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from ..commands import NO_DRAFTER, WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
+from ..files.pointers import refuse_pointer
 from ..files.shards import missing_weights
 from ..models.family import DrafterKind, KnownPair
 from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
@@ -101,6 +102,8 @@ def check_path(name: str) -> None:
     except (OSError, ValueError, RuntimeError) as error:  # too long, no text, another user's home
         raise WeightsFailure(f"{name[:NAME_SHOWN]!r} can't be a model's name: {error}.", MODEL_NAMES) from None
     if is_folder:
+        for place in (folder, folder / TARGET_PART):
+            refuse_pointer(place / "config.json")
         if not any((place / "config.json").is_file() for place in (folder, folder / TARGET_PART)):
             raise WeightsFailure(f"The folder {name} holds no config.json, so no model.", CHECK_PATH)
     elif is_file:

@@ -15,6 +15,7 @@ from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
 from ..files.headers import read_headers, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN, read_json
+from ..files.pointers import refuse_pointer
 from ..files.tensors import read_tensors
 from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DFlashConfig
@@ -59,6 +60,7 @@ def read_target_config(folder: Path) -> TargetConfig:
 
 def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetConfig]:
     family, generation = family_of(config), folder / "generation_config.json"
+    refuse_pointer(generation)
     if _has_copy_for_head(folder, family, config):
         nested = {"text_config": {**text_config(config), **TIED}} if "text_config" in config else {}
         config = {**config, **TIED, **nested}

@@ -35,8 +35,12 @@ ENDINGS = ("", PACKED, SCALE, ZERO_POINT, BLOCKS_4, EXPONENTS)
 """What follows a weight's name in the names of its tensors."""
 SCALES = ("BF16", "F16", "F32")
 """Dtypes that scales may have."""
-UNREAD = ("_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale")
-"""How names of tensors end that stay on disk: the config says shapes, and nothing here rounds activations."""
+UNREAD = (
+    "_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale",
+    "rotary_emb.inv_freq", "rotary_emb.original_inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
+)  # fmt: skip
+"""How names of tensors end that stay on disk: the config says shapes and rotary frequencies, and nothing here rounds
+activations."""
 
 Piece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""

@@ -99,11 +99,12 @@ class DrafterConfig(ABC):
 
 
 def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tuple[int, ...]:
-    """``eos_token_id``, of ``generation_config.json`` before ``config.json``: the tokens that end an answer."""
-    stops = Fields(generation or {}, "generation_config.json")
-    if "eos_token_id" not in stops:
-        stops = config
-    return stops.integers("eos_token_id", 0, vocab_size - 1) if "eos_token_id" in stops else ()
+    """``eos_token_id``, of ``generation_config.json`` before ``config.json``: the tokens that end an answer. The
+    tokenizer may name another. An empty list says nothing."""
+    for fields in (Fields(generation or {}, "generation_config.json"), config):
+        if "eos_token_id" in fields and (stops := fields.integers("eos_token_id", 0, vocab_size - 1)):
+            return stops
+    return ()
 
 
 @dataclass(frozen=True, slots=True)

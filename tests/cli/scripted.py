@@ -91,6 +91,7 @@ class ScriptPlayer(ScriptedEngine):
 SCRIPTS = {
     "plain": Script(),
     "endless": Script(pieces=("word ",) * 100_000, pace=0.01),
+    "torrent": Script(pieces=("many words ",) * 20_000),
     "loading": Script(loading=3600),
     "stuck": Script(pieces=("word ",), pace=3600),
     "escapes": Script(pieces=("\x1b[31mred\x07\t", "tab")),

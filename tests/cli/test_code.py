@@ -46,7 +46,8 @@ def test_no_block_to_save(program: Program, tmp_path: Path) -> None:
 def test_a_block_that_leads_out_of_the_folder(program: Program, tmp_path: Path) -> None:
     program.script = Script(pieces=("```html ../evil.html\n<p>\n```\n",))
     program.run("-p", "hi", "--save-dir", str(tmp_path / "out"))
-    assert program.code == ExitCode.USAGE and "not a file name inside" in program.err
+    assert program.code == ExitCode.OK
+    assert f"saved {tmp_path / 'out' / 'evil.html'} (the answer calls it '../evil.html')" in program.err
     assert not (tmp_path / "evil.html").exists()
 
 

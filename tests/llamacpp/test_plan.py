@@ -16,7 +16,7 @@ from dflash_tui.llamacpp.plan import LEAST_CONTEXT, USUAL_CONTEXT, Plan, cache_b
 from dflash_tui.llamacpp.source import LlamaSource
 from engine.commands import Close, EngineOptions
 from engine.errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
-from engine.events import EngineError
+from engine.events import EngineError, EngineReady, Notice
 from engine.files.gguf_header import read_header
 from tests.llamacpp.conftest import write_gguf
 
@@ -162,3 +162,15 @@ def test_a_file_that_is_not_there_is_said_before_llama_cpp_is_asked_for(tmp_path
     failure = next(event for event in iter(lambda: told.get(timeout=30), None) if isinstance(event, EngineError))
     assert "There is no file" in failure.message and "no.gguf" in failure.message
     source.send(Close())
+
+
+def test_a_file_without_a_chat_template_is_told_once(tmp_path: Path) -> None:
+    """A base model loads and decodes well, and rambles."""
+    base, told = write_gguf(tmp_path / "base.gguf"), list[Happening]()
+    source = LlamaSource(EngineOptions(target=str(base)), told.append)
+    ready = EngineReady("base", None, "cpu", "F16", 1, 4096, 0.1)
+    for _ in range(2):  # the second after llama.cpp was started again
+        source._hear(ready, plan(base), 1.0)
+    assert [type(event) for event in told] == [EngineReady, Notice]
+    notice = told[1]
+    assert isinstance(notice, Notice) and "base.gguf has no chat template" in notice.message and notice.advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -24,6 +25,13 @@ TEXT: Json = {**ALL, "prompt": "Once", "logprobs": 0}
 
 def texts(chunks: list[Json], name: str = "content") -> str:
     return "".join(choice["delta"].get(name, "") for chunk in chunks for choice in chunk["choices"])
+
+
+def test_what_a_request_says_in_vain_is_named_in_a_header(served: Served) -> None:
+    for stream in (False, True):
+        answer = served.post(tempature=1, **{"härte\n": 2}, stream=stream)
+        assert json.loads(answer.headers["x-ignored-parameters"]) == ["tempature", "härte\n"]
+    assert "x-ignored-parameters" not in served.post().headers
 
 
 def test_openai_s_client_reads_a_stream_and_an_object(served: Served) -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.serve.server import listen
+from dflash_tui.serve.server import Serving, listen
 from engine.events import EngineError
 from tests.cli.conftest import Program
 from tests.cli.conftest import program as program
@@ -105,3 +105,16 @@ def test_a_pair_that_can_t_be_loaded_ends_the_server(program: Program) -> None:
     program.run("serve", "--port", "0", "--no-speculation", "some/model")
     assert program.code == ExitCode.WEIGHTS and "The checkpoint is damaged." in program.err
     assert (program.engine.options.target, program.engine.options.drafter) == ("some/model", "none")
+
+
+def test_a_server_whose_thread_dies_ends_in_words(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Serving.start
+
+    def start_and_die(serving: Serving) -> None:
+        start(serving)
+        serving._loop.call_soon_threadsafe(sys.exit, 7)
+
+    monkeypatch.setattr(Serving, "start", start_and_die)
+    program.script = Script(loading=0.2)
+    program.run("serve", "--port", "0")
+    assert program.code == ExitCode.REMOTE and "nobody is answered any more" in program.err

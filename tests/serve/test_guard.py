@@ -28,6 +28,7 @@ def test_a_key_is_needed_everywhere_but_for_health(serve: Serve) -> None:
                 assert answer.status_code == 401 and answer.json()["error"]["code"] == "invalid_api_key"
                 assert answer.headers["www-authenticate"] == "Bearer" and KEY not in answer.text
         assert served.client(api_key=KEY).models.list().data
+        assert http.get("/v1/models", headers={"X-Api-Key": KEY}).status_code == 200, "as llama.cpp takes it"
         assert served.post().status_code == 401 and served.engine.asked == []
 
 
@@ -35,9 +36,19 @@ def test_a_key_is_needed_everywhere_but_for_health(serve: Serve) -> None:
     ("headers", "status"),
     [
         ({"Host": "evil.example"}, 403),
-        ({"Host": ""}, 403),
+        ({"Host": "localhost.evil.example"}, 403),
+        ({"Host": "internal"}, 403),
+        ({"Host": "evil.local"}, 403),
+        ({"Host": "127.0.0.1.evil.example"}, 403),
         ({"Host": "[::1"}, 403),
+        ({"Host": ""}, 200),
         ({"Host": "localhost:9999"}, 200),
+        ({"Host": "LocalHost.:80"}, 200),
+        ({"Host": "host.docker.internal:8000"}, 200),
+        ({"Host": "host.containers.internal"}, 200),
+        ({"Host": "chat.localhost:1"}, 200),
+        ({"Host": "172.17.0.1:8000"}, 200),
+        ({"Host": f"{socket.gethostname()}.local"}, 200),
         ({"Host": "[::1]:80"}, 200),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
@@ -50,6 +61,34 @@ def test_web_pages_reach_nothing_here(served: Served, headers: dict[str, str], s
         answer = http.get("/v1/models", headers=headers)
         assert answer.status_code == status
         assert not [name for name in answer.headers if name.startswith("access-control")]
+        if "Host" in headers and status == 403:
+            assert "127.0.0.1" in answer.text and "--host" in answer.text, "the way to allow it"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/models/",
+        "//v1/models",
+        "/models",
+        "/v1/v1/models//",
+        "/v1/models/demo/gemma4-tiny/",
+        "/v1/health/",
+        "/metrics/",
+    ],
+)
+def test_addresses_as_clients_spell_them(served: Served, path: str) -> None:
+    with served.http(follow_redirects=False) as http:
+        assert http.get(f"{served.url}{path}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/chat/completions/", "/chat/completions", "//v1//chat/completions", "/v1/v1/chat/completions"]
+)
+def test_a_question_needs_no_exact_address(served: Served, path: str) -> None:
+    with served.http(follow_redirects=False) as http:
+        answer = http.post(f"{served.url}{path}", json={"messages": QUESTION, "max_tokens": 3})
+    assert answer.status_code == 200 and answer.json()["choices"][0]["message"]["content"]
 
 
 def test_addresses_and_methods_that_are_not_there(served: Served) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from dflash_tui.serve import web
+from dflash_tui.serve import connection
 from dflash_tui.serve.server import ServeOptions
 from engine.commands import Stop
 from engine.events import Step
@@ -119,8 +119,7 @@ def test_who_goes_while_waiting_or_before_a_whole_answer_is_not_answered(serve: 
 
 def test_who_stops_reading_is_let_go(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answer is longer than what the system buffers for it."""
-    monkeypatch.setattr(web, "STALLED_SECONDS", 0.3)
-    monkeypatch.setattr(web, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "STALLED_SECONDS", 0.3)
     with serve(answer="word " * 60_000, round_seconds=0.0) as served:
         host, port = served.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as deaf:

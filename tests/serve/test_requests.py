@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.serve.failures import ApiFailure
-from dflash_tui.serve.requests import IGNORED, REFUSED, Kind, Offer, Wanted, parse, parse_json
+from dflash_tui.serve.requests import (
+    IGNORED,
+    LEAST_TOP_P,
+    MAX_TOP_K,
+    REFUSED,
+    Kind,
+    Offer,
+    Wanted,
+    parse,
+    parse_json,
+)
 from engine.commands import GenerationSettings, Message
 
 HELLO = [{"role": "user", "content": "hello"}]
@@ -44,6 +55,64 @@ def test_without_a_seed_every_warm_answer_is_another_one() -> None:
     assert read(temperature=0).settings.seed == 0
 
 
+@pytest.mark.parametrize(
+    ("body", "setting", "value"),
+    [
+        ({"seed": -7}, "seed", 2**63 - 7),
+        ({"seed": 2**64 + 5}, "seed", 5),
+        ({"seed": "12"}, "seed", 12),
+        ({"seed": 12.0}, "seed", 12),
+        ({"temperature": "0.7"}, "temperature", 0.7),
+        ({"max_tokens": "9"}, "max_new_tokens", 9),
+        ({"max_tokens": -1}, "max_new_tokens", 4096),
+        ({"max_tokens": 9.0}, "max_new_tokens", 9),
+        ({"n_predict": 9}, "max_new_tokens", 9),
+        ({"n_predict": -1}, "max_new_tokens", 4096),
+        ({"top_k": -5}, "top_k", 0),
+        ({"top_k": 2**40}, "top_k", MAX_TOP_K),
+        ({"top_p": 0}, "top_p", LEAST_TOP_P),
+        ({"speculation": "false"}, "speculation", False),
+        ({"chat_template_kwargs": {"enable_thinking": 1, "other": 3}}, "thinking", True),
+    ],
+)
+def test_values_that_openai_vllm_or_llama_cpp_take(body: Any, setting: str, value: Any) -> None:
+    assert getattr(read(**body).settings, setting) == value
+
+
+def test_minus_one_is_any_seed() -> None:
+    assert read(seed=-1).settings.seed != read(seed=-1).settings.seed
+    assert read(seed=-1, temperature=0).settings.seed == 0
+
+
+def test_what_nobody_knows_is_named_and_changes_nothing() -> None:
+    strange = read(seed=1, tempature=1, top_a=0.2, extra_body={"a": 1})
+    assert strange.unknown == ("tempature", "top_a", "extra_body")
+    assert replace(strange, unknown=()) == read(seed=1)
+
+
+def test_words_for_true_and_false() -> None:
+    assert read(stream="true").stream and read(stream=1).stream and read(stream="Yes").stream
+    assert not read(stream="false").stream and not read(stream=0).stream
+    assert read(stop=["a", ""]).stops == ("a",) and read(stop="").stops == ()
+    assert read(user=7).user == "7"
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": None}, ""),
+        ({}, ""),
+        ({"content": []}, ""),
+        ({"content": ["a", {"text": "b"}]}, "a\nb"),
+        ({"content": None, "refusal": "No."}, "No."),
+        ({"content": [{"type": "refusal", "refusal": "No."}]}, "No."),
+    ],
+)
+def test_contents_that_are_nothing_or_bare(message: Any, text: str) -> None:
+    asked = [*HELLO, {"role": "assistant", **message}, {"role": "user", **message}]
+    assert [each.content for each in read(messages=asked).messages] == ["hello", text, text]
+
+
 def test_contents_are_text_in_one_piece_or_in_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     messages = [{"role": "developer", "content": "s"}, {"role": "assistant", "content": "x", "tool_calls": []},
@@ -70,31 +139,31 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
     [
         ({"temperature": 3}, "temperature", "between 0 and 2"),
         ({"temperature": True}, "temperature", "a number"),
-        ({"top_p": 0}, "top_p", "above 0"),
-        ({"top_k": 2**40}, "top_k", "at most"),
-        ({"seed": -1}, "seed", "between 0"),
+        ({"temperature": "hot"}, "temperature", "a number"),
+        ({"temperature": "nan"}, "temperature", "a number"),
+        ({"top_p": -0.1}, "top_p", "above 0"),
+        ({"seed": 1.5}, "seed", "a whole number"),
         ({"max_tokens": 0}, "max_tokens", "at least 1"),
         ({"max_completion_tokens": 1.5}, "max_completion_tokens", "a whole number"),
         ({"block_size": 99}, "block_size", "between 2 and 16"),
-        ({"stream": "yes"}, "stream", "true or false"),
+        ({"stream": "perhaps"}, "stream", "true or false"),
         ({"stream_options": True}, "stream_options", "an object"),
         ({"n": 2}, "n", "one answer"),
         ({"tools": [{"type": "function"}]}, "tools", "no tools"),
         ({"response_format": {"type": "json_object"}}, "response_format", "free text"),
         ({"presence_penalty": 0.5}, "presence_penalty", "temperature, top_p and top_k"),
         ({"top_logprobs": 2}, "top_logprobs", "emitted token alone"),
-        ({"tempature": 1}, "tempature", "does not know the parameter"),
-        ({"stop": ["a", ""]}, "stop", "none of them empty"),
-        ({"stop": ["a"] * 17}, "stop", "at most 16"),
+        ({"stop": ["a"] * 257}, "stop", "at most 256"),
         ({"stop_token_ids": ["a"]}, "stop_token_ids", "token ids"),
         ({"model": "gpt-9"}, "model", "this server has 'google/gemma'"),
         ({"messages": []}, "messages", "at least one message"),
-        ({"messages": [*HELLO, {"role": "assistant", "content": "I"}]}, "messages", "last message must be the user's"),
+        ({"continue_final_message": True}, "continue_final_message", "begins answers anew"),
+        ({"guided_json": {"type": "object"}}, "guided_json", "free text"),
+        ({"mirostat": 2}, "mirostat", "temperature, top_p and top_k"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "not 'tool'"),
-        ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "a text, or a list"),
         ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content[0]", "reads text alone"),
         ({"messages": [{"role": "assistant", "tool_calls": [{}]}, *HELLO]}, "messages[0]", "calls a tool"),
-        ({"chat_template_kwargs": {"enable_thinking": 1}}, "enable_thinking", "true or false"),
+        ({"chat_template_kwargs": {"enable_thinking": 2}}, "enable_thinking", "true or false"),
     ],
 )  # fmt: skip
 def test_what_a_chat_is_refused(body: Any, param: str, words: str) -> None:
@@ -112,7 +181,6 @@ def test_what_a_chat_is_refused(body: Any, param: str, words: str) -> None:
         ({"prompt": {}}, "a text"),
         ({"logprobs": 2}, "emitted token alone"),
         ({"echo": True}, "returns no prompts"),
-        ({"messages": HELLO}, "does not know the parameter"),
     ],
 )
 def test_what_a_completion_is_refused(body: Any, words: str) -> None:

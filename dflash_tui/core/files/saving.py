@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
@@ -14,6 +15,8 @@ from ..platforms import not_a_name
 from ..text.fences import CodeBlock
 
 _MAX_COPIES = 1000
+_UNUSUAL, _LONGEST = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*{}\ud800-\udfff]'), 60
+"""What a name doesn't hold everywhere, and characters of its parts."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
@@ -24,8 +27,34 @@ class SavingError(Failure):
 def save_block(block: CodeBlock, directory: Path, *, filename: str | None = None) -> Path:
     """Writes ``block.content`` as UTF-8 below ``directory``, created if missing; returns the path. Named ``filename``,
     the block's own name or ``block-N.txt``; equal files are kept, other takers of the name lead to ``name-2`` and so
-    on. :class:`SavingError` for a name outside the directory or a failed write."""
-    return save_text(block.content, directory, filename or block.filename or f"block-{block.number}.txt")
+    on. Where the block's own name, which a model chose, can't be had, a plain one is made of it. :class:`SavingError`
+    for a ``filename`` outside the directory or a failed write."""
+    if filename is not None:
+        return save_text(block.content, directory, filename)
+    first: SavingError | None = None
+    for name in _names_for(block):
+        try:
+            return save_text(block.content, directory, name)
+        except SavingError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _names_for(block: CodeBlock) -> Iterator[str]:
+    """The block's own name, the last part of it without what names don't hold everywhere, and a number."""
+    number = f"block-{block.number}"
+    if block.filename:
+        home = block.filename.startswith("~")
+        if not home:
+            yield block.filename
+        last = re.split(r"[/\\]", block.filename)[-1]
+        stem, dot, ending = _UNUSUAL.sub("", last).rpartition(".")
+        if stem := stem.strip(". ")[:_LONGEST]:
+            yield f"{stem}{dot}{ending[:_LONGEST]}"
+        elif ending:
+            yield f"{number}{dot or '-'}{ending[:_LONGEST]}"
+    yield f"{number}.txt"
 
 
 def save_text(text: str, directory: Path, filename: str) -> Path:
@@ -41,7 +70,7 @@ def save_text(text: str, directory: Path, filename: str) -> Path:
         reason = error.strerror or str(error)
         raise SavingError(
             f"{directory / filename} was not written: {reason}.",
-            "Choose another folder with --out, or make room there.",
+            "Choose another folder, or make room there.",
         ) from error
 
 
@@ -52,7 +81,7 @@ def _inside(directory: Path, name: str) -> Path:
     if relative.is_absolute() or has_drive or ".." in relative.parts or not relative.name or not name.isprintable():
         raise SavingError(
             f"{name!r} is not a file name inside {directory}.",
-            "Give a plain name, such as index.html; --out chooses another folder.",
+            "Give a plain name, such as index.html.",
         )
     if found := next(((part, why) for part in relative.parts if (why := not_a_name(part))), None):
         raise SavingError(f"{found[0]!r} {found[1]}.", "Give a plain name, such as index.html.")
@@ -60,7 +89,7 @@ def _inside(directory: Path, name: str) -> Path:
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(directory)):
         raise SavingError(
             f"{path} leads out of {directory} through a symbolic link.",
-            "Remove the link, or choose another folder with --out.",
+            "Remove the link, or choose another folder.",
         )
     return path
 

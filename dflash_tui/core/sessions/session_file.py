@@ -20,7 +20,7 @@ def encode(lines: Iterable[dict[str, Any]]) -> bytes:
 def open_private(path: Path) -> int:
     """A new file. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
     lock(descriptor, path)
     return descriptor
 
@@ -39,6 +39,20 @@ def open_whole(path: Path) -> int:
         close(descriptor, path)
         raise
     return descriptor
+
+
+def kept(path: Path, descriptor: int) -> int:
+    """The same descriptor; a new file's, with all that was written, where somebody has deleted the file meanwhile.
+    Raises ``OSError``."""
+    said = os.fstat(descriptor)
+    if said.st_nlink:
+        return descriptor
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    data = os.read(descriptor, said.st_size)
+    again = open_private(path)
+    os.write(again, data)
+    os.close(descriptor)
+    return again
 
 
 def append_line(path: Path, line: dict[str, Any]) -> None:

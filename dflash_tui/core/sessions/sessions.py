@@ -32,7 +32,7 @@ from ..files.places import sessions_directory
 from ..files.running import RunResult
 from ..platforms import close
 from .reading import Reading
-from .session_file import FORMAT_VERSION, append_line, encode, open_private, open_whole, read_lines
+from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
 from .session_lines import EventLines
 from .turn import Turn
 
@@ -168,6 +168,7 @@ class SessionLog:
         try:
             if self._descriptor is None:
                 self._descriptor = open_private(self.path)
+            self._descriptor = kept(self.path, self._descriptor)
             written = os.write(self._descriptor, data)
             if written < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

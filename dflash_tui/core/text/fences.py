@@ -6,10 +6,14 @@ import json
 import re
 from dataclasses import dataclass
 
-_OPENING = re.compile(r"\n(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>.*)", re.MULTILINE)
-"""From the end of the line before. Only a line feed ends a line, neither a form feed nor U+2028."""
+from .nested_fences import pairs_of_fences
+
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|name|path)=(?P<quote>[\"']?)(?P<name>.+?)(?P=quote)(?=\s|$|[,}])")
-_FILE_NAME = re.compile(r"[^\s=]*\.\w{1,10}")
+_FILE_NAME = re.compile(r"[^\s={}<>|*?\"]*\w[^\s={}<>|*?\"]*\.\w{1,10}")
+_BRACES = re.compile(r"\{(?P<inside>[^{}]*)(?:\}|$)")
+"""Attributes as Pandoc and others have them: ``{.python .numberLines}``, ``{python}``, ``js {1,3}``."""
+_BRACKETED = re.compile(r"^[(\[](.*)[)\]]$")
+_LANGUAGE = re.compile(r"[^\s,;:{}()\[\]<>\"'`]*")
 
 _DEFAULT_NAMES = {
     "bash": "script.sh",
@@ -41,6 +45,8 @@ _DEFAULT_NAMES = {
 }
 _EXTENSIONS = {name.rpartition(".")[2]: language for language, name in sorted(_DEFAULT_NAMES.items())}
 """Extension to a language: enough to tell a file name from a language when it is the only word."""
+_DOCUMENTS = frozenset({"markdown", "md", "mdx", "mkd", "qmd", "rmd", "rmarkdown", "quarto", "gfm", "commonmark"})
+"""Languages, and endings of names."""
 _HEAD = 400
 """Characters of a block that tell what it is."""
 _BEGINNINGS = tuple(
@@ -79,16 +85,21 @@ class CodeBlock:
 
 def find_blocks(text: str) -> list[CodeBlock]:
     """The fenced code blocks of a Markdown text by CommonMark's rules (backticks or tildes, closed by an equal fence at
-    least as long), but with any indent: models write fences inside lists."""
+    least as long), but with any indent: models write fences inside lists. A block that holds fences itself, as a
+    document does, goes on to its own end."""
     blocks: list[CodeBlock] = []
-    text, place = f"\n{text}", 0
-    while opening := _OPENING.search(text, place):
-        indent, start = len(opening["indent"]), opening.end()
-        closing = _closing(opening["fence"], indent).search(text, start)
-        stop, place = closing.span() if closing else (len(text), len(text))
-        content = _dedent(text[start + 1 : stop + 1], indent)
-        blocks.append(_make_block(len(blocks) + 1, opening["info"].strip(), content, closing is not None))
+    text = f"\n{text}"
+    for opening, closing in pairs_of_fences(text, holds_fences):
+        start, stop = opening.end, closing.start if closing else len(text)
+        content = _dedent(text[start + 1 : stop + 1], opening.indent)
+        blocks.append(_make_block(len(blocks) + 1, opening.info, content, closing is not None))
     return blocks
+
+
+def holds_fences(info: str) -> bool:
+    """Whether a block's fence says that it is a document, in which fences are to be expected."""
+    language, filename = _read_info(info)
+    return language in _DOCUMENTS or (filename or "").lower().rpartition(".")[2] in _DOCUMENTS
 
 
 def describe_blocks(text: str) -> str:
@@ -103,11 +114,6 @@ def describe_blocks(text: str) -> str:
 
 _OFFERS = {"html": "/open shows it", "py": "/run runs it"}
 """By the ending of a block's name."""
-
-
-def _closing(fence: str, indent: int) -> re.Pattern[str]:
-    """From the end of the line before to the end of its own."""
-    return re.compile(rf"\n[ \t]{{0,{indent + 3}}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE)
 
 
 def _dedent(content: str, indent: int) -> str:
@@ -137,15 +143,21 @@ def _is_json(content: str) -> bool:
 
 def _read_info(info: str) -> tuple[str, str | None]:
     """Language and file name of an info string: ``html``, ``html index.html``, ``html title="index.html"``,
-    ``html:index.html`` and ``index.html`` are all in use."""
+    ``html:index.html``, ``index.html`` and ``{.html}`` are all in use."""
+    attributes = _BRACES.match(info)
+    if attributes:
+        info = f"{attributes['inside'].strip().removeprefix('.')} {info[attributes.end() :]}"
     first, _, rest = info.partition(" ")
     head, colon, tail = first.partition(":")
     if colon and _FILE_NAME.fullmatch(tail):
         first, rest = head, f"{tail} {rest}"
-    extension = first.rpartition(".")[2].lower()
-    if "." in first and extension in _EXTENSIONS:
-        return _EXTENSIONS[extension], first
-    language = first.lower()
+    stem, _, extension = first.rpartition(".")
+    if extension.lower() in _EXTENSIONS and first.startswith("."):
+        first = extension
+    elif stem and extension.lower() in _EXTENSIONS and _FILE_NAME.fullmatch(first):
+        return _EXTENSIONS[extension.lower()], first
+    found = _LANGUAGE.match(first)
+    language = found[0].lower() if found else ""
     return language, _named_file(rest) or _DEFAULT_NAMES.get(language)
 
 
@@ -153,4 +165,5 @@ def _named_file(words: str) -> str | None:
     attribute = _ATTRIBUTE.search(words)
     if attribute:
         return attribute["name"]
-    return next((word for word in words.split() if _FILE_NAME.fullmatch(word)), None)
+    bare = (_BRACKETED.sub(r"\1", word.strip("\"'`,;:")) for word in words.split())
+    return next((word for word in bare if _FILE_NAME.fullmatch(word)), None)

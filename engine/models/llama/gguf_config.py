@@ -7,6 +7,8 @@ from typing import Any
 from ...errors import WeightsFailure
 from ...files.gguf import Gguf
 
+ENDS = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")
+"""Of a text, and of a turn in a conversation."""
 FIELDS = {
     "hidden_size": "embedding_length",
     "intermediate_size": "feed_forward_length",
@@ -35,6 +37,6 @@ def config_of(file: Gguf) -> dict[str, Any]:
         **{name: said[f"llama.{key}"] for name, key in FIELDS.items() if f"llama.{key}" in said},
         "vocab_size": file.lengths.get("tokenizer.ggml.tokens"),
         "bos_token_id": said.get("tokenizer.ggml.bos_token_id"),
-        "eos_token_id": said.get("tokenizer.ggml.eos_token_id"),
+        "eos_token_id": [said[key] for key in ENDS if key in said],
         "tie_word_embeddings": "output.weight" not in file.tensors,
     }

@@ -60,9 +60,37 @@ def test_a_file_is_readable_as_the_umask_says(tmp_path: Path) -> None:
 def test_names_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
     inside = tmp_path / "out"
     with pytest.raises(SavingError) as caught:
-        save_block(block("x", filename=name or "/"), inside)
+        save_block(block("x"), inside, filename=name or "/")
     assert caught.value.hint
     assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("/app/main.py", "main.py"),
+        ("../../lib/x.js", "x.js"),
+        ("C:\\Users\\me\\x.py", "x.py"),
+        ("~/x.py", "x.py"),
+        ("~root/x.py", "x.py"),
+        ("a\0b.py", "ab.py"),
+        ("..", "block-3.txt"),
+        ("/", "block-3.txt"),
+        ("/etc/.html", "block-3.html"),
+        ("/{.html", "block-3.html"),
+        (f"{'a' * 300}.py", f"{'a' * 60}.py"),
+        ("link/x.py", "x.py"),
+        ("taken/x.py", "x.py"),
+    ],
+)
+def test_a_name_that_a_model_chose_and_that_can_not_be_had(tmp_path: Path, name: str, saved: str) -> None:
+    inside = tmp_path / "out"
+    inside.mkdir()
+    (inside / "link").symlink_to(tmp_path)
+    (inside / "taken").write_text("a file")
+    path = save_block(block("x", name), inside)
+    assert path == inside / saved and path.read_text() == "x"
+    assert files(tmp_path) == sorted([f"out/{saved}", "out/taken"])
 
 
 _path_parts = st.sampled_from(["..", ".", "/", "\\", "a", "link", "b.html", "~", " ", "\n", "C:"])
@@ -107,7 +135,7 @@ def test_an_unwritable_directory_is_explained(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file, not a folder")
     with pytest.raises(SavingError, match="was not written") as caught:
         save_block(block("x"), tmp_path / "out")
-    assert "--out" in caught.value.hint
+    assert "another folder" in caught.value.hint
 
 
 def test_a_working_directory_that_is_gone_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,6 +86,22 @@ def test_every_line_is_on_disk_at_once_and_private(tmp_path: Path) -> None:
     ]
     assert log.path.stat().st_mode & 0o777 == 0o600
     log.close()
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_conversation_that_is_deleted_while_it_is_open_is_written_again(tmp_path: Path, resumed: bool) -> None:
+    """By a clean-up, or another window: what is said behind it would be nowhere."""
+    log = SessionLog.create(tmp_path / "sessions")
+    say(log, 1, "before", ["one"])
+    if resumed:
+        log.close()
+        log = SessionLog.resume(log.path)
+    shutil.rmtree(tmp_path / "sessions")
+    say(log, 2, "behind", ["two"])
+    log.close()
+    turns = load_session(log.path).turns
+    assert [(turn.question, turn.answer) for turn in turns] == [("before", "one"), ("behind", "two")]
+    assert log.failure is None and log.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_cut_last_line_costs_that_line_only(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ def test_inline_code_and_short_fences_open_nothing(text: str) -> None:
         ("html drone-swarm.html", "html", "drone-swarm.html"),
         ('html title="my page.html"', "html", "my page.html"),
         ("html title=page.html", "html", "page.html"),
+        ("{.html", "html", "index.html"),
+        ("{.html}", "html", "index.html"),
+        ("{.python .numberLines}", "python", "main.py"),
+        ('{.python filename="x.py"}', "python", "x.py"),
+        ("{python}", "python", "main.py"),
+        ("python{1,3}", "python", "main.py"),
+        ("html{", "html", "index.html"),
+        ("html (index.html)", "html", "index.html"),
+        ("html [b].html", "html", "[b].html"),
+        (".py", "py", "main.py"),
+        ("{", "", None),
+        ("/app/main.py", "python", "/app/main.py"),
         ("python:src/app.py", "python", "src/app.py"),
         ("index.html", "html", "index.html"),
         ("python {linenos=true}", "python", "main.py"),
@@ -101,6 +113,61 @@ def test_the_blocks_of_an_answer_on_one_line() -> None:
     listed = "[1] index.html  [2] text  [3] brainfuck"
     assert describe_blocks(text) == f"code: {listed} · Ctrl+S saves the last · /open shows it"
     assert describe_blocks("no code") == ""
+
+
+DOCUMENT = "# Title\n\n{}\n\nLast line.\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "held", "behind"),
+    [
+        ("```markdown", "```python\nx\n```", "That was it."),
+        ("```md", "```python\nx\n```\n\nand\n\n```\nout\n```", "\nThat was it.\n\n```sh\nls\n```\n"),
+        ("```README.md", "```\nout\n```", ""),
+        ("```markdown", "~~~\n```\n~~~", ""),
+        ("```markdown", "~~~\n```\n~~~\n```sh\nls\n```", "\n```\nls\n```\n"),
+        ("~~~markdown", "~~~sh\nls\n~~~", "\n~~~\nls\n~~~\n"),
+        ("```", "```sh\nls\n```", "\nDone.\n"),
+        ("```python", "```json\n{}\n```", "\n```html\n<p>\n```\n"),
+        ("````markdown", "```sh\nls\n```", ""),
+        ("```markdown", "1. so\n   ```sh\n   ls\n   ```", ""),
+        ("```markdown", "no fence", "\n```\nout\n```\n\n```\nagain\n```\n"),
+    ],
+)
+def test_a_document_that_holds_fences_is_whole(before: str, held: str, behind: str) -> None:
+    content = DOCUMENT.format(held)
+    blocks = find_blocks(f"Here:\n\n{before}\n{content}{before[:3]}{'`' if before[3:4] == '`' else ''}\n{behind}")
+    assert blocks[0].content == content and blocks[0].closed
+    assert len(blocks) == 1 + behind.count(f"\n{before[:3]}") // 2 and all(block.closed for block in blocks)
+
+
+def test_a_document_that_was_cut_off_is_kept_as_far_as_it_goes() -> None:
+    text = "```markdown\n# T\n```sh\nls\n```\nmore\n```sh\npw"
+    assert (only(text).content, only(text).closed) == (text.partition("\n")[2], False)
+
+
+def test_a_block_behind_one_without_an_end_is_read_as_ever() -> None:
+    blocks = find_blocks("```python\nx\n\n```html\n<p>\n```\n\n```css\na\n```\n")
+    assert [block.content for block in blocks] == ["x\n\n```html\n<p>\n", "a\n"]
+
+
+_inner = st.tuples(
+    st.sampled_from(["sh", "python", "json x.json", ""]), st.lists(st.sampled_from(["a", "  b", "c c"]), min_size=1)
+)
+_answer = st.lists(st.tuples(st.booleans(), st.lists(_inner, min_size=1, max_size=4)), min_size=1, max_size=4)
+
+
+@given(_answer, st.sampled_from(["```", "~~~"]))
+def test_documents_and_other_blocks_in_any_order(
+    answer: list[tuple[bool, list[tuple[str, list[str]]]]], fence: str
+) -> None:
+    """An end has an empty line behind it, and code begins in the line behind its fence."""
+    text, contents = "", []
+    for document, inner in answer:
+        blocks = ["\n".join([f"{fence}{info}", *lines, fence, ""]) for info, lines in inner]
+        contents += ["# T\n\n" + "\n".join(blocks)] if document else ["\n".join([*lines, ""]) for _, lines in inner]
+        text += f"Words.\n\n{fence}markdown\n{contents[-1]}{fence}\n\n" if document else "\n".join([*blocks, ""])
+    assert [block.content for block in find_blocks(text)] == contents
 
 
 _code_lines = st.lists(st.text(st.characters(exclude_characters="\n`~")).map(lambda line: line + "\n"))

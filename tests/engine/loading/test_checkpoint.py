@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.errors import DeviceFailure, EngineFailure, WeightsFailure
+from engine.files.shards import missing_weights
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
@@ -78,6 +79,23 @@ def assert_same_weights(a: Gemma4, b: Gemma4) -> None:
 
 def test_a_sharded_checkpoint(dense_pair: TinyPair, folder: Path) -> None:
     split_into_shards(folder, 3)
+    assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
+
+
+def test_a_whole_file_beats_an_index_that_was_left_behind(dense_pair: TinyPair, folder: Path) -> None:
+    """As for ``transformers``: who saves a model again, merged, leaves the old index and some shards."""
+    whole = (folder / "model.safetensors").read_bytes()
+    split_into_shards(folder, 3)
+    (folder / "model.safetensors").write_bytes(whole)
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    assert missing_weights(folder) is None
+    assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
+
+
+def test_frequencies_that_old_checkpoints_hold_stay_on_disk(dense_pair: TinyPair, folder: Path) -> None:
+    edit_weights(
+        folder, lambda weights: weights.update({f"{PREFIX}layers.0.self_attn.rotary_emb.inv_freq": torch.ones(8)})
+    )
     assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
 
 

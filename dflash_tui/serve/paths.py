@@ -1,0 +1,35 @@
+"""Addresses as clients spell them: doubled and trailing slashes, ``/v1`` left out or said twice. ASGI middleware."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_AUTHORITY = re.compile("^https?://[^/]*", re.IGNORECASE)
+"""In front of a path where a client takes this server for its proxy."""
+_SLASHES = re.compile("/{2,}")
+_UNDER_V1 = re.compile("(chat/completions|completions|models(/.*)?)")
+_AT_THE_TOP = re.compile("health|metrics|dflash")
+
+
+class Paths:
+    """Gives each address the one spelling that the routes have."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "path": plain(scope["path"])}
+        await self._app(scope, receive, send)
+
+
+def plain(path: str) -> str:
+    """The address that is meant; what leads nowhere stays as it is."""
+    rest = _SLASHES.sub("/", _AUTHORITY.sub("", path)).strip("/")
+    while rest.startswith("v1/"):
+        rest = rest.removeprefix("v1/")
+    if _UNDER_V1.fullmatch(rest):
+        return f"/v1/{rest}"
+    return f"/{rest}" if _AT_THE_TOP.fullmatch(rest) else path

@@ -1,0 +1,185 @@
+"""Streams that nobody reads, closes or writes to: --timeout, SIGTERM and Ctrl+C work all the same; words say why."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.cli import prompt
+from dflash_tui.cli.output import StandardOutput
+from dflash_tui.cli.streams import _BestEffort
+from dflash_tui.core.exit_codes import ExitCode
+
+from .conftest import Program
+
+PIPE = subprocess.PIPE
+SOON = 4.0
+"""Seconds: a second, the program's own end, and a machine that does other things."""
+
+
+@contextmanager
+def started(*words: str, stdin: int = subprocess.DEVNULL, stderr: int = PIPE) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "tests.cli.scripted", *words]
+    process = subprocess.Popen(command, stdin=stdin, stdout=PIPE, stderr=stderr)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.02)
+
+
+def waiting_in(pipe: int) -> int:
+    """Bytes that nobody has read."""
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))[0])
+
+
+def is_full(process: subprocess.Popen[bytes]) -> bool:
+    assert process.stdout is not None
+    before = waiting_in(process.stdout.fileno())
+    time.sleep(0.1)
+    return before == waiting_in(process.stdout.fileno()) > 30_000
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [
+        ([signal.SIGTERM], ExitCode.TERMINATED),
+        ([signal.SIGINT], ExitCode.INTERRUPTED),
+        ([signal.SIGINT, signal.SIGINT], ExitCode.INTERRUPTED),
+    ],
+)
+def test_a_full_pipe_holds_no_signal_up(numbers: list[signal.Signals], code: ExitCode) -> None:
+    with started("torrent", "-p", "hi", "--stream-json") as process:
+        until(lambda: is_full(process))
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.1)
+        assert process.wait(SOON) == code
+        assert process.stderr is not None
+        assert b"The output was not read to its end.\n  The rest" in process.stderr.read()
+
+
+def test_a_full_pipe_holds_no_time_limit_up() -> None:
+    with started("torrent", "-p", "hi", "--stream-json", "--timeout", "0.5") as process:
+        until(lambda: process.poll() is not None)
+        assert process.returncode == ExitCode.TIMEOUT
+
+
+def test_a_reader_that_begins_late_misses_nothing() -> None:
+    with started("torrent", "-p", "hi") as process:
+        until(lambda: is_full(process))
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.OK and output == b"many words " * 20_000 + b"\n"
+
+
+def test_a_named_pipe_without_a_reader_holds_no_time_limit_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with started("plain", "-p", "hi", "-o", str(tmp_path / "pipe"), "--timeout", "0.5") as process:
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.TIMEOUT and b"not read to its end" in said
+
+
+def test_an_error_pipe_that_nobody_reads_loses_remarks_alone() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 512)
+    os.set_blocking(writer, True)
+    with started("plain", "-p", "hi", stderr=writer) as process:
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.OK and output.startswith(b"Hello")
+    remarks = _BestEffort(writer, "w")
+    began = time.monotonic()
+    for _ in range(20):
+        assert remarks.write(b"a remark\n" * 1000) == 9000
+    assert time.monotonic() - began < 2, "it waits once"
+    while waiting_in(reader):
+        os.read(reader, 65536)
+    remarks.write(b"heard again")
+    assert os.read(reader, 100) == b"heard again"
+    remarks.close()
+    os.close(reader)
+
+
+def test_a_pipe_that_does_not_wait_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As programs on Node give them."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with open(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        output = StandardOutput()
+        output.write("word " * 40_000)
+        read = b""
+        while len(read) < 200_000:
+            read += os.read(reader, 65536)
+        output.close()
+        monkeypatch.undo()
+    assert read == b"word " * 40_000
+    os.close(reader)
+
+
+@pytest.mark.parametrize(("sent", "words"), [(b"", b"of which nothing has come"), (b"half a", b"the end of stdin")])
+def test_an_open_stdin_is_told_and_the_time_limit_counts(sent: bytes, words: bytes) -> None:
+    with started("plain", "-p", "hi", "--timeout", "3", stdin=PIPE) as process:
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write(sent)
+        process.stdin.flush()
+        assert process.stderr.readline().startswith(b"Waiting for " + (b"the end of " if sent else b"") + b"stdin")
+        assert process.wait(10) == ExitCode.TIMEOUT
+        assert words in process.stderr.read()
+
+
+def test_what_comes_late_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(prompt, "SILENT_SECONDS", 0.05)
+    reader, writer = os.pipe()
+    with open(reader) as stdin, ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(prompt.read_prompt, "hi", stdin, 20)
+        said = ""
+        while not said:
+            said = capsys.readouterr().err
+        os.write(writer, b"there")
+        os.close(writer)
+        assert asking.result() == "hi\n\nthere" and said.startswith("Waiting for stdin")
+
+
+LATIN = os.fsdecode(b"caf\xe9")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["-p", LATIN], [f"--prompt={LATIN}"], ["-p", "hi", "--system", LATIN], [LATIN], ["sessions", "find", LATIN]],
+)
+def test_arguments_that_are_not_utf8_are_told(program: Program, words: list[str]) -> None:
+    program.run(*words)
+    assert program.code == ExitCode.USAGE and not program.engines
+    assert program.err.startswith("dflash-chat: An argument is not UTF-8 text: ") and "iconv" in program.err
+
+
+def test_files_may_be_called_anything(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(f"{LATIN}.txt").write_text("hello")
+    program.run(
+        "-p", "hi", "-f", f"{LATIN}.txt", "-o", f"{LATIN}.out", f"--save-dir={LATIN}", "--system", f"@{LATIN}.txt"
+    )
+    assert program.code == ExitCode.OK, program.err
+    assert Path(f"{LATIN}.out").exists() and Path(LATIN, "hello.py").exists()
