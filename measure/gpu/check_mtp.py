@@ -116,7 +116,7 @@ def time_drafts(decoder: Decoder, contexts: Sequence[int], report: Report) -> No
     for context in contexts:
         took = []
         for count in counts:
-            times = [timer.time("draft", text, context, pending=TYPICAL, count=count) for _ in range(6)]
+            times = [timer.time(Proposal(count), text, context, pending=TYPICAL) for _ in range(6)]
             took.append(min(times[1:]))
         decoder.clear()
         each = (took[-1] - took[0]) / (counts[-1] - counts[0])
