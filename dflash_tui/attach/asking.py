@@ -20,11 +20,17 @@ OWNERS: Mapping[str, DialectName] = {
     "dflash-chat": "dflash", "llamacpp": "llama.cpp", "vllm": "vllm", "sglang": "sglang",
 }  # fmt: skip
 """Who owns a model, as its list says."""
+_OTHERWISE = re.compile(
+    r"embed|rerank|whisper|transcri|moderation|dall-e|diffusion|text-to-speech|speech-to-text|(?<![a-z])(?:bge|gte|e5|"
+    r"tts|stt|asr|clip|siglip|colbert|minilm|gpt-image|parakeet|kokoro)(?![a-z])",
+    re.IGNORECASE,
+)
+"""In the names and kinds of models that don't chat."""
 
 
 async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
     """Raises ``ServerFailure`` where nothing answers that can be asked questions."""
-    listed, failure = await _models(connection)
+    listed, failure = await _models(connection, address.model)
     owner = words(mapping(next(iter(listed), None)).get("owned_by"))
     forced = address.dialect or OWNERS.get(owner)
     order: Sequence[DialectName] = [forced] if forced else ["dflash", "llama.cpp", "vllm", "sglang"]
@@ -38,13 +44,28 @@ async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
     return Facts("openai", _family(owner), _names(listed), _context(listed))
 
 
-async def _models(connection: Connection) -> tuple[Sequence[Any], ServerFailure | None]:
-    """The list of models, or why there is none."""
+async def _models(connection: Connection, wanted: str) -> tuple[Sequence[Any], ServerFailure | None]:
+    """The list of models, the one to ask first, or why there is none."""
     try:
-        body = mapping(await connection.get("/v1/models"))
+        body = await connection.get("/v1/models")
     except ServerFailure as failure:
         return (), failure
-    return sequence(body.get("data")), None
+    said = mapping(body)
+    listed = sequence(body) or sequence(said.get("data")) or sequence(said.get("models"))
+    return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry))), None
+
+
+def _entry(listed: Any) -> Mapping[str, Any]:
+    """A model of a list, by the name under which it is asked."""
+    entry = mapping(listed)
+    names = (listed, entry.get("id"), entry.get("model"), entry.get("name"))
+    return {**entry, "id": next((name for each in names if (name := words(each))), "")}
+
+
+def _chats(entry: Mapping[str, Any]) -> bool:
+    """As far as its name or its kind tells: models of one list may embed, rank, draw, speak or listen instead."""
+    kinds = [entry.get(name) for name in ("type", "task", "object", "model_type")]
+    return not any(_OTHERWISE.search(words(each)) for each in (entry["id"], *kinds))
 
 
 async def _asked(connection: Connection, dialect: DialectName, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -79,7 +100,6 @@ async def _llama_cpp(connection: Connection, listed: Sequence[Any], sure: bool) 
     build = words(props.get("build_info")).partition("-")[0]
     slots = [mapping(slot) for slot in sequence(await _maybe(connection, "/slots"))]
     speculates = any(slot.get("speculative") is True for slot in slots) if slots else None
-    template = words(props.get("chat_template"))
     return Facts(
         "llama.cpp",
         "llama.cpp" if build in ("", "b0") else f"llama.cpp {build}",
@@ -87,7 +107,7 @@ async def _llama_cpp(connection: Connection, listed: Sequence[Any], sure: bool) 
         count(settings.get("n_ctx")) or _context(listed),
         words(props.get("model_ftype")),
         speculates=speculates,
-        thinks=not template or "think" in template or "reasoning" in template,
+        template=words(props.get("chat_template")),
     )
 
 

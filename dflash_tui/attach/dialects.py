@@ -37,8 +37,8 @@ class Facts:
     """The anchor and what a round drafts; 1 where it doesn't say."""
     speculates: bool | None = None
     """None where it doesn't say."""
-    thinks: bool = True
-    """Its template knows of thinking, as far as it shows it."""
+    template: str = ""
+    """Its chat template, where it shows it."""
     version: tuple[int, ...] = ()
     """Major and minor, where a dialect needs them."""
     ready: EngineReady | None = None
@@ -111,7 +111,9 @@ class LlamaCpp:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        thinking: dict[Feature, str] = {} if facts.thinks else {"thinking": NO_THINKING}
+        template = facts.template
+        self._thinks = not template or "think" in template or "reasoning" in template
+        thinking: dict[Feature, str] = {} if self._thinks else {"thinking": NO_THINKING}
         self.refused = {**_never("llama.cpp"), **thinking}
 
     def body(self, ask: Ask) -> dict[str, Any]:
@@ -121,7 +123,7 @@ class LlamaCpp:
             "top_k": ask.settings.top_k,
             "min_p": 0.0,
             "cache_prompt": True,
-            **(_thinking(ask.settings) if self._facts.thinks else {}),
+            **(_thinking(ask.settings) if self._thinks else {}),
         }
 
     def rounds(self, steps: Steps) -> Rounds:

@@ -12,10 +12,11 @@ from time import perf_counter
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Capabilities, Emit
 from engine.commands import Ask, Close, Command, Stop
-from engine.events import EngineError, LoadProgress, TurnFinished
+from engine.events import EngineError, LoadProgress, Step, TurnFinished
 
 from .connection import Connection, Patience
 from .failures import Loading, ServerFailure
+from .keys import Keys
 from .talking import Server, Turn, reach
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,9 @@ class ServerSource:
 
     def __init__(self, address: ServerAddress, emit: Emit, patience: Patience | None = None) -> None:
         self.capabilities = Capabilities(local=False)
-        self._address, self._emit = address, emit
+        keys = Keys(address)
+        self._address = address
+        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.blotted(event))
         self._patience = patience or Patience()
         self._commands: deque[Command] = deque()
         self._waiting: deque[Ask] = deque()

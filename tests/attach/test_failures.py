@@ -27,7 +27,7 @@ ERRORS = CAPTURES / "llamacpp"
 def only_error(events: list[Any]) -> EngineError:
     (error,) = (event for event in events if isinstance(event, EngineError))
     assert error.kind == "server" and exit_code_for(error.kind) is ExitCode.REMOTE
-    assert error.message.endswith((".", "…")) and error.hint
+    assert error.message.endswith((".", "…", "!", "?")) and error.hint
     return error
 
 
