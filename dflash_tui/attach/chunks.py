@@ -130,7 +130,8 @@ class ChunkReader:
             said = self._field(choice, "text", "answer")
         if message.get("images"):
             self._note("an image")
-        return [*thought, *said, *([("control", " ")] if tools else [])]
+        markup: list[Piece] = [("control", " ")] if tools else []
+        return [*thought, *said, *markup]
 
     def _field(self, message: Mapping[str, Any], name: str, channel: Channel) -> list[Piece]:
         return [piece for piece in self._parts(message.get(name), channel, DEEPEST) if piece[1]]

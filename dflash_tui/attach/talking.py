@@ -58,6 +58,8 @@ class Server:
     """The user has been told what there is to say of it."""
     left_out: set[str] = field(default_factory=set)
     """Fields of a question that it does not take: it is asked without them."""
+    stubborn: bool = False
+    """It has refused a question without naming a field, and without any field, too."""
 
     @property
     def refused(self) -> Mapping[Feature, str]:
@@ -128,8 +130,11 @@ class Turn:
                         self._leave_out(left_out)
             except ServerFailure as failure:
                 fields = [name for name in asked if name not in left_out]
-                refused = named(failure.words, fields) or (unnamed(fields) if failure.vague else set())
-                if self._heard or (not failure.words and not failure.vague) or not refused - left_out:
+                refused = named(failure.words, fields)
+                if not refused and failure.vague and not server.stubborn:
+                    refused = unnamed(fields)
+                    server.stubborn = not refused
+                if self._heard or not refused - left_out:
                     raise
                 left_out |= refused
             else:
