@@ -108,9 +108,9 @@ class ChunkReader:
             data,
         )
 
-    def rest(self, time: float) -> Chunk:
-        """What was held back, when nothing more will come."""
-        pieces = tuple(piece for piece in (*self._rest_of_channel(), *self._thoughts.rest()) if piece[1])
+    def rest(self, time: float, whole: bool) -> Chunk:
+        """What was held back, when nothing more will come. ``whole``: the answer came to its end."""
+        pieces = tuple(piece for piece in (*self._rest_of_channel(), *self._thoughts.rest(whole)) if piece[1])
         return Chunk(time, pieces, False, (), (), "", mapping(None))
 
     def _told_by(self, choice: Mapping[str, Any]) -> list[Piece]:

@@ -28,6 +28,10 @@ class Loading(ServerFailure):
     """The server has not loaded its model yet."""
 
 
+class BrokenOff(ServerFailure):
+    """The stream ended before its answer did."""
+
+
 class NoModel(ServerFailure):
     """The server has other models."""
 
@@ -176,7 +180,7 @@ def unreadable(where: str, text: str | bytes) -> ServerFailure:
 def broke_off(where: str, stray: str = "") -> ServerFailure:
     """A stream that ended in the middle. ``stray``: what it said outside of its events."""
     words = words_of(stray)
-    return ServerFailure(
+    return BrokenOff(
         f"{where} ended the answer in the middle{f': {words}' if words else '.'}",
         "Ask again; the next question connects anew. Is the server still running?",
     )

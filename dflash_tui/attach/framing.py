@@ -61,10 +61,10 @@ class Framing:
         """The events that are whole with these bytes. Raises ``Endless`` and ``Unreadable``."""
         if self._split_end and part.startswith(b"\n"):
             part = part[1:]
-        self._split_end = self._kind == "lines" and part.endswith(b"\r")
         self._rest += part
         self._idle += len(part)
         events = list(self._events())
+        self._split_end = self._kind == "lines" and part.endswith(b"\r")
         if events:
             self._idle, self._told = 0, True
         if self._idle > (MOST_EMPTY if self._kind == "lines" else MOST_BODY):

@@ -30,11 +30,11 @@ from engine.events import (
 )
 
 from .asking import ask_server
-from .chunks import BROKEN, FILTERED, Chunk, ChunkReader, finish_reason
-from .complaints import error_in
+from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
+from .complaints import error_in, words_of
 from .connection import Clock, Connection
 from .dialects import CHAT, MADE_BY, Dialect, Facts, common_body
-from .failures import NoModel, ServerFailure, filtered, in_stream, no_answer
+from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
 from .optional import named, unnamed, without
 from .reading import sequence
 from .relayed import relayed
@@ -100,6 +100,8 @@ class Turn:
         self._reader = ChunkReader(connection.keys.in_text, inside)
         self._said: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
         self._finish = ""
+        self._last: Mapping[str, Any] = {}
+        """The newest event."""
         self._relays: bool | None = None
         """The server passes on events; None before the first event of either kind."""
         self._heard = self._begun = self._prefilled = self._failed = self._finished = False
@@ -112,9 +114,16 @@ class Turn:
             await self._hear()
         except ServerFailure as error:
             failure = None if self._finish else error  # whole, if only its figures are missing
+            if isinstance(failure, BrokenOff) and not self._begun and "choices" not in self._last:
+                failure = self._by_its_words(failure)
         except asyncio.CancelledError:
             stopped = True
         self._end(failure, stopped)
+
+    def _by_its_words(self, failure: ServerFailure) -> ServerFailure:
+        """Something that is no answer came in its place: what it says is why."""
+        said = self._connection.keys.blotted(self._last)
+        return in_stream(self._connection.where, said, False) if words_of(said) else failure
 
     async def _hear(self) -> None:
         """What is refused of a question is left out, as long as there is something to leave out."""
@@ -149,6 +158,7 @@ class Turn:
             self._emit(Notice(f"{self._connection.where} doesn't take {names}: it is asked without."))
 
     def _take(self, data: Mapping[str, Any]) -> None:
+        self._last = data
         error = None if self._finished else error_in(data)
         for each in sequence(data.get("dflash")) if self._relays is not False else ():
             if event := relayed(each, self._ask.turn):
@@ -228,7 +238,9 @@ class Turn:
         if self._finished:
             return
         turn, whole = self._ask.turn, failure is None and not stopped
-        self._tell(self._rounds.take(self._reader.rest(perf_counter() - self._started)))
+        self._tell(
+            self._rounds.take(self._reader.rest(perf_counter() - self._started, whole and self._finish not in CUT))
+        )
         self._tell(self._rounds.end(whole))
         report = self._rounds.report()
         if report.settled is not None:

@@ -31,6 +31,8 @@ class Thoughts:
         """Of the answer, or of a thought: blank characters there belong to the tag."""
         self._tagged = False
         self._held = ""
+        self._supposed: list[str] | None = [] if inside else None
+        """The thought so far, where only the template says that it is one."""
 
     def feed(self, piece: str) -> Iterator[tuple[Channel, str]]:
         if not (self._closing or self._beginning):
@@ -41,20 +43,30 @@ class Thoughts:
         while text:
             if self._beginning and self._closing:
                 text = text.lstrip()
+                if self._supposed is not None and OPENING[0].startswith(text):
+                    self._held = text
+                    return
+                text = text.removeprefix(OPENING[0]) if self._supposed is not None else text
                 self._beginning = not text
             elif self._closing:
                 thought, found, behind = text.partition(self._closing)
                 if found:
                     text, self._closing, self._beginning, self._tagged = behind, "", True, True
+                    self._supposed = None
                     yield "thought", thought
                     continue
                 self._held = _beginning_of(self._closing, text)
-                yield "thought", text[: len(text) - len(self._held)]
+                thought = text[: len(text) - len(self._held)]
+                if self._supposed is not None:
+                    self._supposed.append(thought)
+                yield "thought", thought
                 return
             elif self._beginning:
                 start = text.lstrip()
                 opening = next((tag for tag in OPENING if start.startswith(tag)), "")
                 if opening:
+                    if not self._tagged and start is not text:
+                        yield "answer", text[: len(text) - len(start)]
                     self._closing, text = CLOSING[opening], start[len(opening) :]
                 elif any(tag.startswith(start) for tag in OPENING):
                     self._held = start
@@ -71,13 +83,16 @@ class Thoughts:
 
     def outside(self) -> None:
         """The server tells thoughts apart by itself: what the answer's text holds is the answer."""
-        if not self._tagged:
-            self._closing = ""
+        if self._supposed is not None:
+            self._closing, self._supposed = "", None
 
-    def rest(self) -> Iterator[tuple[Channel, str]]:
-        """What was held back when the answer ended."""
+    def rest(self, whole: bool) -> Iterator[tuple[Channel, str]]:
+        """What was held back when the answer ended. A ``whole`` one in which nothing ends a thought was none: it is
+        told again as the answer."""
         held, self._held = self._held, ""
-        if held:
+        if self._supposed is not None and whole:
+            yield "answer", "".join(self._supposed) + held
+        elif held:
             yield ("thought" if self._closing else "answer"), held
 
 

@@ -66,7 +66,7 @@ def read(rounds: Rounds, events: Sequence[dict[str, Any]], pieces: Sequence[int]
     reader = ChunkReader()
     for place, event in enumerate(through_bytes(events, pieces) if pieces else events):
         rounds.take(reader.read(event, place / 100))
-    rounds.take(reader.rest(len(events) / 100))
+    rounds.take(reader.rest(len(events) / 100, True))
     rounds.end(True)
     report = rounds.report()
     return steps_of(rounds.steps.made, report.settled), report
