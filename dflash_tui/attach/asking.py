@@ -10,9 +10,10 @@ from dflash_tui.core.settings.servers import Dialect as DialectName
 from dflash_tui.core.settings.servers import ServerAddress
 from engine.events import EngineReady
 
+from .complaints import error_in
 from .connection import Connection
 from .dialects import Facts
-from .failures import Loading, ServerFailure
+from .failures import Loading, ServerFailure, in_stream
 from .reading import count, mapping, sequence, words
 from .relayed import relayed
 
@@ -51,6 +52,8 @@ async def _models(connection: Connection, wanted: str) -> tuple[Sequence[Any], S
     except ServerFailure as failure:
         return (), failure
     said = mapping(body)
+    if error := error_in(said):
+        return (), in_stream(connection.where, connection.keys.blotted(error), False)
     listed = sequence(body) or sequence(said.get("data")) or sequence(said.get("models"))
     return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry))), None
 

@@ -9,13 +9,16 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from dflash_tui.core.settings.servers import ServerAddress
+from engine.events import Settled, Step, TurnFinished, TurnStarted
 
 BLOT = "•••"
 SHORTEST = 4
 """Characters of a key that no sentence of a server shows."""
-SHORTEST_IN_TEXT = 8
-"""Of one that no answer shows: a shorter one is a word, and blotting words would spoil the text."""
-NO_KEYS = frozenset({"lm-studio", "not-needed", "not-required", "no-key-required", "sk-no-key-required", "anything"})
+SHORTEST_IN_TEXT = 6
+"""Of one that no answer shows. A shorter one, or one of letters alone, may be a word, and blotting words would spoil
+the text."""
+LONGEST_WORD = 16
+NO_KEYS = frozenset({"lm-studio", "not-needed", "not_needed", "no-key", "no-key-required", "sk-no-key-required"})
 """Put where a key must stand and none is wanted."""
 _TELLING = re.compile(r"auth|key|token|secret|cookie|pass", re.IGNORECASE)
 T = TypeVar("T")
@@ -27,15 +30,17 @@ class Keys:
     def __init__(self, address: ServerAddress) -> None:
         found = {address.key.strip()}
         for name, value in address.headers.items():
-            if _TELLING.search(name) or (len(value) >= 2 * SHORTEST_IN_TEXT and " " not in value):
+            if _TELLING.search(name) or (len(value) >= LONGEST_WORD and " " not in value):
                 found |= {value, value.split(" ")[-1]}
         known = found - NO_KEYS
         self._all = sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
-        self.in_text = tuple(key for key in self._all if len(key) >= SHORTEST_IN_TEXT)
+        self.in_text = tuple(key for key in self._all if not _is_word(key))
 
     def blotted(self, value: T) -> T:
-        """A text, an event, or anything made of texts, without them."""
-        return self._without(value, self._all) if self._all else value
+        """A text, an event, or anything made of texts, without them. Of an answer only what can be no word is taken."""
+        keys = self.in_text if isinstance(value, Step | Settled | TurnStarted | TurnFinished) else self._all
+        changed: T = self._without(value, keys) if keys else value
+        return changed
 
     def _without(self, value: Any, keys: Iterable[str]) -> Any:
         if isinstance(value, str):
@@ -81,6 +86,10 @@ class Blotting:
     def rest(self) -> str:
         held, self._held = self._held, ""
         return held
+
+
+def _is_word(key: str) -> bool:
+    return len(key) < SHORTEST_IN_TEXT or (key.isalpha() and len(key) < LONGEST_WORD)
 
 
 def _begun(text: str, key: str) -> int:

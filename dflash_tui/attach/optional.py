@@ -11,7 +11,7 @@ STANDARD = frozenset({"temperature", "top_p", "max_tokens", "max_completion_toke
 """Fields that change the answer and that nearly every server has: of a refusal without a name the last to be left
 out."""
 CALLED: Mapping[str, str] = {
-    "chat_template_kwargs": r"chat[ _-]?template\w*|enable[ _-]?thinking|thinking",
+    "chat_template_kwargs": r"chat[ _-]?template\w*|(?:enable[ _-]?)?thinking|reasoning",
     "max_tokens": r"max[ _-]?tokens",
     "max_completion_tokens": r"max[ _-]?(?:completion[ _-]?)?tokens",
     "logprobs": r"(?:top[ _-]?)?log[ _-]?prob(?:s|abilit(?:y|ies))?",

@@ -339,6 +339,14 @@ def test_a_key_that_a_server_echoes_is_blotted_out(split: int, serve: Serve, att
     assert server.asked()[0]["model"] == f"model-of-{KEY}", "the server itself hears what it said"
 
 
+@pytest.mark.parametrize("key", ["EMPTY", "lm-studio", "secret"])
+def test_a_key_that_is_a_word_stays_a_word(key: str, serve: Serve, attach: Attach) -> None:
+    text = f"x = {key}"
+    attached = attach(serve(streamed(sse(content(text[:6]), content(text[6:]), finish(), "[DONE]"))).url, key=key)
+    attached.ready()
+    assert attached.ask(text)[-1].text == text
+
+
 @pytest.mark.parametrize("url", ["no url", "ftp://host", "http://", "http://me:secret@host", "http://host?key=secret"])
 def test_addresses_that_are_none(url: str, attach: Attach) -> None:
     (error,) = attach(url).until(EngineReady)
