@@ -15,7 +15,7 @@ import httpx2
 
 from dflash_tui.core.settings.servers import ServerAddress
 
-from .failures import ServerFailure, broke_off, endless, refused, silent, transport, unreadable
+from .failures import Loading, ServerFailure, broke_off, endless, refused, silent, transport, unreadable
 from .framing import MOST_BODY, Endless, Framing, Json, Unreadable
 from .keys import Keys
 from .reading import parsed, sentence
@@ -127,6 +127,15 @@ class Connection:
             return parsed(text.removeprefix("\ufeff"))
         except ValueError:
             raise unreadable(self.where, self.keys.blotted(text)) from None
+
+    async def maybe(self, path: str) -> Any:
+        """The JSON at a path, None where there is none; raises ``Loading``."""
+        try:
+            return await self.get(path)
+        except Loading:
+            raise
+        except ServerFailure:
+            return None
 
     async def get_text(self, path: str) -> str:
         """The text at a path; raises ``ServerFailure``."""

@@ -33,7 +33,7 @@ from .asking import ask_server
 from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
 from .complaints import error_in, words_of
 from .connection import Clock, Connection
-from .dialects import CHAT, MADE_BY, Dialect, Facts, common_body
+from .dialects import CHAT, KINDS, Dialect, Facts, common_body
 from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
 from .optional import named, unnamed, without
 from .reading import sequence
@@ -71,7 +71,7 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Server,
     started = perf_counter()
     facts = await ask_server(connection, address)
     model = address.model or next(iter(facts.models), "")
-    dialect = MADE_BY[facts.dialect](facts)
+    dialect = KINDS[facts.dialect](facts)
     ready = facts.ready or EngineReady(
         target=one_line(model) or "a model without a name",
         drafter=facts.drafter,
