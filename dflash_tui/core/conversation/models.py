@@ -40,14 +40,14 @@ class Choices:
         now has. Raises ``SlashError`` and ``Failure`` for what can't be a model."""
         if name in served and not drafter:
             return Choice(name, served[name])
+        if name == BEFORE and self._before is not None:
+            return self._before
         if self._models is None:
             raise SlashError("The model can't be changed here.")
-        if name != BEFORE:
-            wanted = name or self.now.name
-            return Choice(wanted, self._models.make(wanted, drafter))
-        if self._before is None:
+        if name == BEFORE:
             raise SlashError("There was no other model in this chat yet.")
-        return self._before
+        wanted = name or self.now.name
+        return Choice(wanted, self._models.make(wanted, drafter))
 
     def leave(self, reducer: Reducer) -> None:
         """Another is to be loaded. To be called before the reducer hears of it."""
