@@ -63,6 +63,7 @@ THOUGHT_PARTS = frozenset({"thinking", "reasoning", "thought", "redacted_thinkin
 TEXT_PARTS = frozenset({"", "text", "output_text", "refusal", "message", "input_text", "markdown"})
 SILENT_PARTS = frozenset({"reference", "citation", "annotations", "signature", "step-start", "tool_reference"})
 """Kinds of parts that add nothing to what is said."""
+_PLAIN = frozenset({"role", "content"})
 TOOLS = ("tool_calls", "function_call", "tool_call")
 DEEPEST = 8
 """Parts inside parts."""
@@ -118,6 +119,9 @@ class ChunkReader:
         message = next((found for name in ("delta", "message") if (found := choice.get(name))), choice)
         if not isinstance(message, dict):
             return [*self._parts(message, "answer", DEEPEST)]
+        content = message.get("content")
+        if content and isinstance(content, str) and message.keys() <= _PLAIN:  # nearly every event
+            return [("answer", content)]
         tools = [each for name in TOOLS if (each := message.get(name))]
         for each in tools:
             self._call(each)
@@ -168,8 +172,11 @@ class ChunkReader:
         for each in value if isinstance(value, list) else [value]:
             call = mapping(each)
             name = words(mapping(call.get("function")).get("name")) or words(call.get("name"))
-            if len(self.tools) < MOST_HAPPENINGS:
+            if name and len(self.tools) < MOST_HAPPENINGS:
+                self.tools.pop("", None)
                 self.tools[name] = None
+            elif not self.tools:
+                self.tools[""] = None
 
     def _note(self, kind: str) -> None:
         if len(self.unshown) < MOST_HAPPENINGS:

@@ -115,15 +115,15 @@ class Turn:
         except ServerFailure as error:
             failure = None if self._finish else error  # whole, if only its figures are missing
             if isinstance(failure, BrokenOff) and not self._begun and "choices" not in self._last:
-                failure = self._by_its_words(failure)
+                failure = self._by_its_words()
         except asyncio.CancelledError:
             stopped = True
         self._end(failure, stopped)
 
-    def _by_its_words(self, failure: ServerFailure) -> ServerFailure:
-        """Something that is no answer came in its place: what it says is why."""
-        said = self._connection.keys.blotted(self._last)
-        return in_stream(self._connection.where, said, False) if words_of(said) else failure
+    def _by_its_words(self) -> ServerFailure:
+        """Nothing came that is an answer, or something in its place: what that says is why."""
+        where, said = self._connection.where, self._connection.keys.blotted(self._last)
+        return in_stream(where, said, False) if words_of(said) else no_answer(where, "", (), (), False)
 
     async def _hear(self) -> None:
         """What is refused of a question is left out, as long as there is something to leave out."""
@@ -266,7 +266,7 @@ class Turn:
             return in_stream(where, self._finish, self._begun)
         if not answer.strip():
             return no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
-        beside = [f"called the tool {name}".removesuffix(" ") for name in reader.tools]
+        beside = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
         beside += [f"sent {kind}" for kind in reader.unshown]
         if beside:
             self._emit(Notice(f"The model also {' and '.join(map(one_line, beside))}, which this chat doesn't show."))
