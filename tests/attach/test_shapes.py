@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from time import monotonic
 from typing import Any
 
@@ -14,9 +15,13 @@ from engine.events import EngineError, Notice, Step, event_to_dict
 
 from ..pace import IN_CI
 from .conftest import CHAT, Attach, Attached, Serve
+from .refusals import failing, refusing
 from .servers import FakeServer, Reply, said
-from .shapes import FIRST, KEY, KINDS, SILENCE, case
+from .shapes import FIRST, KEY, SILENCE, framing, living, shaped
 
+KINDS = {
+    "framing": framing, "content": shaped, "refused fields": refusing, "errors": failing, "signs of life": living,
+}  # fmt: skip
 EACH = 100 if IN_CI else 10
 PATIENCE = Patience(connect=2.0, answer=2.0, first_token=5.0, silence=5.0, figures=0.1)
 QUICK = Patience(connect=2.0, answer=2.0, first_token=FIRST, silence=SILENCE, figures=0.1)
@@ -45,7 +50,7 @@ def test_whatever_shape_it_has_it_is_read_or_named(
     shared = None if own else fresh()
 
     def ask(seed: int) -> list[str]:
-        made = case(kind, seed)
+        made = KINDS[kind](Random(f"{kind} {seed}"))
         server, attached = shared or fresh()
         server.replies[CHAT] = made.answer
         before, began = len(server.asked()), monotonic()
