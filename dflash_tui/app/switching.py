@@ -55,7 +55,7 @@ class Switching:
         if self._screen.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
         try:
-            self._begin(self._choices.choose(name, drafter))
+            self._begin(self._choices.choose(name, drafter, self.source.capabilities.models))
         except Failure as failure:
             raise SlashError(f"{failure} {failure.hint}") from None
 

@@ -2,155 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from dflash_tui.core.settings.servers import Dialect as DialectName
 from dflash_tui.core.settings.servers import ServerAddress
-from engine.events import EngineReady
 
 from .connection import Connection
-from .dialects import Facts
-from .failures import Loading, ServerFailure
-from .reading import count, mapping, sequence, words
-from .relayed import relayed
-
-OWNERS: Mapping[str, DialectName] = {
-    "dflash-chat": "dflash", "llamacpp": "llama.cpp", "vllm": "vllm", "sglang": "sglang",
-}  # fmt: skip
-"""Who owns a model, as its list says."""
+from .dialects import KINDS, Facts, OpenAi
+from .failures import Loading
+from .listing import models_of
+from .reading import mapping, words
 
 
 async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
     """Raises ``ServerFailure`` where nothing answers that can be asked questions."""
-    listed, failure = await _models(connection)
+    listed, failure = await models_of(connection, address.model)
     owner = words(mapping(next(iter(listed), None)).get("owned_by"))
-    forced = address.dialect or OWNERS.get(owner)
-    order: Sequence[DialectName] = [forced] if forced else ["dflash", "llama.cpp", "vllm", "sglang"]
-    if failure is None or address.dialect or isinstance(failure, Loading):
-        for dialect in order:
-            facts = await _asked(connection, dialect, listed, forced is not None)
+    forced = address.dialect or next((name for name, kind in KINDS.items() if kind.owner == owner != ""), None)
+    if failure is not None and not address.dialect and not isinstance(failure, Loading):
+        raise failure
+    for name in [forced] if forced else KINDS:
+        if forced or KINDS[name] is not OpenAi:
+            facts = await KINDS[name].found(connection, listed, forced is not None)
             if facts is not None:
                 return facts
     if failure is not None:
         raise failure
-    return Facts("openai", _family(owner), _names(listed), _context(listed))
-
-
-async def _models(connection: Connection) -> tuple[Sequence[Any], ServerFailure | None]:
-    """The list of models, or why there is none."""
-    try:
-        body = mapping(await connection.get("/v1/models"))
-    except ServerFailure as failure:
-        return (), failure
-    return sequence(body.get("data")), None
-
-
-async def _asked(connection: Connection, dialect: DialectName, listed: Sequence[Any], sure: bool) -> Facts | None:
-    """What such a server says; None where this is none."""
-    match dialect:
-        case "dflash":
-            return await _dflash(connection, listed)
-        case "llama.cpp":
-            return await _llama_cpp(connection, listed, sure)
-        case "vllm":
-            return await _vllm(connection, listed, sure)
-        case "sglang":
-            return await _sglang(connection, listed, sure)
-        case _:
-            return Facts("openai", "OpenAI-compatible", _names(listed), _context(listed)) if sure else None
-
-
-async def _dflash(connection: Connection, listed: Sequence[Any]) -> Facts | None:
-    said = mapping(await _maybe(connection, "/dflash"))
-    ready = relayed(said, 0)
-    if not isinstance(ready, EngineReady) or said.get("server") != "dflash-chat":
-        return None
-    shown = f"dflash-chat {words(said.get('version'))}".strip()
-    return Facts("dflash", shown, _names(listed), ready.max_context, block_size=ready.max_block_size, ready=ready)
-
-
-async def _llama_cpp(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-    props = mapping(await _maybe(connection, "/props"))
-    settings = mapping(props.get("default_generation_settings"))
-    if not sure and not settings:
-        return None
-    build = words(props.get("build_info")).partition("-")[0]
-    slots = [mapping(slot) for slot in sequence(await _maybe(connection, "/slots"))]
-    speculates = any(slot.get("speculative") is True for slot in slots) if slots else None
-    template = words(props.get("chat_template"))
-    return Facts(
-        "llama.cpp",
-        "llama.cpp" if build in ("", "b0") else f"llama.cpp {build}",
-        _names(listed) or tuple(filter(None, [words(props.get("model_alias"))])),
-        count(settings.get("n_ctx")) or _context(listed),
-        words(props.get("model_ftype")),
-        speculates=speculates,
-        thinks=not template or "think" in template or "reasoning" in template,
-    )
-
-
-async def _vllm(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-    version = words(mapping(await _maybe(connection, "/version")).get("version"))
-    if not sure and not version:
-        return None
-    try:
-        metrics = await connection.get_text("/metrics")
-    except ServerFailure:
-        metrics = ""
-    speculates = "vllm:spec_decode_num_drafts" in metrics if "vllm:" in metrics else None
-    if not sure and speculates is None:
-        return None
-    places = set(re.findall(r'spec_decode_num_accepted_tokens_per_pos\S*position="(\d{1,4})"', metrics))
-    return Facts(
-        "vllm",
-        f"vLLM {version}".strip(),
-        _names(listed),
-        _context(listed),
-        block_size=len(places) + 1,
-        version=tuple(int(part) for part in re.findall(r"\d{1,6}", version)[:2]),
-        speculates=speculates,
-    )
-
-
-async def _sglang(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-    info = mapping(await _maybe(connection, "/server_info")) or mapping(await _maybe(connection, "/get_server_info"))
-    if not sure and "internal_states" not in info:
-        return None
-    algorithm = words(info.get("speculative_algorithm"))
-    drafter = words(info.get("speculative_draft_model_path")) or algorithm
-    width = count(info.get("speculative_num_draft_tokens")) or 1
-    return Facts(
-        "sglang",
-        f"SGLang {words(info.get('version'))}".strip(),
-        _names(listed) or tuple(filter(None, [words(info.get("served_model_name"))])),
-        count(info.get("context_length")) or _context(listed),
-        words(info.get("dtype")),
-        drafter or None,
-        max(width, 1),
-        bool(algorithm) if info else None,
-    )
-
-
-async def _maybe(connection: Connection, path: str) -> Any:
-    """What is there, or None."""
-    try:
-        return await connection.get(path)
-    except Loading:
-        raise
-    except ServerFailure:
-        return None
-
-
-def _names(listed: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(name for each in listed if (name := words(mapping(each).get("id"))))
-
-
-def _context(listed: Sequence[Any]) -> int:
-    first = mapping(next(iter(listed), None))
-    return count(first.get("max_model_len")) or count(mapping(first.get("meta")).get("n_ctx")) or 0
-
-
-def _family(owner: str) -> str:
-    return {"library": "Ollama", "organization_owner": "LM Studio"}.get(owner, "OpenAI-compatible")
+    return await OpenAi.found(connection, listed, False)

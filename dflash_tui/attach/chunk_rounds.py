@@ -126,7 +126,7 @@ class ChunkRounds:
         number = len(chunk.ids) or len(chunk.logprobs)
         if not number and so_far is not None and 0 <= so_far - self._tokens <= WIDEST:
             number = so_far - self._tokens
-        elif not number and chunk.pieces:
+        elif not number and chunk.spoke:
             number = 1
         self._texts.put(chunk.pieces)
         if not number:

@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import Any
 
 import httpx2
 
-from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.servers import ServerAddress
 
-from .failures import ServerFailure, refused, transport, web_page
-from .reading import mapping, parsed, sentence
+from .failures import Loading, ServerFailure, broke_off, endless, refused, silent, transport, unreadable
+from .framing import MOST_BODY, Endless, Framing, Json, Unreadable
+from .keys import Keys
+from .reading import parsed, sentence
+from .urls import INTERFACE, is_this_machine, proxy_for, root_of, same_server, without_password
 
-MOST_BODY = 8 << 20
-"""Bytes of an answer that is no stream."""
-MOST_EVENT = 1 << 20
-MOST_EMPTY = 4 << 20
-"""Bytes of a stream without an event."""
 MOST_REDIRECTS = 5
 
 
@@ -34,11 +32,57 @@ class Patience:
     answer: float = 20.0
     """For what is known at once, such as the list of models."""
     first_token: float = 600.0
-    """From the question on: a long prompt takes its time, and other people's questions come first."""
+    """From the question on: a long prompt takes its time, and other people's questions come first. Behind the first
+    token for the next one, as long as there are other signs of life."""
     silence: float = 120.0
-    """Between two events of an answer."""
+    """Between two signs of life, once there was a token."""
+    figures: float = 3.0
+    """For what comes behind the end of an answer on a connection that stays open."""
     loading: float = 1800.0
     """For a server that says that it loads its model."""
+
+
+class Clock:
+    """How long an answer is waited for. Whoever reads it says what has come."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._asked = self._sign = monotonic()
+        self._token: float | None = None
+        self._ended: float | None = None
+
+    def sign(self) -> None:
+        """Anything: a comment, an event without a token."""
+        self._sign = monotonic()
+
+    def token(self) -> None:
+        self._token = self._sign = monotonic()
+        if self._ended is not None:
+            self._ended = self._token
+
+    def end(self) -> None:
+        """The answer is whole; figures may follow."""
+        self._ended = self._ended or monotonic()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended is not None
+
+    def deadline(self) -> float:
+        times = self._patience
+        if self._ended is not None:
+            return self._ended + times.figures
+        if self._token is None:
+            return self._asked + times.first_token
+        return min(self._sign + times.silence, self._token + times.first_token)
+
+    def silent(self, where: str) -> ServerFailure:
+        """For a deadline that is over."""
+        times = self._patience
+        if self._token is None:
+            return silent(where, times.first_token, "no token")
+        quiet = self._sign + times.silence <= self._token + times.first_token
+        return silent(where, times.silence) if quiet else silent(where, times.first_token, "no token")
 
 
 class Connection:
@@ -47,15 +91,20 @@ class Connection:
 
     def __init__(self, address: ServerAddress, patience: Patience) -> None:
         """Raises ``ServerFailure`` for an address that can't be used."""
-        self._patience = patience
-        self._root = root_of(address.url)
+        self.patience = patience
+        self.keys = Keys(address)
+        self._root, self._interface = root_of(address.url)
         self.where = str(self._root).rstrip("/")
         """The address as a person would write it."""
-        timeout = httpx2.Timeout(patience.answer, connect=patience.connect, pool=None)
         limits = httpx2.Limits(max_keepalive_connections=0)
+        direct = address.direct or is_this_machine(self._root.host)
+        proxy = None if direct else proxy_for(self._root)
+        self._proxy = without_password(proxy) if proxy else ""
         try:
             self._client = httpx2.AsyncClient(
-                headers=_headers(address), timeout=timeout, limits=limits, trust_env=not address.direct
+                headers=_headers(address),
+                timeout=httpx2.Timeout(None, connect=patience.connect),
+                transport=httpx2.AsyncHTTPTransport(limits=limits, proxy=httpx2.Proxy(proxy) if proxy else None),
             )
         except (ValueError, ImportError, OSError, httpx2.InvalidURL) as error:
             raise ServerFailure(
@@ -73,35 +122,82 @@ class Connection:
 
     async def get(self, path: str) -> Any:
         """The JSON at a path; raises ``ServerFailure``."""
-        async with self._response("GET", path) as response:
-            return _json(await _body(response), response, self.where)
+        text = await self.get_text(path)
+        try:
+            return parsed(text.removeprefix("\ufeff"))
+        except ValueError:
+            raise unreadable(self.where, self.keys.blotted(text)) from None
+
+    async def maybe(self, path: str) -> Any:
+        """The JSON at a path, None where there is none; raises ``Loading``."""
+        try:
+            return await self.get(path)
+        except Loading:
+            raise
+        except ServerFailure:
+            return None
 
     async def get_text(self, path: str) -> str:
         """The text at a path; raises ``ServerFailure``."""
-        async with self._response("GET", path) as response:
-            return (await _body(response)).decode("utf-8", "replace")
+        try:
+            async with asyncio.timeout(self.patience.answer), self._response("GET", path) as response:
+                return (await _body(response)).decode("utf-8", "replace")
+        except TimeoutError:
+            raise silent(self.where, self.patience.answer) from None
 
-    async def stream(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any]]:
+    async def stream(self, path: str, body: Mapping[str, Any], clock: Clock) -> AsyncGenerator[Json]:
         """The events of the answer to a question, to its end; raises ``ServerFailure``. An answer that is no stream is
-        one event. Close it to cancel the question."""
-        async with self._response("POST", path, body) as response:
-            if "event-stream" not in response.headers.get("content-type", ""):
-                yield mapping(_json(await _body(response), response, self.where))
-                return
-            response.stream = meter = _Meter(response.stream)
-            events = aiter(httpx2.EventSource(response, max_event_size=MOST_EVENT))
-            wait = self._patience.first_token
-            while True:
-                with self._failures():
-                    async with asyncio.timeout(wait):
-                        event = await anext(events, None)
-                if event is None or event.data.strip() == "[DONE]":
-                    return
-                meter.empty = 0
-                data = mapping(_json(event.data, response, self.where))
-                if "prompt_progress" not in data:  # until then it reads the question
-                    wait = self._patience.silence
-                yield data
+        one event. ``clock``: whoever reads tells it what the events were. Close it to cancel the question."""
+        framing = Framing()
+        async with self._asked(path, body, clock) as response:
+            parts = aiter(response.aiter_bytes())
+            part: bytes | None = b""
+            while part is not None and not framing.done:
+                failure = None
+                try:
+                    part = await self._next(parts, clock)
+                except ServerFailure as error:
+                    part, failure = None, error
+                for event in self._events(framing, part, failure):
+                    yield event
+                if failure is not None and not (framing.done or clock.ended):
+                    raise failure
+        if not (framing.done or clock.ended):
+            raise broke_off(self.where, self.keys.blotted(framing.stray))
+
+    async def _next(self, parts: AsyncIterator[bytes], clock: Clock) -> bytes | None:
+        """What comes next; None at the end, which a whole answer has also where its connection stays open."""
+        try:
+            with self._failures():
+                async with asyncio.timeout_at(clock.deadline()):
+                    part = await anext(parts, None)
+        except TimeoutError:
+            if clock.ended:
+                return None
+            raise clock.silent(self.where) from None
+        clock.sign()
+        return part
+
+    def _events(self, framing: Framing, part: bytes | None, failure: ServerFailure | None) -> list[Json]:
+        """Those in a part of an answer, or at its end. What can't be read is told, unless there is a ``failure``."""
+        try:
+            return framing.end() if part is None else framing.feed(part)
+        except Endless:
+            raise endless(self.where) from None
+        except Unreadable as error:
+            raise failure or unreadable(self.where, self.keys.blotted(error.text)) from None
+
+    @asynccontextmanager
+    async def _asked(self, path: str, body: Mapping[str, Any], clock: Clock) -> AsyncIterator[httpx2.Response]:
+        """The response to a question. Raises ``ServerFailure``."""
+        async with AsyncExitStack() as open_:
+            try:
+                async with asyncio.timeout_at(clock.deadline()):
+                    response = await open_.enter_async_context(self._response("POST", path, body))
+            except TimeoutError:
+                raise clock.silent(self.where) from None
+            clock.sign()
+            yield response
 
     @asynccontextmanager
     async def _response(
@@ -109,21 +205,24 @@ class Connection:
     ) -> AsyncIterator[httpx2.Response]:
         """A response of success, whose body has not been read."""
         with self._failures():
-            url = self._root.copy_with(path=self._root.path.rstrip("/") + path)
-            request = self._client.build_request(method, url, json=body)
-            if body is not None:
-                times = self._patience
-                request.extensions["timeout"] = httpx2.Timeout(None, connect=times.connect).as_dict()
-            async with asyncio.timeout(self._patience.answer if body is None else self._patience.first_token):
-                response = await self._follow(request)
+            place = self._interface + path.removeprefix(INTERFACE) if path.startswith(INTERFACE) else path
+            url = self._root.copy_with(path=self._root.path.rstrip("/") + place)
+            response = await self._follow(self._client.build_request(method, url, json=body))
             try:
                 if not response.is_success:
-                    async with asyncio.timeout(self._patience.answer):
-                        said = await _body(response)
-                    raise refused(self.where, response.status_code, response.headers, _said(said))
+                    said = self.keys.blotted(_said(await self._error(response)))
+                    raise refused(self.where, response.status_code, response.headers, said, self._proxy)
                 yield response
             finally:
                 await response.aclose()
+
+    async def _error(self, response: httpx2.Response) -> bytes:
+        """The body of a refusal, or nothing where it doesn't end."""
+        try:
+            async with asyncio.timeout(self.patience.answer):
+                return await _body(response)
+        except (TimeoutError, Endless):
+            return b""
 
     async def _follow(self, request: httpx2.Request) -> httpx2.Response:
         """Redirects stay with this server: a key goes to nobody else."""
@@ -133,8 +232,8 @@ class Connection:
             if following is None:
                 return response
             await response.aclose()
-            other = root_of(str(following.url.copy_with(query=None, fragment=None)))
-            if not _same_server(request.url, following.url):
+            other, _interface = root_of(str(following.url.copy_with(query=None, fragment=None)))
+            if not same_server(request.url, following.url):
                 raise ServerFailure(
                     f"{self.where} sends us on to another server, {other.copy_with(path='/')}. Nothing was sent there.",
                     "If you trust it, attach to that one.",
@@ -149,53 +248,12 @@ class Connection:
     def _failures(self) -> Iterator[None]:
         try:
             yield
+        except TimeoutError:
+            raise
+        except Endless:
+            raise endless(self.where) from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, EOFError, ValueError) as error:
-            raise transport(self.where, error) from None
-
-
-class _Meter(httpx2.AsyncByteStream):
-    """A body, as long as it brings events."""
-
-    def __init__(self, body: httpx2.AsyncByteStream | httpx2.SyncByteStream) -> None:
-        assert isinstance(body, httpx2.AsyncByteStream)
-        self._body = body
-        self.empty = 0
-        """Bytes since the last event."""
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._body:
-            self.empty += len(part)
-            if self.empty > MOST_EMPTY:
-                raise httpx2.SSEError("no event in so many bytes")
-            yield part
-
-    async def aclose(self) -> None:
-        await self._body.aclose()
-
-
-def root_of(url: str) -> httpx2.URL:
-    """Where a server's paths begin, from its address with or without ``/v1``. Raises ``ServerFailure``."""
-    hint = "An address looks like http://host:8000"
-    try:
-        root = httpx2.URL(url.strip())
-    except (httpx2.InvalidURL, ValueError, TypeError):
-        raise ServerFailure("The server's address is no URL.", hint) from None
-    if root.scheme not in ("http", "https") or not root.host:
-        raise ServerFailure("The server's address is no URL of http or https.", hint)
-    if root.userinfo or root.query:
-        raise ServerFailure(
-            "The server's address holds a password or a query.",
-            f"Its key goes into {KEY_VARIABLE}, or where key_variable of [servers.NAME] says.",
-        )
-    return root.copy_with(path=root.path.rstrip("/").removesuffix("/v1").rstrip("/") or "/", fragment=None)
-
-
-def _same_server(here: httpx2.URL, there: httpx2.URL) -> bool:
-    """The same host and port, or the same host with TLS now."""
-    if (here.scheme, here.host, here.port) == (there.scheme, there.host, there.port):
-        return True
-    encrypted = (here.scheme, there.scheme) == ("http", "https") and here.port is there.port is None
-    return here.host == there.host and encrypted
+            raise transport(self.where, error, self._proxy) from None
 
 
 def _headers(address: ServerAddress) -> dict[str, str]:
@@ -211,25 +269,21 @@ def _headers(address: ServerAddress) -> dict[str, str]:
 
 
 async def _body(response: httpx2.Response) -> bytes:
+    """Raises ``Endless``."""
     parts, size = [], 0
     async for part in response.aiter_bytes():
         size += len(part)
         if size > MOST_BODY:
-            raise httpx2.SSEError("too long a body")
+            raise Endless
         parts.append(part)
     return b"".join(parts)
 
 
-def _json(text: str | bytes, response: httpx2.Response, where: str) -> Any:
-    try:
-        return parsed(text)
-    except ValueError:
-        raise web_page(where, response.headers.get("content-type", ""), text) from None
-
-
 def _said(body: bytes) -> Any:
-    """The JSON of an error, or None."""
+    """The JSON of an error, also where it came as an event, or its text."""
+    framing = Framing()
     try:
-        return parsed(body)
-    except ValueError:
-        return None
+        events = [*framing.feed(body), *framing.end()]
+    except (Endless, Unreadable):
+        events = []
+    return events[0] if events else body.decode("utf-8", "replace")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,9 +14,13 @@ from engine.events import Clock, EngineReady, Notice
 
 from .chunk_rounds import ChunkRounds, Count, Guess
 from .chunks import Chunk
+from .connection import Connection
+from .counting import openai_count, sglang_count, vllm_count
+from .failures import ServerFailure
+from .listing import context_of, names_of
 from .llamacpp_rounds import LlamaCppRounds
-from .matching import RoundCount
-from .reading import count, counts, mapping
+from .reading import count, mapping, sequence, words
+from .relayed import relayed
 from .rounds import Report, Rounds, Steps
 
 CHAT = "/v1/chat/completions"
@@ -37,8 +42,8 @@ class Facts:
     """The anchor and what a round drafts; 1 where it doesn't say."""
     speculates: bool | None = None
     """None where it doesn't say."""
-    thinks: bool = True
-    """Its template knows of thinking, as far as it shows it."""
+    template: str = ""
+    """Its chat template, where it shows it."""
     version: tuple[int, ...] = ()
     """Major and minor, where a dialect needs them."""
     ready: EngineReady | None = None
@@ -48,11 +53,20 @@ class Facts:
 class Dialect(Protocol):
     """One kind of server."""
 
+    owner: str
+    """Who owns its models, as its list says; empty where that tells nothing."""
     times: Clock
     relays: bool
     """Its stream carries the events themselves."""
     refused: Mapping[Feature, str]
     """What it can't do, and why."""
+
+    def __init__(self, facts: Facts) -> None: ...
+
+    @staticmethod
+    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
+        """What a server says, of which the models are ``listed``; None where it is another kind. ``sure``: it is this
+        one."""
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """The fields of a request beside model, messages and those that every server has."""
@@ -107,11 +121,33 @@ class LlamaCpp:
 
     refused: Mapping[Feature, str]
     times: Clock = "server"
+    owner = "llamacpp"
     relays = False
+
+    @staticmethod
+    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
+        props = mapping(await connection.maybe("/props"))
+        settings = mapping(props.get("default_generation_settings"))
+        if not sure and not settings:
+            return None
+        build = words(props.get("build_info")).partition("-")[0]
+        slots = [mapping(slot) for slot in sequence(await connection.maybe("/slots"))]
+        speculates = any(slot.get("speculative") is True for slot in slots) if slots else None
+        return Facts(
+            "llama.cpp",
+            "llama.cpp" if build in ("", "b0") else f"llama.cpp {build}",
+            names_of(listed) or tuple(filter(None, [words(props.get("model_alias"))])),
+            count(settings.get("n_ctx")) or context_of(listed),
+            words(props.get("model_ftype")),
+            speculates=speculates,
+            template=words(props.get("chat_template")),
+        )
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        thinking: dict[Feature, str] = {} if facts.thinks else {"thinking": NO_THINKING}
+        template = facts.template
+        self._thinks = not template or "think" in template or "reasoning" in template
+        thinking: dict[Feature, str] = {} if self._thinks else {"thinking": NO_THINKING}
         self.refused = {**_never("llama.cpp"), **thinking}
 
     def body(self, ask: Ask) -> dict[str, Any]:
@@ -121,7 +157,7 @@ class LlamaCpp:
             "top_k": ask.settings.top_k,
             "min_p": 0.0,
             "cache_prompt": True,
-            **(_thinking(ask.settings) if self._facts.thinks else {}),
+            **(_thinking(ask.settings) if self._thinks else {}),
         }
 
     def rounds(self, steps: Steps) -> Rounds:
@@ -141,11 +177,35 @@ class Vllm:
     """vLLM: an event per step, and its own count of every round at the end where a flag says so."""
 
     times: Clock = "arrival"
+    owner = "vllm"
     relays = False
     FLAG = "--per-request-spec-decode-metrics detailed"
     UNCOUNTED = "vLLM sent no count of this answer's rounds: they stay a guess by its events."
     COUNTS_SINCE = (0, 29)
     """From here on it counts rounds, and speculates also where it is asked for probabilities."""
+
+    @staticmethod
+    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
+        version = words(mapping(await connection.maybe("/version")).get("version"))
+        if not sure and not version:
+            return None
+        try:
+            metrics = await connection.get_text("/metrics")
+        except ServerFailure:
+            metrics = ""
+        speculates = "vllm:spec_decode_num_drafts" in metrics if "vllm:" in metrics else None
+        if not sure and speculates is None:
+            return None
+        places = set(re.findall(r'spec_decode_num_accepted_tokens_per_pos\S*position="(\d{1,4})"', metrics))
+        return Facts(
+            "vllm",
+            f"vLLM {version}".strip(),
+            names_of(listed),
+            context_of(listed),
+            block_size=len(places) + 1,
+            version=tuple(int(part) for part in re.findall(r"\d{1,6}", version)[:2]),
+            speculates=speculates,
+        )
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -168,24 +228,10 @@ class Vllm:
         return ChunkRounds(steps, guess, self._count, self.UNCOUNTED, odds)
 
     def _count(self, ends: Sequence[Chunk]) -> Count:
-        tokens, spec = _tokens(ends), mapping(None)
-        for chunk in ends:
-            spec = mapping(chunk.metrics.get("speculative_decoding")) or spec
-        accepted, drafted = counts(spec.get("per_step_accepted")), counts(spec.get("per_step_drafted"))
-        order: tuple[RoundCount, ...] = ()
-        if accepted and drafted and len(accepted) == len(drafted):
-            order = tuple(RoundCount(d, a) for d, a in zip(drafted, accepted, strict=True) if a <= d)
-            order = order if len(order) == len(drafted) else ()
-        self._drafted = count(spec.get("num_spec_tokens")) or self._drafted
-        self._detailed = self._detailed or bool(order)
-        return Count(
-            tokens,
-            count(spec.get("num_draft_tokens")),
-            count(spec.get("num_accepted_draft_tokens")),
-            count(spec.get("num_spec_steps")),
-            counts(spec.get("acceptance_histogram")) or (),
-            order,
-        )
+        counted, drafted = vllm_count(ends)
+        self._drafted = drafted or self._drafted
+        self._detailed = self._detailed or bool(counted.order)
+        return counted
 
     def notice(self, report: Report) -> Notice | None:
         if not report.counted and self.facts.speculates is not False:
@@ -208,8 +254,28 @@ class Sglang:
     """SGLang: an event per verify step, proved by a histogram at the end."""
 
     times: Clock = "arrival"
+    owner = "sglang"
     relays = False
     UNCOUNTED = "SGLang sent no count of this answer's rounds: they stay a guess by its events."
+
+    @staticmethod
+    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
+        info = mapping(await connection.maybe("/server_info")) or mapping(await connection.maybe("/get_server_info"))
+        if not sure and "internal_states" not in info:
+            return None
+        algorithm = words(info.get("speculative_algorithm"))
+        drafter = words(info.get("speculative_draft_model_path")) or algorithm
+        width = count(info.get("speculative_num_draft_tokens")) or 1
+        return Facts(
+            "sglang",
+            f"SGLang {words(info.get('version'))}".strip(),
+            names_of(listed) or tuple(filter(None, [words(info.get("served_model_name"))])),
+            count(info.get("context_length")) or context_of(listed),
+            words(info.get("dtype")),
+            drafter or None,
+            max(width, 1),
+            bool(algorithm) if info else None,
+        )
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -241,38 +307,21 @@ class Sglang:
         )
 
 
-def sglang_count(ends: Sequence[Chunk]) -> Count:
-    """Field names have changed twice; a detailed list of rounds may stand beside."""
-    details: Mapping[str, Any] = {}
-    stats: Mapping[str, Any] = {}
-    for chunk in ends:
-        extra = {**mapping(chunk.data.get("sglext")), **mapping(chunk.data.get("meta_info"))}
-        details = mapping(extra.get("spec_tokens_details")) or (extra if "spec_verify_ct" in extra else details)
-        stats = mapping(extra.get("speculative_decoding_stats")) or stats
-
-    def first(*names: str) -> Any:
-        return next((details[name] for name in names if details.get(name) is not None), None)
-
-    verified, accepted = counts(stats.get("verify_lengths")) or (), counts(stats.get("accept_lengths")) or ()
-    order: tuple[RoundCount, ...] = ()
-    if verified and len(verified) == len(accepted) and all(a <= v for v, a in zip(verified, accepted, strict=True)):
-        order = tuple(RoundCount(v, a) for v, a in zip(verified, accepted, strict=True))
-    rounds = count(first("spec_verify_ct"))
-    return Count(
-        _tokens(ends),
-        count(first("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")),
-        count(first("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")),
-        len(order) or rounds,
-        counts(first("spec_correct_drafts_histogram", "spec_accept_histogram")) or (),
-        order,
-    )
-
-
 class Dflash:
     """Our own server: it passes the events on."""
 
     times: Clock = "engine"
+    owner = "dflash-chat"
     relays = True
+
+    @staticmethod
+    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
+        said = mapping(await connection.maybe("/dflash"))
+        ready = relayed(said, 0)
+        if not isinstance(ready, EngineReady) or said.get("server") != "dflash-chat":
+            return None
+        shown = f"dflash-chat {words(said.get('version'))}".strip()
+        return Facts("dflash", shown, names_of(listed), ready.max_context, block_size=ready.max_block_size, ready=ready)
 
     def __init__(self, facts: Facts) -> None:
         self.refused: Mapping[Feature, str] = {}
@@ -301,7 +350,14 @@ class OpenAi:
     """Any other server with that interface: texts, and whatever totals it reports."""
 
     times: Clock = "arrival"
+    owner = ""
     relays = False
+
+    @staticmethod
+    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts:
+        owner = words(mapping(next(iter(listed), None)).get("owned_by"))
+        family = {"library": "Ollama", "organization_owner": "LM Studio"}.get(owner, "OpenAI-compatible")
+        return Facts("openai", family, names_of(listed), context_of(listed))
 
     def __init__(self, facts: Facts) -> None:
         unknown = "This server doesn't tell which tokens were drafted."
@@ -325,30 +381,6 @@ class OpenAi:
         return speculation_notice(report, None, "")
 
 
-def openai_count(ends: Sequence[Chunk]) -> Count:
-    """Totals as mlx-vlm, LM Studio and TokenSpeed report them."""
-    drafted = accepted = rounds = None
-    for chunk in ends:
-        for place in (chunk.timings, chunk.usage, mapping(chunk.data.get("stats"))):
-            drafted = _one_of(place, "draft_n", "spec_draft_tokens", "total_draft_tokens_count") or drafted
-            kept = _one_of(place, "draft_n_accepted", "spec_accepted_tokens", "accepted_draft_tokens_count")
-            accepted = kept or accepted
-            rounds = _one_of(place, "draft_rounds", "spec_verify_ct") or rounds
-    if drafted is not None:
-        accepted = min(accepted or 0, drafted)
-    return Count(_tokens(ends), drafted, accepted if drafted is not None else None, rounds)
-
-
-def _one_of(place: Mapping[str, Any], *names: str) -> int | None:
-    return next((number for name in names if (number := count(place.get(name))) is not None), None)
-
-
-def _tokens(ends: Sequence[Chunk]) -> int | None:
-    """The last word on how many tokens the answer has."""
-    told = [number for chunk in ends if (number := count(chunk.usage.get("completion_tokens"))) is not None]
-    return told[-1] if told else None
-
-
 def speculation_notice(report: Report, speculates: bool | None, advice: str) -> Notice | None:
     """A server whose speculation is off, or accepts nothing."""
     facts = report.statistics
@@ -364,10 +396,7 @@ def speculation_notice(report: Report, speculates: bool | None, advice: str) -> 
     return None
 
 
-MADE_BY: Mapping[DialectName, Callable[[Facts], Dialect]] = {
-    "dflash": Dflash,
-    "llama.cpp": LlamaCpp,
-    "vllm": Vllm,
-    "sglang": Sglang,
-    "openai": OpenAi,
-}
+KINDS: Mapping[DialectName, type[Dialect]] = {
+    "dflash": Dflash, "llama.cpp": LlamaCpp, "vllm": Vllm, "sglang": Sglang, "openai": OpenAi,
+}  # fmt: skip
+"""In the order in which servers are asked whether they are one. Any server is the last."""

@@ -3,46 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
-from .reading import mapping, sentence
+from .chunks import CUT
+from .complaints import status_in, words_of
+from .reading import sentence
 
 
 class ServerFailure(Failure):
     """A server that can't be reached, refuses, or says what can't be understood."""
+
+    def __init__(self, message: str, hint: str, words: str = "", vague: bool = False) -> None:
+        """``words``: what the server said of the question, where asking differently may help. ``vague``: it need not
+        name what it minds."""
+        super().__init__(message, hint)
+        self.words, self.vague = words, vague
 
 
 class Loading(ServerFailure):
     """The server has not loaded its model yet."""
 
 
+class BrokenOff(ServerFailure):
+    """The stream ended before its answer did."""
+
+
 class NoModel(ServerFailure):
     """The server has other models."""
-
-
-class NotTaken(ServerFailure):
-    """The server does not take the question as it was put; its words may name a field."""
 
 
 ANOTHER = "Ask again; if it happens again, look into the server's log."
 
 
-def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> ServerFailure:
-    """A status that is no success, with what the server said of it: its JSON, or None."""
-    words = said_error(said)
+def refused(where: str, status: int, headers: Mapping[str, str], said: Any, proxy: str = "") -> ServerFailure:
+    """A status that is no success, with what the server said of it: a body, or its JSON. ``proxy``: it may speak in the
+    server's place."""
+    words = words_of(said)
     told = f": {words}" if words else "."
+    if status == 407:
+        return ServerFailure(f"The proxy {proxy or 'in between'} wants a user and a password{told}", PROXIES)
     if status in (401, 403):
         return ServerFailure(
             f"{where} wants another key (status {status}){told}",
             f"Put its key into {KEY_VARIABLE}, or where key_variable or key_command of [servers.NAME] says.",
         )
+    if (status in (400, 404) and _NO_MODEL.search(words)) or (status == 404 and "model" in words.lower()):
+        return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
     if status == 404:
-        if "model" in words.lower():
-            return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
         return ServerFailure(
             f"{where} has nothing at this place (status 404){told}",
             "Is it an OpenAI-compatible server? The URL is what stands before /v1.",
@@ -52,32 +63,33 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
     if status == 503 and re.search(r"\bload(ing|ed)\b", words.lower()):
         return Loading(f"{where} is still loading its model.", "Ask again in a moment.")
     if status in (502, 503, 504):
-        return ServerFailure(f"{where} is not available (status {status}){told}", _when(headers))
+        through = f" The proxy {proxy} stands in between. {PROXIES}" if proxy else ""
+        return ServerFailure(f"{where} is not available (status {status}){told}", _when(headers) + through)
     if status >= 500:
-        return ServerFailure(f"{where} failed (status {status}){told}", ANOTHER)
-    if "context" in words.lower() and "token" in words.lower():
+        return ServerFailure(f"{where} failed (status {status}){told}", ANOTHER, words)
+    if "context" in words.lower() and re.search(r"token(?!i)|\blong|length|exceed", words.lower()):
         return ServerFailure(
             f"The conversation is too long for {where}{told}", "Start a new chat, or ask something shorter."
         )
-    return NotTaken(
-        f"{where} does not take the question (status {status}){told}", "Change the setting that it names, or ask anew."
+    return ServerFailure(
+        f"{where} does not take the question (status {status}){told}",
+        "Change the setting that it names, or ask anew." if words else ANOTHER,
+        words,
+        vague=status in (400, 422),
     )
 
 
-def in_stream(where: str, said: Any) -> ServerFailure:
-    """An error in the middle of a stream that began well."""
-    words = said_error({"error": said}) or "it does not say why."
-    return ServerFailure(f"{where} broke the answer off: {words}", ANOTHER)
+_NO_MODEL = re.compile(r"\bmodel\b.{0,80}\b(not exist|not found|not available|unknown)\b", re.IGNORECASE)
+PROXIES = "Look at HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; NO_PROXY names hosts to reach without."
 
 
-def said_error(said: Any) -> str:
-    """The words of an error as servers send it: ``{"error": {"message"}}``, ``{"detail"}`` and the like."""
-    body = mapping(said)
-    error = body.get("error", body)
-    for words in (mapping(error).get("message"), error, body.get("detail"), body.get("message")):
-        if isinstance(words, str) and words.strip():
-            return sentence(words)
-    return ""
+def in_stream(where: str, said: Any, begun: bool) -> ServerFailure:
+    """An error in a stream that began well. ``begun``: behind a part of the answer."""
+    if not begun and (status := status_in(said, 0)):
+        return refused(where, status, {}, said)
+    words = words_of(said)
+    how = "broke the answer off" if begun else "does not answer"
+    return ServerFailure(f"{where} {how}: {words or 'it does not say why.'}", ANOTHER, "" if begun else words)
 
 
 def _when(headers: Mapping[str, str]) -> str:
@@ -87,40 +99,45 @@ def _when(headers: Mapping[str, str]) -> str:
     return f"It says: ask again at {sentence(seconds)}" if seconds else "Ask again in a moment."
 
 
-def transport(where: str, error: Exception) -> ServerFailure:
-    """A connection that could not be made, or broke."""
+def transport(where: str, error: Exception, proxy: str = "") -> ServerFailure:
+    """A connection that could not be made, or broke. ``proxy``: it was to be made through that one."""
     import socket
     import ssl
 
     causes = list(_causes(error))
     text = " ".join(str(cause) for cause in causes)
     kinds = {type(cause).__name__ for cause in causes}
+    if proxy and kinds & {"ProxyError", "ConnectError", "ConnectTimeout"} and "CERTIFICATE" not in text:
+        refusal = f"refuses: {sentence(str(error))}" if "ProxyError" in kinds else "can't be reached."
+        return ServerFailure(f"The proxy {proxy}, between here and {where}, {refusal}", PROXIES)
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return ServerFailure(f"No machine goes by the name in {where}.", "Look for a typing error, or use its number.")
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return _tls(where, text)
-    if "ProxyError" in kinds:
-        return ServerFailure(
-            f"The proxy between here and {where} refuses: {sentence(str(error))}",
-            "Look at HTTP_PROXY and HTTPS_PROXY; NO_PROXY names hosts to reach without.",
-        )
     if "ConnectTimeout" in kinds:
         return ServerFailure(f"{where} does not answer.", "Is it the right host, and does a firewall stand in between?")
     if "ConnectError" in kinds:
         return ServerFailure(f"Nothing listens at {where}.", "Start the server, or look at host and port.")
     if any(isinstance(cause, TimeoutError) for cause in causes) or "ReadTimeout" in kinds:
-        return ServerFailure(
-            f"{where} has fallen silent.", "Ask again; the next question connects anew. Its log may say what it does."
-        )
-    if "SSEError" in kinds:
-        return ServerFailure(
-            f"{where} sends something endless that is no answer.", "Is it an OpenAI-compatible server?"
-        )
+        return silent(where)
     if "RemoteProtocolError" in kinds and "illegal" in text.lower():
         return ServerFailure(f"{where} does not speak HTTP.", "Is it the right port? https:// where it wants TLS.")
     return ServerFailure(
         f"The connection to {where} broke.", "Ask again; the next question connects anew. Is the server still running?"
     )
+
+
+def silent(where: str, seconds: float | None = None, what: str = "nothing") -> ServerFailure:
+    """``what`` came for so many seconds."""
+    told = "" if seconds is None else f": {what} came for {seconds:g} seconds"
+    return ServerFailure(
+        f"{where} has fallen silent{told}.",
+        "Ask again; the next question connects anew. Its log may say what it does.",
+    )
+
+
+def endless(where: str) -> ServerFailure:
+    return ServerFailure(f"{where} sends something endless that is no answer.", "Is it an OpenAI-compatible server?")
 
 
 def _tls(where: str, text: str) -> ServerFailure:
@@ -145,22 +162,50 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         waiting += [cause.__cause__, cause.__context__, *getattr(cause, "exceptions", ())]
 
 
-def web_page(where: str, content_type: str, text: str | bytes) -> ServerFailure:
-    """Something else where JSON should be."""
-    start = text[:200] if isinstance(text, str) else text[:200].decode("utf-8", "replace")
-    if "html" in content_type or start.lstrip().startswith("<"):
+def unreadable(where: str, text: str | bytes) -> ServerFailure:
+    """Something else where JSON should be, with its words."""
+    said = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    words = words_of(said)
+    told = f": {words}" if words else "."
+    if said.lstrip().startswith(b"<"):
         return ServerFailure(
-            f"{where} answers with a web page.",
+            f"{where} answers with a web page{told}",
             "The URL is that of the interface, what stands before /v1; a login page may stand in between.",
         )
     return ServerFailure(
-        f"{where} answers with something that is no JSON.", "Is it an OpenAI-compatible server? Look at the URL."
+        f"{where} answers with something that is no JSON{told}", "Is it an OpenAI-compatible server? Look at the URL."
     )
 
 
-def broke_off(where: str) -> ServerFailure:
-    """A stream that ended in the middle."""
-    return ServerFailure(
-        f"{where} ended the answer in the middle.",
+def broke_off(where: str, stray: str = "") -> ServerFailure:
+    """A stream that ended in the middle. ``stray``: what it said outside of its events."""
+    words = words_of(stray)
+    return BrokenOff(
+        f"{where} ended the answer in the middle{f': {words}' if words else '.'}",
         "Ask again; the next question connects anew. Is the server still running?",
+    )
+
+
+def no_answer(where: str, why: str, tools: Iterable[str], unshown: Iterable[str], thought: bool) -> ServerFailure:
+    """An answer that came to its end without a word of it. ``why``: as the server says it."""
+    called, kinds = list(tools), ", ".join(unshown)
+    if called:
+        named = " ".join(filter(None, called))
+        return ServerFailure(
+            f"The model called {f'the tool {named}' if named else 'a tool'} in the place of an answer.",
+            "This chat has no tools: ask for an answer in words, or look which ones the server adds.",
+        )
+    if kinds:
+        return ServerFailure(f"The answer is {kinds}, which can't be shown here.", "Ask for text.")
+    if thought:
+        return ServerFailure(
+            f"The model thought, and gave no answer{': it was cut off' if why in CUT else ''}.",
+            "Allow more with --max-new-tokens, or switch thinking off where the server can.",
+        )
+    return ServerFailure(f"{where} sent an empty answer.", "Ask again, or in other words; its log may say more.")
+
+
+def filtered(where: str, why: str) -> ServerFailure:
+    return ServerFailure(
+        f"A filter of {where} ended the answer ({sentence(why).rstrip('.')}).", "Ask in other words, or another model."
     )

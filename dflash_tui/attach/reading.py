@@ -10,6 +10,9 @@ from typing import Any
 MOST = 1 << 24
 """No count in an answer is larger."""
 LONGEST_SENTENCE = 300
+MOST_WORDS = 1000
+"""Characters of an error that are looked at, and 64 times as many of a web page."""
+_DECODER = json.JSONDecoder()
 
 
 def parsed(text: str | bytes) -> Any:
@@ -18,6 +21,19 @@ def parsed(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def values(text: str) -> tuple[list[Mapping[str, Any]], str]:
+    """The objects at the beginning of a text, one behind the other or in an array, and what stands behind them."""
+    found: list[Mapping[str, Any]] = []
+    while (rest := text.lstrip(" \t\r\n,\x1e")) and rest[0] in "{[":
+        try:
+            value, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return found, rest
+        found += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+        text = rest[end:]
+    return found, rest
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

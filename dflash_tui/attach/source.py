@@ -6,16 +6,19 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Coroutine
+from dataclasses import replace
 from threading import Lock, Thread
 from time import perf_counter
 
 from dflash_tui.core.settings.servers import ServerAddress
-from dflash_tui.core.source import Capabilities, Emit
+from dflash_tui.core.source import Capabilities, Emit, SourceFactory
+from dflash_tui.core.traces.checking import one_line
 from engine.commands import Ask, Close, Command, Stop
-from engine.events import EngineError, LoadProgress, TurnFinished
+from engine.events import EngineError, LoadProgress, Step, TurnFinished
 
 from .connection import Connection, Patience
 from .failures import Loading, ServerFailure
+from .keys import Keys
 from .talking import Server, Turn, reach
 
 log = logging.getLogger(__name__)
@@ -31,7 +34,9 @@ class ServerSource:
 
     def __init__(self, address: ServerAddress, emit: Emit, patience: Patience | None = None) -> None:
         self.capabilities = Capabilities(local=False)
-        self._address, self._emit = address, emit
+        keys = Keys(address)
+        self._address = address
+        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.blotted(event))
         self._patience = patience or Patience()
         self._commands: deque[Command] = deque()
         self._waiting: deque[Ask] = deque()
@@ -132,10 +137,16 @@ class ServerSource:
                 self._emit(LoadProgress(f"{connection.where} is loading its model", 0, 0))
                 await asyncio.sleep(RETRY)
             else:
-                self.capabilities = Capabilities(server.refused, local=False)
+                others = {one_line(connection.keys.blotted(name)): self._instead(name) for name in server.facts.models}
+                self.capabilities = Capabilities(server.refused, local=False, models=others)
                 self._ready = True
                 self._emit(ready)
                 return server
+
+    def _instead(self, model: str) -> SourceFactory:
+        """Another model of this server."""
+        address = replace(self._address, model=model)
+        return lambda emit: ServerSource(address, emit, self._patience)
 
     async def _answer(self, connection: Connection, server: Server, ask: Ask) -> None:
         self._answering = asyncio.ensure_future(Turn(connection, server, ask, self._emit).run())

@@ -20,6 +20,7 @@ from engine.events import (
     EngineReady,
     Event,
     FinishReason,
+    Notice,
     PrefillDone,
     Settled,
     Step,
@@ -29,20 +30,18 @@ from engine.events import (
 )
 
 from .asking import ask_server
-from .chunks import finish_reason, read_chunk
-from .connection import Connection
-from .dialects import CHAT, MADE_BY, Dialect, Facts, common_body
-from .failures import NoModel, NotTaken, ServerFailure, broke_off, in_stream
+from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
+from .complaints import error_in, words_of
+from .connection import Clock, Connection
+from .dialects import CHAT, KINDS, Dialect, Facts, common_body
+from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
+from .optional import named, unnamed, without
 from .reading import sequence
 from .relayed import relayed
 from .rounds import Report, Steps
+from .thoughts import begins_inside
 
 Emit = Callable[[Event], None]
-TELLING = (
-    "stream_options", "logprobs", "return_token_ids", "timings_per_token", "return_progress",
-    "return_spec_tokens_details", "min_p", "cache_prompt",
-)  # fmt: skip
-"""Fields of a request that change nothing in the answer's text: a server that refuses one is asked without."""
 MODELS_NAMED = 6
 WORTH_A_NOTICE = 16
 """Tokens: of a shorter answer nothing can be said."""
@@ -58,7 +57,9 @@ class Server:
     noticed: bool = False
     """The user has been told what there is to say of it."""
     left_out: set[str] = field(default_factory=set)
-    """Fields that it does not take, and that only make it tell more."""
+    """Fields of a question that it does not take: it is asked without them."""
+    stubborn: bool = False
+    """It has refused a question without naming a field, and without any field, too."""
 
     @property
     def refused(self) -> Mapping[Feature, str]:
@@ -70,7 +71,7 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Server,
     started = perf_counter()
     facts = await ask_server(connection, address)
     model = address.model or next(iter(facts.models), "")
-    dialect = MADE_BY[facts.dialect](facts)
+    dialect = KINDS[facts.dialect](facts)
     ready = facts.ready or EngineReady(
         target=one_line(model) or "a model without a name",
         drafter=facts.drafter,
@@ -92,11 +93,18 @@ class Turn:
     def __init__(self, connection: Connection, server: Server, ask: Ask, emit: Emit) -> None:
         self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
         self._started = perf_counter()
+        self._clock = Clock(connection.patience)
         self._steps = Steps(ask.turn, ask.settings.temperature)
         self._rounds = server.dialect.rounds(self._steps)
+        inside = begins_inside(server.facts.template, ask.settings.thinking)
+        self._reader = ChunkReader(connection.keys.in_text, inside)
         self._said: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
         self._finish = ""
-        self._begun = self._prefilled = self._failed = self._finished = False
+        self._last: Mapping[str, Any] = {}
+        """The newest event."""
+        self._relays: bool | None = None
+        """The server passes on events; None before the first event of either kind."""
+        self._heard = self._begun = self._prefilled = self._failed = self._finished = False
 
     async def run(self) -> None:
         """Cancelling it stops the answer; what has come stays."""
@@ -106,39 +114,69 @@ class Turn:
             await self._hear()
         except ServerFailure as error:
             failure = None if self._finish else error  # whole, if only its figures are missing
+            if isinstance(failure, BrokenOff) and not self._begun and "choices" not in self._last:
+                failure = self._by_its_words()
         except asyncio.CancelledError:
             stopped = True
         self._end(failure, stopped)
 
+    def _by_its_words(self) -> ServerFailure:
+        """Nothing came that is an answer, or something in its place: what that says is why."""
+        where, said = self._connection.where, self._connection.keys.blotted(self._last)
+        return in_stream(where, said, False) if words_of(said) else no_answer(where, "", (), (), False)
+
     async def _hear(self) -> None:
-        body = {**common_body(self._ask, self._server.model), **self._server.dialect.body(self._ask)}
+        """What is refused of a question is left out, as long as there is something to leave out."""
+        server = self._server
+        body = {**common_body(self._ask, server.model), **server.dialect.body(self._ask)}
+        left_out = set(server.left_out)
         while True:
-            for name in self._server.left_out:
-                body.pop(name, None)
+            asked = without(body, left_out)
             try:
-                async with aclosing(self._connection.stream(CHAT, body)) as events:
+                async with aclosing(self._connection.stream(CHAT, asked, self._clock)) as events:
                     async for data in events:
                         self._take(data)
-            except NotTaken as failure:
-                named = {name for name in TELLING if name in body and name in str(failure)}
-                if not named or self._begun:
+                        self._leave_out(left_out)
+            except ServerFailure as failure:
+                fields = [name for name in asked if name not in left_out]
+                refused = named(failure.words, fields)
+                if not refused and failure.vague and not server.stubborn:
+                    refused = unnamed(fields)
+                    server.stubborn = not refused
+                if self._heard or not refused - left_out:
                     raise
-                self._server.left_out |= named
+                left_out |= refused
             else:
-                break
-        if not (self._finish or self._finished):
-            raise broke_off(self._connection.where)
+                return
+
+    def _leave_out(self, left_out: set[str]) -> None:
+        """Called while the server answers a question without these fields."""
+        new = left_out - self._server.left_out
+        if new and self._begun:
+            self._server.left_out |= new
+            names = ", ".join(sorted(new))
+            self._emit(Notice(f"{self._connection.where} doesn't take {names}: it is asked without."))
 
     def _take(self, data: Mapping[str, Any]) -> None:
-        for each in sequence(data.get("dflash")):
+        self._last = data
+        error = None if self._finished else error_in(data)
+        for each in sequence(data.get("dflash")) if self._relays is not False else ():
             if event := relayed(each, self._ask.turn):
+                self._heard = self._relays = True
                 self._relay(event)
-        if data.get("error") and not self._finished:
-            raise in_stream(self._connection.where, data["error"])
-        if self._server.dialect.relays:
-            return
-        chunk = read_chunk(data, perf_counter() - self._started)
-        self._finish = chunk.finish or self._finish
+        if error is not None and not self._finished:
+            raise in_stream(self._connection.where, self._connection.keys.blotted(error), self._begun)
+        self._heard = True
+        if not self._relays:
+            self._read(self._reader.read(data, perf_counter() - self._started))
+
+    def _read(self, chunk: Chunk) -> None:
+        if chunk.spoke:
+            self._relays = False
+            self._clock.token()
+        if chunk.finish:
+            self._finish = chunk.finish
+            self._clock.end()
         self._tell(self._rounds.take(chunk))
         if self._steps.prompt.tokens:
             self._begin()
@@ -149,10 +187,12 @@ class Turn:
             return
         if isinstance(event, PrefillDone | Step | Settled):
             self._begin()
+        event = self._connection.keys.blotted(event)
         match event:
             case TurnStarted():
                 self._begun = True
             case Step():
+                self._clock.token()
                 made = self._steps.made
                 event = replace(event, time=max(event.time, made[-1].time)) if made else event
                 made.append(event)
@@ -162,6 +202,9 @@ class Turn:
                 event = replace(event, turn=self._ask.turn, fatal=False)
             case TurnFinished():
                 self._finished = True
+                self._clock.end()
+                if event.reason not in ("stopped", "error") and not event.text.strip():
+                    self._fail(no_answer(self._connection.where, event.reason, (), (), bool(event.thought.strip())))
             case PrefillDone() | Settled():
                 pass
             case _:
@@ -195,19 +238,44 @@ class Turn:
         if self._finished:
             return
         turn, whole = self._ask.turn, failure is None and not stopped
+        self._tell(
+            self._rounds.take(self._reader.rest(perf_counter() - self._started, whole and self._finish not in CUT))
+        )
         self._tell(self._rounds.end(whole))
         report = self._rounds.report()
         if report.settled is not None:
             self._emit(report.settled)
-        if failure is not None and not self._failed:
-            self._emit(EngineError("server", str(failure), self._hint(failure), turn=turn))
+        answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
+        if whole:
+            failure = self._lack(answer, thought)
+        if failure is not None:
+            self._fail(failure)
         facts = report.statistics
         reason: FinishReason = "error" if failure else "stopped"
-        if whole:
+        if failure is None and whole:
             reason = finish_reason(self._finish, facts.num_tokens, self._ask.settings.max_new_tokens)
             self._notice(report)
-        answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
         self._emit(TurnFinished(turn, reason, answer, thought, facts))
+
+    def _lack(self, answer: str, thought: str) -> ServerFailure | None:
+        """Why an answer that came to its end is none, or not all of one. What it has beside its text is said."""
+        where, reader = self._connection.where, self._reader
+        if self._finish in FILTERED:
+            return filtered(where, self._finish)
+        if self._finish in BROKEN:
+            return in_stream(where, self._finish, self._begun)
+        if not answer.strip():
+            return no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
+        beside = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
+        beside += [f"sent {kind}" for kind in reader.unshown]
+        if beside:
+            self._emit(Notice(f"The model also {' and '.join(map(one_line, beside))}, which this chat doesn't show."))
+        return None
+
+    def _fail(self, failure: ServerFailure) -> None:
+        if not self._failed:
+            self._failed = True
+            self._emit(EngineError("server", str(failure), self._hint(failure), turn=self._ask.turn))
 
     def _hint(self, failure: ServerFailure) -> str:
         models = self._server.facts.models

@@ -48,6 +48,8 @@ class Capabilities:
     leaving: str = ""
     """What ends with the screen besides an answer: said to whoever leaves, who then has to say so again."""
     count: Count = _not_known
+    models: Mapping[str, SourceFactory] = field(default_factory=dict)
+    """What a server has, by the names that it knows: any of it can answer in this one's place."""
 
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused

@@ -62,7 +62,7 @@ class LlamaSource:
     @property
     def capabilities(self) -> Capabilities:
         server = self._server
-        return Capabilities() if server is None else replace(server.capabilities, local=True)
+        return Capabilities() if server is None else replace(server.capabilities, local=True, models={})
 
     def start(self) -> None:
         self._thread.start()

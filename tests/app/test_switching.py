@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
@@ -93,6 +94,19 @@ async def test_what_can_not_be_a_model_changes_nothing(tmp_path: Path) -> None:
             await chat.ask(f"/model {text}")
             assert why in chat.notices() and chat.screen.chat.reducer.ready is not None
         assert len(engines) == 1
+
+
+async def test_what_a_server_has_is_listed_and_gone_to(tmp_path: Path) -> None:
+    async with switchable(tmp_path) as (chat, engines):
+        models = chat.screen.begin.models
+        assert models is not None
+        served = {name: models.make(name, "") for name in ("chat-a", "chat-b")}
+        engines[0][1].capabilities = replace(engines[0][1].capabilities, models=served)
+        await chat.ask("/model")
+        await chat.until(lambda: "This server has: chat-a, chat-b." in chat.log.text)
+        await chat.ask("/model chat-b")
+        await chat.until(lambda: len(engines) == 2 and chat.screen.chat.reducer.ready is not None)
+        assert engines[1][0] == "chat-b"
 
 
 async def test_the_same_question_with_another_drafter(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +31,10 @@ class Reply:
     parts: Sequence[Part] = (b"",)
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
+
+
+Answer = Reply | list[Reply] | Callable[[Any], Reply]
+"""One for every request, one after the other, or whichever fits the question."""
 
 
 def said(body: Any, status: int = 200, **headers: str) -> Reply:
@@ -87,8 +91,8 @@ class Request:
 class FakeServer:
     """Answers requests from ``replies``, by path. What isn't there is 404."""
 
-    def __init__(self, replies: dict[str, Reply | list[Reply]] | None = None, tls: bool = False) -> None:
-        self.replies: dict[str, Reply | list[Reply]] = {"/v1/models": MODELS, **(replies or {})}
+    def __init__(self, replies: Mapping[str, Answer] | None = None, tls: bool = False) -> None:
+        self.replies: dict[str, Answer] = {"/v1/models": MODELS, **(replies or {})}
         self.requests: list[Request] = []
         self.gone = Event()
         """A client went before its answer was whole."""
@@ -136,6 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server_of_tests
         server.requests.append(Request(self.command, self.path, dict(self.headers), body))
         reply = server.replies.get(self.path, said({"error": {"message": "File Not Found", "code": 404}}, 404))
+        if callable(reply):
+            reply = reply(body)
         if isinstance(reply, list):
             reply = reply.pop(0) if len(reply) > 1 else reply[0]
         self.send_response(reply.status)

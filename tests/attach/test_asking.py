@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from queue import Queue
 from typing import Any
 
 import pytest
 
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature
+from engine.commands import Close
 from engine.events import EngineError, EngineReady, Notice, Step, event_to_dict
 
 from .conftest import CHAT, Attach, Serve
@@ -137,6 +139,43 @@ def test_a_field_that_only_tells_more_is_left_out_where_it_is_refused(serve: Ser
     assert ["logprobs" in asked for asked in server.asked()] == [True, False, False]
     server.replies[CHAT] = refusal
     only_error(attached.ask())
+
+
+def test_a_model_that_chats_is_chosen_and_all_are_listed(serve: Serve, attach: Attach) -> None:
+    names = ["text-embedding-3-small", "bge-m3", "whisper-1", "nomic-embed-text:latest", "chat-a", "chat-b"]
+    server = serve(streamed(sse(content("Hello"), finish(), "[DONE]")))
+    listed = [{"id": name, "max_model_len": 1000 + place} for place, name in enumerate(names)]
+    for body in ({"data": listed}, listed, {"models": [{"name": name} for name in names]}, {"data": names}):
+        server.replies["/v1/models"] = said(body)
+        attached = attach(server.url)
+        assert attached.ready().target == "chat-a"
+        assert set(attached.source.capabilities.models) == set(names)
+    server.replies["/v1/models"] = said({"data": listed})
+    assert attach(server.url, model="chat-b").ready().max_context == 1005
+    assert attach(server.url).ready().max_context == 1004
+    told: Queue[Any] = Queue()
+    other = attached.source.capabilities.models["chat-b"](told.put)
+    other.start()
+    assert told.get(timeout=10).target == "chat-b"
+    other.send(Close())
+    other.join(5)
+
+
+TEMPLATE = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n<think>\\n' }}{% endif %}"
+
+
+def test_a_thought_that_the_template_begins_is_one(serve: Serve, attach: Attach) -> None:
+    raw = streamed(sse(content("Let me"), content(" see.\n</th"), content("ink>\n\nHello"), finish(), "[DONE]"))
+    thought = {"choices": [{"index": 0, "delta": {"reasoning_content": "Let me see."}}]}
+    apart = streamed(sse(thought, content("Hello"), finish(), "[DONE]"))
+    unthinking = streamed(sse(content("Hello"), finish(), "[DONE]"))
+    server = serve([raw, apart, unthinking])
+    server.replies["/props"] = said({"default_generation_settings": {"n_ctx": 4096}, "chat_template": TEMPLATE})
+    attached = attach(server.url)
+    attached.ready()
+    for thoughts in ("Let me see.\n", "Let me see.", "Hello"):
+        finished = attached.ask()[-1]
+        assert (finished.text, finished.thought, finished.reason) == ("Hello", thoughts, "stop")
 
 
 def notices(stream: Reply, replies: dict[str, Reply], serve: Serve, attach: Attach, **address: Any) -> list[Notice]:

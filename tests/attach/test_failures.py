@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from dflash_tui.attach.connection import Patience
+from dflash_tui.attach.urls import proxy_for
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from engine.commands import Stop
 from engine.events import EngineError, EngineReady, Notice, Step, TurnFinished
@@ -27,7 +29,7 @@ ERRORS = CAPTURES / "llamacpp"
 def only_error(events: list[Any]) -> EngineError:
     (error,) = (event for event in events if isinstance(event, EngineError))
     assert error.kind == "server" and exit_code_for(error.kind) is ExitCode.REMOTE
-    assert error.message.endswith((".", "…")) and error.hint
+    assert error.message.endswith((".", "…", "!", "?")) and error.hint
     return error
 
 
@@ -269,6 +271,80 @@ def test_proxies_of_the_environment_are_used(serve: Serve, attach: Attach, monke
     monkeypatch.setenv("HTTP_PROXY", "nonsense://x")
     (error,) = attach("http://far-away.invalid:8000").until(EngineReady)
     assert error.fatal and "HTTP_PROXY" in error.hint
+
+
+def test_this_machine_is_not_asked_through_a_proxy(
+    serve: Serve, attach: Attach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    port = serve(HELLO).port
+    for host in ("127.0.0.1", "localhost", "LOCALHOST", "127.1.2.3", "0.0.0.0", "[::ffff:127.0.0.1]"):
+        (ready, *_) = attach(f"http://{host}:{port}").until(EngineReady, Notice)
+        assert isinstance(ready, EngineReady) or "Nothing listens" in ready.message, "no proxy has a part in it"
+
+
+@pytest.mark.parametrize("spared", ["", "10.0.0.0/8", "example.invalid,.internal"])
+def test_a_proxy_that_fails_is_named(
+    spared: str, serve: Serve, attach: Attach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://me:{KEY}@127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", spared)
+    (error,) = attach("http://far-away.invalid:8000").until(EngineReady)
+    assert error.fatal and "The proxy http://127.0.0.1:9" in error.message and "NO_PROXY" in error.hint
+    assert KEY not in repr(error)
+    for host, where in (("x.internal", ".internal"), ("10.1.2.3", "10.0.0.0/8")):
+        assert (proxy_for(httpx2.URL(f"http://{host}:8000")) is None) == (where in spared)
+    gate = serve()
+    gate.replies["http://far-away.invalid:8000/v1/models"] = said({"error": "log in"}, 407)
+    monkeypatch.setenv("HTTP_PROXY", gate.url)
+    (error,) = attach("http://far-away.invalid:8000").until(EngineReady)
+    assert f"The proxy {gate.url} wants a user and a password: log in." in error.message
+
+
+FORMS = ("/", "/v1", "/v1/", "//v1//", "/v1/chat/completions", "/v1/chat/completions/", "/v1/models", "/v1/completions")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_address_in_any_form_is_the_same_server(form: str, serve: Serve, attach: Attach) -> None:
+    server = serve(HELLO)
+    attached = attach(server.url.replace("http", "HTTP") + form)
+    assert attached.ready().server == server.url
+    assert attached.ask()[-1].text == "Hello there"
+
+
+def test_an_interface_may_begin_elsewhere(serve: Serve, attach: Attach) -> None:
+    server = serve()
+    server.replies = {"/beta/openai/models": server.replies["/v1/models"], "/beta/openai/chat/completions": HELLO}
+    attached = attach(f"{server.url}/beta/openai/chat/completions")
+    attached.ready()
+    assert attached.ask()[-1].text == "Hello there"
+
+
+@pytest.mark.parametrize("split", [1, 5, 100])
+def test_a_key_that_a_server_echoes_is_blotted_out(split: int, serve: Serve, attach: Attach) -> None:
+    text = f"Your key is {KEY}, or sk-verily, or {KEY}."
+    pieces = [text[at : at + split] for at in range(0, len(text), split)]
+    echo = streamed(sse(*map(content, pieces), finish(), "[DONE]"))
+    refusal = said({"error": {"message": f"{'x' * 270} {KEY} is wrong", "headers": {"Authorization": KEY}}}, 401)
+    server = serve([echo, refusal, streamed(sse(content("Hel"), {"error": {"message": f"not {KEY}"}}))])
+    server.replies["/v1/models"] = said({"data": [{"id": f"model-of-{KEY}"}]})
+    attached = attach(server.url, key=KEY, headers={"X-Team": "speech", "X-Auth": "Basic c3BlZWNoOnNwZWVjaA=="})
+    events = [attached.ready(), *attached.ask(), *attached.ask(), *attached.ask()]
+    shown = next(event.text for event in events if isinstance(event, TurnFinished))
+    assert shown.replace("sk-•••", "•••") == "Your key is •••, or sk-verily, or •••."
+    assert KEY[4:12] not in repr(events) + repr(attached.source.capabilities)
+    assert server.asked()[0]["model"] == f"model-of-{KEY}", "the server itself hears what it said"
+
+
+@pytest.mark.parametrize("key", ["EMPTY", "lm-studio", "secret"])
+def test_a_key_that_is_a_word_stays_a_word(key: str, serve: Serve, attach: Attach) -> None:
+    text = f"x = {key}"
+    attached = attach(serve(streamed(sse(content(text[:6]), content(text[6:]), finish(), "[DONE]"))).url, key=key)
+    attached.ready()
+    assert attached.ask(text)[-1].text == text
 
 
 @pytest.mark.parametrize("url", ["no url", "ftp://host", "http://", "http://me:secret@host", "http://host?key=secret"])

@@ -3,20 +3,18 @@ and cut into pieces, and read again."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import httpx2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.attach.chunks import read_chunk
+from dflash_tui.attach.chunks import ChunkReader
 from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
+from dflash_tui.attach.framing import Framing
 from dflash_tui.attach.matching import ALONE, RoundCount, by_order
-from dflash_tui.attach.reading import mapping
 from dflash_tui.attach.rounds import Report, Rounds, Steps
 from dflash_tui.attach.sharing import carry, shared
 from engine.events import Settled, Step
@@ -65,8 +63,10 @@ def steps_of(taken: list[Step], settled: Settled | None) -> list[Step]:
 
 def read(rounds: Rounds, events: Sequence[dict[str, Any]], pieces: Sequence[int] = ()) -> tuple[list[Step], Report]:
     """Through bytes, cut into pieces of these sizes in turn, and the parser of events."""
+    reader = ChunkReader()
     for place, event in enumerate(through_bytes(events, pieces) if pieces else events):
-        rounds.take(read_chunk(event, place / 100))
+        rounds.take(reader.read(event, place / 100))
+    rounds.take(reader.rest(len(events) / 100, True))
     rounds.end(True)
     report = rounds.report()
     return steps_of(rounds.steps.made, report.settled), report
@@ -74,21 +74,13 @@ def read(rounds: Rounds, events: Sequence[dict[str, Any]], pieces: Sequence[int]
 
 def through_bytes(events: Sequence[dict[str, Any]], pieces: Sequence[int]) -> list[Any]:
     body = "".join(f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events).encode()
-
-    class Body(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            place = turn = 0
-            while place < len(body):
-                size = pieces[turn % len(pieces)]
-                yield body[place : place + size]
-                place, turn = place + size, turn + 1
-
-    async def parse() -> list[Any]:
-        request = httpx2.Request("POST", "http://localhost")
-        response = httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=Body(), request=request)
-        return [mapping(event.json()) async for event in httpx2.EventSource(response)]
-
-    return asyncio.run(parse())
+    framing, told = Framing(), list[Any]()
+    place = turn = 0
+    while place < len(body):
+        size = pieces[turn % len(pieces)]
+        told += framing.feed(body[place : place + size])
+        place, turn = place + size, turn + 1
+    return [*told, *framing.end()]
 
 
 def chunk(text: str, **more: Any) -> dict[str, Any]:

@@ -17,10 +17,13 @@ from dflash_tui.cli.plain.chat import COMMANDS, PlainChat
 from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
+from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Capabilities, Emit, Happening, SourceFactory
+from dflash_tui.sources import server_source
 from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady
 
+from ..attach.servers import FakeServer, content, finish, said, sse, streamed
 from .scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
 
 CTRL_C = "\x03"
@@ -246,6 +249,18 @@ def test_another_model_goes_on_and_one_that_fails_lets_the_first_come_back(talk:
         "from the other",
     ]
     assert "It is truncated." in err and "The model before comes back." in out and "Known models: good, lost." in out
+
+
+def test_a_server_lists_what_it_has_and_another_of_it_can_be_gone_to(talk: Callable) -> None:
+    names = ("text-embedding-small", "chat-a", "chat-b")
+    with FakeServer().closing() as server:
+        server.replies["/v1/models"] = said({"data": [{"id": name} for name in names]})
+        server.replies["/v1/chat/completions"] = streamed(sse(content("Hello"), finish(), "[DONE]"))
+        source = server_source(ServerAddress(server.url))
+        _, out, _, path = talk("one", "/model", "/model chat-b", "two", "/model -", "three", source=source)
+        assert "This server has: chat-a, chat-b, text-embedding-small." in out
+        assert [asked["model"] for asked in server.asked()] == ["chat-a", "chat-b", "chat-a"]
+    assert [turn.answer for turn in load_session(path).turns] == ["Hello"] * 3
 
 
 SCREEN_ONLY = {"present", "theme", "lens", "kept", "found", "teach", "predict", "pace", "lesson", "replay", "editor"}

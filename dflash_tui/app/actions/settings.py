@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dflash_tui.core.conversation.models import names_served
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.presets import NONE, find_preset, typed_system
@@ -129,12 +130,16 @@ def choose_model(screen: ChatScreen, argument: Argument) -> None:
     """The model, and another drafter behind the word ``drafter``."""
     name, _, drafter = argument.text.partition(" drafter ")
     if not name.strip():
+        if served := names_served(screen.source.capabilities.models):
+            screen.talk.note(served)
+            return
         raise argument.wrong()
     screen.switching.switch(name.strip(), drafter.strip())
 
 
 def model_names(screen: ChatScreen) -> list[str]:
-    return [*screen.begin.models.names()] if screen.begin.models is not None else []
+    known = screen.begin.models.names() if screen.begin.models is not None else ()
+    return [*dict.fromkeys((*screen.source.capabilities.models, *known))]
 
 
 ACTIONS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.reading import AttachmentError
+from dflash_tui.core.conversation.models import names_served
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.settings.presets import NONE, find_preset, typed_system
 from engine.commands import DraftBy
@@ -89,8 +90,12 @@ def switch(plain: PlainChat, argument: Argument) -> None:
     """The model, and another drafter behind the word ``drafter``."""
     name, _, drafter = argument.text.partition(" drafter ")
     if not name.strip():
+        if served := names_served(plain.engine.capabilities.models):
+            plain.say(served)
         known = plain.begin.models.names() if plain.begin.models else ()
         plain.say(f"Known models: {', '.join(known)}." if known else "No other models are known here.")
+        if served:
+            return
         raise argument.wrong()
     plain.switching.switch(name.strip(), drafter.strip())
 

@@ -38,7 +38,7 @@ class Switching:
     def switch(self, name: str, drafter: str = "") -> None:
         """Have the model called ``name`` answer. Raises ``SlashError`` and ``Failure`` for what can't be a model, and
         :class:`Problem` where the one before doesn't come back either."""
-        wanted = self._choices.choose(name, drafter)
+        wanted = self._choices.choose(name, drafter, self._plain.engine.capabilities.models)
         try:
             self._exchange(wanted)
         except Problem as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..source import SourceFactory
@@ -34,17 +35,19 @@ class Choices:
         self.now = Choice(models.first if models else "", factory)
         self._before: Choice | None = None
 
-    def choose(self, name: str, drafter: str = "") -> Choice:
-        """The model called ``name``, or the present one with another drafter. Raises ``SlashError`` and ``Failure`` for
-        what can't be a model."""
+    def choose(self, name: str, drafter: str, served: Mapping[str, SourceFactory]) -> Choice:
+        """The model called ``name``, or the present one with another drafter. ``served``: what the server that answers
+        now has. Raises ``SlashError`` and ``Failure`` for what can't be a model."""
+        if name in served and not drafter:
+            return Choice(name, served[name])
+        if name == BEFORE and self._before is not None:
+            return self._before
         if self._models is None:
             raise SlashError("The model can't be changed here.")
-        if name != BEFORE:
-            wanted = name or self.now.name
-            return Choice(wanted, self._models.make(wanted, drafter))
-        if self._before is None:
+        if name == BEFORE:
             raise SlashError("There was no other model in this chat yet.")
-        return self._before
+        wanted = name or self.now.name
+        return Choice(wanted, self._models.make(wanted, drafter))
 
     def leave(self, reducer: Reducer) -> None:
         """Another is to be loaded. To be called before the reducer hears of it."""
@@ -56,6 +59,16 @@ class Choices:
         reducer.plain_ms = choice.plain_ms
         if choice is not self.now:
             self._before, self.now = self.now, choice
+
+
+MODELS_NAMED = 40
+
+
+def names_served(names: Iterable[str]) -> str:
+    """What a server has, for whoever asks which models there are; empty where it says nothing."""
+    known = list(names)
+    more = f" and {len(known) - MODELS_NAMED} more" if len(known) > MODELS_NAMED else ""
+    return f"This server has: {', '.join(known[:MODELS_NAMED])}{more}." if known else ""
 
 
 def short_name(name: str) -> str:

@@ -1,0 +1,119 @@
+"""A server's own words in an error, whichever shape it has: JSON of any nesting, a web page, or text. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .reading import MOST_WORDS, mapping, parsed, sentence, words
+
+_SAYING = (
+    "message", "error", "errors", "detail", "details", "msg", "error_description", "error_message", "error_msg",
+    "errormessage", "description", "reason", "title", "fault", "faultstring", "cause", "exception", "info", "text",
+)  # fmt: skip
+"""Where errors hold their words, the best first."""
+_BESIDE = ("object", "id", "request_id", "trace_id", "timestamp", "path", "url", "instance", "documentation_url")
+_BROKEN_JSON = re.compile(r"[{\[]\s*[\"{\[]")
+_MESSAGE = re.compile(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)+)')
+"""In one that was cut off."""
+_DEEPEST = 6
+_MOST = 6
+"""Sentences of one error."""
+
+
+def words_of(said: Any) -> str:
+    """In one sentence; empty where there are none. ``said``: a body, or its JSON."""
+    if isinstance(said, bytes):
+        said = said[: 64 * MOST_WORDS].decode("utf-8", "replace")
+    found = dict.fromkeys(text for text in _told(said, _DEEPEST) if text.strip())
+    told = "; ".join(text.strip().rstrip(".") for text in list(found)[:_MOST])
+    return sentence(told) if told else ""
+
+
+def error_in(data: Mapping[str, Any]) -> Any:
+    """What an event says that is an error; None for one that is none."""
+    if error := data.get("error"):
+        return error
+    if data.get("choices") or "dflash" in data or "usage" in data:
+        return None
+    if "error" in (data.get("object"), data.get("type"), data.get("status")):
+        return data
+    message = data.get("message")
+    told = isinstance(message, str) and message and ({"code", "status", "type", "statusCode"} & data.keys())
+    return data if told or any(data.get(name) for name in ("detail", "errors")) else None
+
+
+def status_in(said: Any, otherwise: int) -> int:
+    """The HTTP status that an error names for itself."""
+    for place in (mapping(said), mapping(mapping(said).get("error"))):
+        for name in ("code", "status", "status_code", "statusCode", "http_status"):
+            code = place.get(name)
+            if isinstance(code, str) and code.isdecimal():
+                code = int(code[:4])
+            if isinstance(code, int) and 400 <= code <= 599:
+                return code
+    return otherwise
+
+
+def _told(said: Any, deep: int) -> Iterator[str]:
+    if isinstance(said, str):
+        yield from _text(said, deep)
+    elif isinstance(said, list) and deep:
+        for each in said[:_MOST]:
+            yield from _told(each, deep - 1)
+    elif isinstance(said, dict) and deep:
+        yield from _object({str(name).lower(): value for name, value in said.items()}, deep - 1)
+
+
+def _object(said: Mapping[str, Any], deep: int) -> Iterator[str]:
+    place = said.get("loc")
+    if isinstance(place, list) and words(said.get("msg")):  # of one field of a question
+        where = ".".join(str(each) for each in place if each != "body")
+        yield f"{where}: {words(said['msg'])}" if where else words(said["msg"])
+        return
+    for name in _SAYING:
+        told = list(_told(said.get(name), deep))
+        if any(text.strip() for text in told):
+            yield from told
+            break
+    else:
+        for name, value in said.items():
+            if name not in _BESIDE:
+                yield from _told(value, deep)
+        return
+    field = words(said.get("param"))
+    if field and field not in " ".join(told):
+        yield field
+    for name in ("metadata", "extra", "context"):
+        yield from _told(mapping(said.get(name)).get("raw"), deep)
+
+
+def _text(said: str, deep: int) -> Iterator[str]:
+    start = said.lstrip()
+    if start[:1] in ("{", "[") and deep:
+        try:
+            yield from _told(parsed(start), deep - 1)
+            return
+        except ValueError:
+            pass
+    if _BROKEN_JSON.match(start):
+        found = _MESSAGE.search(start)
+        yield found[1] if found else ""
+    else:
+        yield _page(start) if start[:1] == "<" else said
+
+
+def _page(said: str) -> str:
+    """A web page's title, or its first heading, or all that can be read of it."""
+    page = said[: 64 * MOST_WORDS]
+    for name in ("title", "h1", "h2"):
+        found = re.search(rf"<{name}\b[^>]*>(.*?)</{name}", page, re.IGNORECASE | re.DOTALL)
+        if found and (text := _plain(found[1])):
+            return text
+    return _plain(re.sub(r"(?is)<(script|style)\b.*?(</\1>|$)", " ", page))
+
+
+def _plain(marked: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]*>?", " ", marked)).split())

@@ -1,0 +1,100 @@
+"""Keys that were sent to a server, blotted out of everything that comes back: whoever echoes one shall not get it onto
+a screen, into a file or a log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from dflash_tui.core.settings.servers import ServerAddress
+from engine.events import Settled, Step, TurnFinished, TurnStarted
+
+BLOT = "•••"
+SHORTEST = 4
+"""Characters of a key that no sentence of a server shows."""
+SHORTEST_IN_TEXT = 6
+"""Of one that no answer shows. A shorter one, or one of letters alone, may be a word, and blotting words would spoil
+the text."""
+LONGEST_WORD = 16
+NO_KEYS = frozenset({"lm-studio", "not-needed", "not_needed", "no-key", "no-key-required", "sk-no-key-required"})
+"""Put where a key must stand and none is wanted."""
+_TELLING = re.compile(r"auth|key|token|secret|cookie|pass", re.IGNORECASE)
+T = TypeVar("T")
+
+
+class Keys:
+    """The secrets of one server."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        found = {address.key.strip()}
+        for name, value in address.headers.items():
+            if _TELLING.search(name) or (len(value) >= LONGEST_WORD and " " not in value):
+                found |= {value, value.split(" ")[-1]}
+        known = found - NO_KEYS
+        self._all = sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
+        self.in_text = tuple(key for key in self._all if not _is_word(key))
+
+    def blotted(self, value: T) -> T:
+        """A text, an event, or anything made of texts, without them. Of an answer only what can be no word is taken."""
+        keys = self.in_text if isinstance(value, Step | Settled | TurnStarted | TurnFinished) else self._all
+        changed: T = self._without(value, keys) if keys else value
+        return changed
+
+    def _without(self, value: Any, keys: Iterable[str]) -> Any:
+        if isinstance(value, str):
+            for key in keys:
+                if key in value:
+                    value = value.replace(key, BLOT)
+        elif isinstance(value, tuple | list):
+            changed = [self._without(each, keys) for each in value]
+            if any(new is not old for new, old in zip(changed, value, strict=True)):
+                return type(value)(changed)
+        elif isinstance(value, dict):
+            return {self._without(name, keys): self._without(each, keys) for name, each in value.items()}
+        elif is_dataclass(value) and not isinstance(value, type):
+            given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+            changes = {name: new for name, old in given.items() if (new := self._without(old, keys)) is not old}
+            return replace(value, **changes) if changes else value
+        return value
+
+
+class Blotting:
+    """Of a text that comes in pieces, between two of which a key may lie. What may become one is held back: from its
+    fourth character on, since every text ends with what some key begins with."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._shown = ""
+        """The last characters that went out."""
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        if not self._keys:
+            return piece
+        shown = len(self._shown)
+        text = self._shown + self._held + piece
+        for key in self._keys:
+            while (place := text.find(key)) >= 0:
+                text = text[: max(place, shown)] + BLOT + text[place + len(key) :]
+        held = max((_begun(text, key) for key in self._keys), default=0)
+        cut = max(len(text) - held, shown)
+        self._shown, self._held = text[:cut][-SHORTEST + 1 :], text[cut:]
+        return text[shown:cut]
+
+    def rest(self) -> str:
+        held, self._held = self._held, ""
+        return held
+
+
+def _is_word(key: str) -> bool:
+    return len(key) < SHORTEST_IN_TEXT or (key.isalpha() and len(key) < LONGEST_WORD)
+
+
+def _begun(text: str, key: str) -> int:
+    """How many of the last characters are the beginning of the key; 0 where fewer than ``SHORTEST`` are."""
+    for size in range(min(len(key) - 1, len(text)), SHORTEST - 1, -1):
+        if text.endswith(key[:size]):
+            return size
+    return 0

@@ -1,0 +1,104 @@
+"""Thoughts that a server leaves in the answer's text, between ``<think>`` and ``</think>``. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from engine.events import Channel
+
+OPENING = ("<think>", "<thinking>", "<thought>", "[THINK]")
+CLOSING = {"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}
+_OPEN = re.compile(r"<think>(?!(?:\\n|\s)*</think>)")
+_EMPTY = re.compile(r"<think>(?:\\n|\s)*</think>")
+
+
+def begins_inside(template: str, thinking: bool) -> bool:
+    """A chat template's prompt ends with ``<think>``, so that the answer begins inside a thought. A template that can
+    write an empty thought instead does so where no thinking is wanted."""
+    prompt = template.rpartition("add_generation_prompt")[2]
+    return _OPEN.search(prompt) is not None and (thinking or _EMPTY.search(prompt) is None)
+
+
+class Thoughts:
+    """Tells thought from answer in a text that comes in pieces. Tags count where the answer begins with one, or begins
+    inside; elsewhere they are text, as in an answer about tags."""
+
+    def __init__(self, inside: bool = False) -> None:
+        self._closing = CLOSING["<think>"] if inside else ""
+        """What ends the thought that is being read."""
+        self._beginning = True
+        """Of the answer, or of a thought: blank characters there belong to the tag."""
+        self._tagged = False
+        self._held = ""
+        self._supposed: list[str] | None = [] if inside else None
+        """The thought so far, where only the template says that it is one."""
+
+    def feed(self, piece: str) -> Iterator[tuple[Channel, str]]:
+        if not (self._closing or self._beginning):
+            yield "answer", piece
+            return
+        text = self._held + piece
+        self._held = ""
+        while text:
+            if self._beginning and self._closing:
+                text = text.lstrip()
+                if self._supposed is not None and OPENING[0].startswith(text):
+                    self._held = text
+                    return
+                text = text.removeprefix(OPENING[0]) if self._supposed is not None else text
+                self._beginning = not text
+            elif self._closing:
+                thought, found, behind = text.partition(self._closing)
+                if found:
+                    text, self._closing, self._beginning, self._tagged = behind, "", True, True
+                    self._supposed = None
+                    yield "thought", thought
+                    continue
+                self._held = _beginning_of(self._closing, text)
+                thought = text[: len(text) - len(self._held)]
+                if self._supposed is not None:
+                    self._supposed.append(thought)
+                yield "thought", thought
+                return
+            elif self._beginning:
+                start = text.lstrip()
+                opening = next((tag for tag in OPENING if start.startswith(tag)), "")
+                if opening:
+                    if not self._tagged and start is not text:
+                        yield "answer", text[: len(text) - len(start)]
+                    self._closing, text = CLOSING[opening], start[len(opening) :]
+                elif any(tag.startswith(start) for tag in OPENING):
+                    self._held = start
+                    blank = text[: len(text) - len(start)]
+                    if blank and not self._tagged:
+                        yield "answer", blank
+                    return
+                else:
+                    self._beginning = False
+                    text = start if self._tagged else text
+            else:
+                yield "answer", text
+                return
+
+    def outside(self) -> None:
+        """The server tells thoughts apart by itself: what the answer's text holds is the answer."""
+        if self._supposed is not None:
+            self._closing, self._supposed = "", None
+
+    def rest(self, whole: bool) -> Iterator[tuple[Channel, str]]:
+        """What was held back when the answer ended. A ``whole`` one in which nothing ends a thought was none: it is
+        told again as the answer."""
+        held, self._held = self._held, ""
+        if self._supposed is not None and whole:
+            yield "answer", "".join(self._supposed) + held
+        elif held:
+            yield ("thought" if self._closing else "answer"), held
+
+
+def _beginning_of(tag: str, text: str) -> str:
+    """The last characters, where they may become ``tag``."""
+    for size in range(min(len(tag) - 1, len(text)), 0, -1):
+        if text.endswith(tag[:size]):
+            return text[-size:]
+    return ""
