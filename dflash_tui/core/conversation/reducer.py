@@ -354,8 +354,11 @@ class Reducer:
         self._tell_notices()
 
     def _error(self, event: EngineError) -> None:
-        if event.turn is not None and self.turn is not None and self.turn.number == event.turn:
-            self.turn.error = event
+        if event.turn is not None:
+            turn = self.turn
+            if turn is None or turn.number != event.turn:  # refused before it began
+                turn = self._begin(TurnState(event.turn))
+            turn.error = event
         if event.fatal:
             self.failure, self.phase = event, "failed"
         else:

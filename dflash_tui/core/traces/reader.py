@@ -186,7 +186,8 @@ class _Reader:
         self._open: int | None = None
         """The turn whose end has not come yet."""
         self._teller = Teller(0)
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {"text": [], "thought": []}
+        """Of the latest turn that began; empty before one did: the first question may be refused."""
         self._meter = TurnMeter()
         self._seconds, self._seconds_left = 0.0, MAX_SECONDS
         self._text_left, self._piece_text_left, self._pieces_seen = MAX_TEXT, MAX_PIECE_TEXT, 0

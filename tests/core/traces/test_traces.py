@@ -37,12 +37,26 @@ from tests.pace import examples, sampled
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.25, "Hello", "sdpa", "sdpa", "0a1b", "2c3d")
 SETTINGS = {"block_size": 16, "temperature": 0.5, "seed": 3}
 
+REFUSALS = (
+    EngineError("server", "The server takes no more questions for now (status 429).", "Ask again in 3 seconds."),
+    EngineError("generation", "It broke.", "Ask again."),
+    EngineError("usage", "The conversation does not fit into the context.", "Start another."),
+)
+
+
+def refused(turn: int, error: EngineError) -> list[Event]:
+    """What is said of a question that was refused before its turn began."""
+    return [replace(error, turn=turn), TurnFinished(turn, "error", "")]
+
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[Event]:
-    """The events of a program's run: up to three turns, ending in any way."""
+    """The events of a program's run: up to three turns, ending in any way, or refused before they began."""
     events: list[Event] = [LoadProgress("read", 1, 2), READY]
     for number in range(1, draw(st.integers(1, 3)) + 1):
+        if draw(st.booleans()):
+            events += refused(number, draw(st.sampled_from(REFUSALS)))
+            continue
         question = draw(st.text(max_size=20))
         steps = [replace(step, turn=number) for step in draw(turns)]
         events += [TurnStarted(number, 40, 12, SETTINGS, question), PrefillDone(number, 12.5), *steps]
@@ -179,6 +193,27 @@ def test_a_trace_cut_at_any_byte_replays_up_to_the_cut_and_says_so(tmp_path: Pat
         lengths.add(read_before)
     assert read_before == len(read(data)) == len(events)
     assert len(lengths) > len(events) / 2, "a step can be read as soon as its bytes are there"
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.kind)
+@pytest.mark.parametrize("course", ["rrw", "rww", "wrw", "wrrw", "wwr", "r"])
+def test_a_refused_question_and_what_is_behind_it_are_kept(error: EngineError, course: str, tmp_path: Path) -> None:
+    events: list[Event] = [READY]
+    for turn, fate in enumerate(course, start=1):
+        if fate == "r":
+            events += refused(turn, error)
+            continue
+        step = replace(make_step(0, 0, index=0, text=f"answer {turn}"), turn=turn)
+        events += [TurnStarted(turn, 40, 0, SETTINGS, f"question {turn}"), PrefillDone(turn, 5.0), step]
+        events.append(TurnFinished(turn, "stop", f"answer {turn}", statistics=TurnStatistics(num_tokens=1)))
+    recorded(events, tmp_path / "run.dft")
+    trace = read_trace(tmp_path / "run.dft")
+    assert trace.problem is None and list(trace.events()) == events
+    reducer = Reducer()
+    for event in events:
+        reducer.apply(event)
+    write_conversation(tmp_path / "after.dft", reducer.ready, reducer.turns)
+    assert list(read_trace(tmp_path / "after.dft").events()) == events
 
 
 def test_what_was_flushed_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
