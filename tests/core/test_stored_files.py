@@ -4,7 +4,9 @@
 what can't read them is wrong. ``trace-5.dft`` and ``session-partial.jsonl`` are those of the first version that knew
 steps of which something is unknown, ``trace-6.dft`` and ``session-unsure.jsonl`` those of the first that attached to
 servers, whose rounds are guesses until they are settled, ``session-versions.jsonl`` that of the first whose
-conversations were trees.
+conversations were trees. ``everything`` is what the last version before format 8 wrote of all that it knew: questions
+refused at the beginning and in between, lookup, a stop, no drafts, wide rounds, MTP, trees, and a server's rounds
+settled anew, confirmed, and never proved; ``trace-7-killed.dft`` is the same trace as a killed program left it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ from engine.events import (
 )
 
 STORED = Path(__file__).parent / "stored"
-TRACES = {"trace-3.dft": "chains", "trace-4.dft": "trees", "trace-5.dft": "partial", "trace-6.dft": "unsure"}
+TRACES = {
+    "trace-3.dft": "chains", "trace-4.dft": "trees", "trace-5.dft": "partial", "trace-6.dft": "unsure",
+    "trace-7.dft": "everything",
+}  # fmt: skip
 SESSIONS = {
     "session-chains.jsonl": "chains", "session-trees.jsonl": "trees", "session-partial.jsonl": "partial",
     "session-unsure.jsonl": "unsure",
@@ -96,6 +101,34 @@ def test_a_session_of_each_kind_of_step_opens(file: str, name: str) -> None:
     assert [event for turn in found for event in turn if isinstance(event, Step | Settled)] == rounds
     answers = [event.text for event in events(name) if isinstance(event, TurnFinished)]
     assert [turn.answer for turn in conversation.turns] == answers
+
+
+def test_a_trace_that_a_killed_program_left_opens_up_to_there() -> None:
+    trace = read_trace(STORED / "trace-7-killed.dft")
+    told = list(trace.events())
+    assert trace.problem == "The trace was cut short, after 90 steps. This is everything up to there."
+    assert len(told) == 115 and told == kept("everything")[: len(told)]
+    assert [type(event) for event in trace.ending] == [EngineError, TurnFinished]
+
+
+def test_a_session_of_everything_opens() -> None:
+    """Turns 1 to 13 are the events; it was titled, branched, and gone on with in turn 15, in which it was killed."""
+    conversation = load_session(STORED / "session-everything.jsonl")
+    tree, said = conversation.tree, kept("everything")
+    assert (conversation.name, conversation.damaged, conversation.last_turn) == ("All of it", 0, 15)
+    assert (tree[4].once, tree[5].parent, tree[5].name, tree[8].parent, tree[9].parent) == (True, 3, "another way", 0, 3)
+    assert [run.output for run in tree[4].runs] == ["[1, 2, 3]\n"] and 14 not in tree
+    assert [file.name for file in tree[3].beside.files] == ["notes.txt"] and tree[7].beside.left_out == (3,)
+    for turn in range(1, 14):
+        of_turn = [event for event in said if getattr(event, "turn", None) == turn]
+        rounds, end = [event for event in of_turn if isinstance(event, Step | Settled)], of_turn[-1]
+        assert isinstance(end, TurnFinished)
+        assert (tree[turn].reason, tree[turn].answer, tree[turn].thought) == (end.reason, end.text, end.thought)
+        assert (tree[turn].error is not None) == any(isinstance(event, EngineError) for event in of_turn)
+        assert [event for event in tree[turn].events() or () if isinstance(event, Step | Settled)] == rounds
+    killed = [event for event in tree[15].events() or () if isinstance(event, Step)]
+    assert tree[15].reason is None
+    assert killed == [replace(event, turn=15) for event in said if isinstance(event, Step) and event.turn == 9][:2]
 
 
 def test_a_session_with_versions_opens() -> None:
