@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
+from dflash_tui.core.records.blocks import ROUNDS
 from dflash_tui.core.source import StepBatch
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SOURCE_VERSION
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, OLDEST_VERSION
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
@@ -192,7 +193,7 @@ def test_a_trace_cut_at_any_byte_replays_up_to_the_cut_and_says_so(tmp_path: Pat
         read_before = len(copies)
         lengths.add(read_before)
     assert read_before == len(read(data)) == len(events)
-    assert len(lengths) > len(events) / 2, "a step can be read as soon as its bytes are there"
+    assert {3, 3 + ROUNDS, 3 + 44} < lengths, "a block can be read as soon as its bytes are there"
 
 
 @pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.kind)
@@ -277,10 +278,21 @@ def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
     data = recorded(long_run(), tmp_path / "run.dft")
     known = MAGIC + b"%d\n" % FORMAT_VERSION
     with pytest.raises(TraceError, match="newer dflash-chat") as caught:
-        read(data.replace(known, MAGIC + b"%d\n" % (SOURCE_VERSION + 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION + 1)))
     assert "Update" in caught.value.hint
     with pytest.raises(TraceError, match="older dflash-chat"):
-        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (OLDEST_VERSION - 1)))
+
+
+def test_an_error_behind_guesses_stays_behind_what_they_became(tmp_path: Path) -> None:
+    """As it came: the server broke off, and in the end its rounds were counted."""
+    guesses = [replace(make_step(2, 5, index=index, time=index / 10), provisional=True) for index in range(40)]
+    counted = tuple(make_step(1, 5, index=index, time=index / 10) for index in range(60))
+    broke, settled = EngineError("server", "It broke.", "Ask again.", turn=1), Settled(1, counted, proved=True)
+    end = TurnFinished(1, "error", "".join(token.text for step in counted for token in step.emitted))
+    recorded([TurnStarted(1, 3, 0, {}), *guesses, broke, settled, end], tmp_path / "run.dft")
+    told = list(read_trace(tmp_path / "run.dft").events())
+    assert told == [TurnStarted(1, 3, 0, {}), *counted, broke, replace(settled, steps=()), end]
 
 
 def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
