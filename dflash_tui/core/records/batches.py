@@ -43,4 +43,5 @@ class Batches(Generic[Item]):
             self._due.wait(self._seconds)
             self._due.clear()
             batch += [self._items.get_nowait() for _ in range(self._items.qsize())]
-            self._write([item for item in batch if item is not None])
+            if items := [item for item in batch if item is not None]:
+                self._write(items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from engine.events import (
@@ -122,9 +123,9 @@ def unpack(rounds: Iterable[StepText]) -> Iterator[Step]:
 
 
 def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step, ...]:
-    """The steps of one turn, of which ``rounds`` are the texts. Of rounds whose block is missing or damaged, and of
-    those behind them, only the text is known: a killed program had not written them yet. Raises ``RecordError`` where
-    no round is known, or they are not what the texts tell."""
+    """The steps of one turn, of which ``rounds`` are the texts. Of a round whose block is missing or damaged, or says
+    something else than the text, and of those behind it, only the text is known: a killed program had not written them
+    yet."""
     steps: list[Step] = []
     for data in blocks:
         try:
@@ -136,12 +137,14 @@ def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step,
             steps = []
         if block.first == len(steps):
             steps += found
-    known, lost = [_texts_of(step) for step in steps], rounds[len(steps) :]
-    if not steps or not (_said(known) == _said(rounds) or _said(known) == _said(rounds[: len(steps)])):
-        raise RecordError("these steps are not those that the lines tell of")
-    if _said(known) == _said(rounds):
+    texts = [_texts_of(step) for step in steps]
+    if steps and _said(texts) == _said(rounds):
         return tuple(steps)
-    return (*steps, *(_known_by_text(steps[-1], len(steps) + place, said) for place, said in enumerate(lost)))
+    agreeing = takewhile(lambda pair: pair[0] == pair[1], zip(texts, rounds, strict=False))
+    del steps[len(list(agreeing)) :]
+    last = steps[-1] if steps else NOTHING_KNOWN
+    lost = enumerate(rounds[len(steps) :], start=len(steps))
+    return (*steps, *(_known_by_text(last, index, said) for index, said in lost))
 
 
 def _said(rounds: Sequence[StepText]) -> tuple[str, str]:
@@ -152,14 +155,17 @@ def _texts_of(step: Step) -> StepText:
     return StepText(_joined(step, "answer"), _joined(step, "thought"))
 
 
+NOTHING_KNOWN = Step(0, -1, 0.0, (), 0, (), 1, None, None, 0.0, 0, 1, 0.0)
+"""Stands for the round before the first."""
+
+
 def _known_by_text(before: Step, index: int, said: StepText) -> Step:
     """A round of which only the text is known, behind those that are."""
     texts: tuple[tuple[Channel, str], ...] = (("thought", said.thought), ("answer", said.answer))
     emitted = tuple(EmittedToken(None, text, "unknown", channel, None) for channel, text in texts if text)
-    return replace(
-        before, index=index, draft=(), num_accepted=0, emitted=emitted, verify_width=1, draft_ms=None, verify_ms=None,
-        total_ms=0.0, context_length=before.context_length + index - before.index, choice=None, tree=(), match=None,
-    )  # fmt: skip
+    length = before.context_length + index - before.index
+    settings = {"block_size": before.block_size, "temperature": before.temperature}
+    return replace(NOTHING_KNOWN, index=index, time=before.time, emitted=emitted, context_length=length, **settings)
 
 
 def _joined(step: Step, channel: Channel) -> str:

@@ -97,8 +97,8 @@ class Turn:
         return [*events, self.finished()]
 
     def _steps(self) -> tuple[Step, ...]:
-        """Raises ``RecordError`` where only the text was kept."""
-        if self.blocks:
+        """Raises ``RecordError`` where an earlier version kept only the text, or what it kept is damaged."""
+        if all(each.packed is None for each in self.rounds) and not (self.settled and self.settled.packed):
             return steps_in(self.blocks, self.rounds)
         steps = tuple(unpack(self.rounds))
         return self.settled.steps(steps) if self.settled else steps

@@ -233,9 +233,6 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "wide nesting in rounds": lambda: file_of(
         STARTED, frame(Frame.ROUNDS, zlib.compress(b"[" + b"[]," * 1_300_000 + b"[]]"))
     ),
-    "countless drafted in rounds": lambda: file_of(
-        STARTED, *(rounds(*[make_step(0, 256)] * 32, first=32 * place) for place in range(260))
-    ),
     "many events": lambda: file_of(*[STARTED] * 12_000),
     "countless drafted": lambda: file_of(STARTED, COUNTLESS_DRAFTED),
     "countless packed": lambda: file_of(STARTED, packed(FIRST, drafting(True)), *[packed(drafting(False))] * 11_000),
