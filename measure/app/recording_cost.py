@@ -41,7 +41,7 @@ class Recorded:
 
     statistics: TurnStatistics
     work_ms: float
-    """Processor time of the writer's thread until the answer ended."""
+    """Processor time of the writers' threads until the answer ended."""
     rest_ms: float
     """From the answer's end until its trace was whole."""
 
@@ -85,7 +85,7 @@ class Measurement:
 
     def _at_the_end(self) -> None:
         """On the engine's thread, when it has said everything."""
-        writers = [thread for thread in threading.enumerate() if thread.name == "trace" and thread.ident]
+        writers = [thread for thread in threading.enumerate() if thread.name in ("trace", "session") and thread.ident]
         clocks = [time.pthread_getcpuclockid(thread.ident) for thread in writers if thread.ident]
         self._work_ms = sum(1000 * time.clock_gettime(clock) for clock in clocks)
         self._ended.set()

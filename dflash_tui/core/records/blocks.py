@@ -6,7 +6,6 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from engine.events import Step
 
@@ -17,7 +16,7 @@ ROUNDS = 32
 """Rounds of a full block. Longer ones would hardly be smaller, and take longer to read one round of."""
 MAX_BYTES = 4 * 2**20
 """Of a block, inflated: far more than rounds take."""
-_as_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:

@@ -30,7 +30,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 SOURCES: tuple[Source | None, ...] = (None, *get_args(Source))
 MAX_LIST = 256
-"""Tokens of a draft, a tree or what a round emits, and choices of a position: no honest round has so many."""
+"""Tokens of a draft or a tree in a trace, and choices of a position: no honest round has so many."""
 
 Piece = tuple[int | None, str | None]
 """A token's id and its text here, or None. Half-finished characters give one id several texts."""
@@ -143,7 +143,7 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
     given = [*given, *[None] * (len(refs) - len(given))]
     draft = tuple(
         DraftToken(*_at(pieces, ref), _chance(chance), _chance(judged), source)
-        for ref, chance, judged, source in zip(_few(refs), chances, given, sources, strict=True)
+        for ref, chance, judged, source in zip(refs, chances, given, sources, strict=True)
     )
     tree = _tree(rare, len(refs), pieces) if "tree" in rare else ()
     step = Step(
@@ -196,7 +196,7 @@ def _as_drafted(kept: Any, draft: tuple[DraftToken, ...]) -> list[EmittedToken]:
 
 def _own(numbers: list[Any], pieces: Sequence[Piece]) -> list[EmittedToken]:
     emitted = []
-    for ref, kind, chance in zip(*[iter(_few(numbers, 3))] * 3, strict=True):
+    for ref, kind, chance in zip(*[iter(numbers)] * 3, strict=True):
         token, text = _at(pieces, ref)
         if text is None:
             raise RecordError("a token of the answer has no text")
@@ -207,7 +207,7 @@ def _own(numbers: list[Any], pieces: Sequence[Piece]) -> list[EmittedToken]:
 
 def _tree(rare: dict[str, Any], num_drafted: int, pieces: Sequence[Piece]) -> tuple[TreeToken, ...]:
     """The tokens of a tree: none deeper than the draft, and none twice in one place."""
-    numbers = _few(rare["tree"], 4)
+    numbers = rare["tree"]
     sources = rare.get("sources", [0] * (num_drafted + len(numbers) // 4))[num_drafted:]
     tree: list[TreeToken] = []
     children: set[tuple[str, int, int]] = set()
@@ -239,13 +239,6 @@ def _number(value: Any) -> int:
 
 def _chance(value: Any) -> float | None:
     return None if value is None else belief(_number(value))
-
-
-def _few(numbers: list[Any], each: int = 1) -> list[Any]:
-    """A list that is no longer than such lists are, of ``each`` numbers per token."""
-    if not isinstance(numbers, list) or len(numbers) > MAX_LIST * each:
-        raise RecordError("a list is longer than lists are")
-    return numbers
 
 
 def _holds_together(step: Step) -> bool:

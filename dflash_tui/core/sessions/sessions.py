@@ -178,8 +178,8 @@ class SessionLog:
 
     def _follow(self, rounds: RoundLog) -> None:
         """These are the rounds that come now."""
-        with self._lock:
-            if rounds is not self._rounds:
+        if rounds is not self._rounds:
+            with self._lock:
                 self._rounds, self._num_blocks = rounds, 0
 
     def _write_rest(self) -> None:

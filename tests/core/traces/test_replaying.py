@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.records.blocks import ROUNDS, Block
+from dflash_tui.core.records.old import step_decoding
 from dflash_tui.core.records.old.step_decoding import words
+from dflash_tui.core.records.rows import COLUMNS
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replaying
@@ -311,6 +313,6 @@ def test_the_format_is_documented_as_it_is() -> None:
     text = (Path(format.__file__).parent / "FORMAT.md").read_text()
     dictionary = format.DICTIONARY
     assert f"{len(dictionary)} of them, with the Adler-32 checksum {zlib.adler32(dictionary):08x}" in text
-    texts = b"\0".join(words())
-    assert f"{len(texts)} bytes when joined by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in text
-    assert f"Traces, format {format.FORMAT_VERSION}" in text
+    assert f"Traces, format {format.FORMAT_VERSION}" in text and f"{COLUMNS} of them" in text
+    texts, old = b"\0".join(words()), (Path(step_decoding.__file__).parent / "FORMAT.md").read_text()
+    assert f"{len(texts)} bytes when joined by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in old
