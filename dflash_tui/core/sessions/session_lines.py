@@ -163,9 +163,10 @@ def _known_by_text(before: Step, index: int, said: StepText) -> Step:
     """A round of which only the text is known, behind those that are."""
     texts: tuple[tuple[Channel, str], ...] = (("thought", said.thought), ("answer", said.answer))
     emitted = tuple(EmittedToken(None, text, "unknown", channel, None) for channel, text in texts if text)
-    length = before.context_length + index - before.index
-    settings = {"block_size": before.block_size, "temperature": before.temperature}
-    return replace(NOTHING_KNOWN, index=index, time=before.time, emitted=emitted, context_length=length, **settings)
+    return replace(
+        NOTHING_KNOWN, turn=before.turn, index=index, time=before.time, emitted=emitted, block_size=before.block_size,
+        temperature=before.temperature, context_length=before.context_length + index - before.index,
+    )  # fmt: skip
 
 
 def _joined(step: Step, channel: Channel) -> str:
