@@ -6,10 +6,11 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from dflash_tui.core.conversation.reducer import retold
+from dflash_tui.core.records.round_log import Recorder, RoundLog
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.events import EngineReady, Event, Settled, Step, TurnFinished
+from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
 
 
 class EventQueue:
@@ -23,6 +24,9 @@ class EventQueue:
         """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
         self.wake: Callable[[], None] = lambda: None
         """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
+        self._recorder = Recorder()
+        self._begun: tuple[int, RoundLog] | None = None
+        """The latest turn, and its rounds as they are told."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
 
     def put(self, event: Happening) -> None:
@@ -33,11 +37,16 @@ class EventQueue:
         if self.diverted is not None:
             self.diverted(event)
             return
-        self.log.record(event)
+        before, rounds = self._recorder.rounds, self._recorder.take(event)
+        if isinstance(event, TurnStarted) and rounds is not None:
+            self._begun = event.turn, rounds
+        self.log.record(event, rounds)
         if self.trace is not None:
-            self.trace.record(event)
-        # A frame would wait for a long answer's rounds to be taken in anew.
-        self._events.put(retold(event) if isinstance(event, Settled) and event.steps else event)
+            self.trace.record(event, rounds)
+        if isinstance(event, Settled) and rounds is not None and rounds is not before:
+            self._events.put(retold(event, rounds))  # a frame would wait for a long answer's rounds to be taken in anew
+        else:
+            self._events.put(event)
         if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
             self.wake()
 
@@ -50,6 +59,11 @@ class EventQueue:
             except Empty:
                 break
         return events
+
+    def rounds_of(self, turn: int) -> RoundLog | None:
+        """Where the rounds of a turn are kept that has just begun: a history need not keep them again."""
+        begun = self._begun
+        return begun[1] if begun is not None and begun[0] == turn else None
 
     def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
         """Begin a new log, or go on with ``log``, for another conversation. Not while a turn runs."""

@@ -43,6 +43,7 @@ class FramePump:
         self.lively = False
         """Something moves on the screen although no answer runs."""
         self._chat = chat
+        chat.reducer.rounds_of = queue.rounds_of
         self._queue = queue
         self._draw = draw
         self._backed_up = backed_up

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from struct import error as StructError
 from typing import Any
 
-from dflash_tui.core.rounds.numbers import PackingError
-from dflash_tui.core.rounds.packing import Packer, Piece
-from dflash_tui.core.rounds.unpacking import Unpacker
+from dflash_tui.core.records.numbers import RecordError
+from dflash_tui.core.records.rows import Piece, row_of, step_of
 from dflash_tui.core.traces.checking import checked_event, is_sound
 from engine.events import Event, PrefillDone, Settled, Step, TurnFinished, TurnStarted, event_from_dict
 
@@ -37,9 +35,8 @@ def _step(data: dict[str, Any]) -> Step | None:
 
 def _as_stored(step: Step) -> Step | None:
     """As it comes back from a file, if it does: its parts fit together, and its numbers are as exact as ours."""
-    pieces: list[Piece] = []
+    pieces: dict[Piece, int] = {}
     try:
-        stored = Unpacker(pieces).unpack(Packer(pieces).pack(step))
-    except (PackingError, ArithmeticError, LookupError, ValueError, StructError):
+        return step_of(row_of(step, pieces), step.turn, tuple(pieces))
+    except (RecordError, ArithmeticError, LookupError, ValueError):
         return None
-    return replace(stored, provisional=step.provisional)

@@ -41,7 +41,7 @@ class Recorded:
 
     statistics: TurnStatistics
     work_ms: float
-    """Processor time of the writer's thread until the answer ended."""
+    """Processor time of the writers' threads until the answer ended."""
     rest_ms: float
     """From the answer's end until its trace was whole."""
 
@@ -52,8 +52,8 @@ class Measurement:
     def __init__(self, folder: Path, settings: GenerationSettings) -> None:
         self._folder, self._settings, self._turn = folder, settings, 0
         self._queue = EventQueue(SessionLog.create(folder))
-        self._queue.wake = self._at_the_end
-        self._ended = threading.Event()
+        self._woken = threading.Event()
+        self._queue.wake = self._wake
         self._work_ms = 0.0
         self.engine = EngineService(EngineOptions(), self._queue.put)
         self.engine.start()
@@ -66,11 +66,13 @@ class Measurement:
         """One answer that nothing records but the conversation's log."""
         self._turn += 1
         self._queue.log.user(self._turn, QUESTION.content)
-        self._ended.clear()
         self.engine.send(Ask(self._turn, (QUESTION,), self._settings))
-        assert self._ended.wait(PATIENCE), "the answer doesn't end"
-        events = self._queue.take(sys.maxsize)
-        return next(event.statistics for event in events if isinstance(event, TurnFinished))
+        while True:
+            assert self._woken.wait(PATIENCE), "the answer doesn't end"
+            self._woken.clear()
+            for event in self._queue.take(sys.maxsize):
+                if isinstance(event, TurnFinished):
+                    return event.statistics
 
     def recorded(self) -> Recorded:
         """The same answer with a trace."""
@@ -83,12 +85,12 @@ class Measurement:
         assert trace.failure is None, trace.failure
         return Recorded(statistics, self._work_ms, rest_ms)
 
-    def _at_the_end(self) -> None:
-        """On the engine's thread, when it has said everything."""
-        writers = [thread for thread in threading.enumerate() if thread.name == "trace" and thread.ident]
+    def _wake(self) -> None:
+        """On the engine's thread, when an answer has begun or ended."""
+        writers = [thread for thread in threading.enumerate() if thread.name in ("trace", "session") and thread.ident]
         clocks = [time.pthread_getcpuclockid(thread.ident) for thread in writers if thread.ident]
         self._work_ms = sum(1000 * time.clock_gettime(clock) for clock in clocks)
-        self._ended.set()
+        self._woken.set()
 
 
 def interval(values: list[float]) -> tuple[float, float]:

@@ -4,18 +4,22 @@
 what can't read them is wrong. ``trace-5.dft`` and ``session-partial.jsonl`` are those of the first version that knew
 steps of which something is unknown, ``trace-6.dft`` and ``session-unsure.jsonl`` those of the first that attached to
 servers, whose rounds are guesses until they are settled, ``session-versions.jsonl`` that of the first whose
-conversations were trees.
+conversations were trees. ``everything`` is what the last version before format 8 wrote of all that it knew: questions
+refused at the beginning and in between, lookup, a stop, no drafts, wide rounds, MTP, trees, and a server's rounds
+settled anew, confirmed, and never proved; ``trace-7-killed.dft`` is the same trace as a killed program left it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
+from dflash_tui.core.traces.format import MAGIC
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import (
@@ -31,7 +35,10 @@ from engine.events import (
 )
 
 STORED = Path(__file__).parent / "stored"
-TRACES = {"trace-3.dft": "chains", "trace-4.dft": "trees", "trace-5.dft": "partial", "trace-6.dft": "unsure"}
+TRACES = {
+    "trace-3.dft": "chains", "trace-4.dft": "trees", "trace-5.dft": "partial", "trace-6.dft": "unsure",
+    "trace-7.dft": "everything",
+}  # fmt: skip
 SESSIONS = {
     "session-chains.jsonl": "chains", "session-trees.jsonl": "trees", "session-partial.jsonl": "partial",
     "session-unsure.jsonl": "unsure",
@@ -60,11 +67,6 @@ def kept(name: str) -> list[Event]:
     return told
 
 
-def after_header(path: Path) -> bytes:
-    """A trace without its first frame, which says when and with what it was made. Lines behind it depend on those."""
-    return path.read_bytes().partition(b"\n")[0]
-
-
 @pytest.mark.parametrize("name", sorted(set(TRACES.values())))
 def test_the_wire_is_what_it_was(name: str) -> None:
     said = [json.dumps(event_to_dict(event), ensure_ascii=False) for event in events(name)]
@@ -77,15 +79,21 @@ def test_a_trace_of_each_version_opens(file: str, name: str) -> None:
     assert trace.problem is None and list(trace.events()) == kept(name)
 
 
-@pytest.mark.parametrize(("file", "name"), TRACES.items())
-def test_a_trace_is_written_in_the_lowest_version_that_holds_it(file: str, name: str, tmp_path: Path) -> None:
-    path = tmp_path / file
+@pytest.mark.parametrize("name", sorted(set(TRACES.values())))
+def test_what_older_versions_knew_is_written_and_read_today(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.dft"
     writer = TraceWriter(path)
     for event in events(name):
         writer.record(event)
     writer.close()
-    assert after_header(path) == after_header(STORED / file)
-    assert list(read_trace(path).events()) == kept(name)
+    trace = read_trace(path)
+    assert path.read_bytes().startswith(MAGIC + b"8\n") and trace.problem is None
+    assert in_turns(trace.events()) == in_turns(kept(name))
+
+
+def in_turns(told: Iterable[Event]) -> list[Event]:
+    """In files before format 8, errors stood behind the ``Settled`` of their turn, now they stand where they came."""
+    return sorted(told, key=lambda event: (getattr(event, "turn", 0), isinstance(event, EngineError | TurnFinished)))
 
 
 @pytest.mark.parametrize(("file", "name"), SESSIONS.items())
@@ -96,6 +104,35 @@ def test_a_session_of_each_kind_of_step_opens(file: str, name: str) -> None:
     assert [event for turn in found for event in turn if isinstance(event, Step | Settled)] == rounds
     answers = [event.text for event in events(name) if isinstance(event, TurnFinished)]
     assert [turn.answer for turn in conversation.turns] == answers
+
+
+def test_a_trace_that_a_killed_program_left_opens_up_to_there() -> None:
+    trace = read_trace(STORED / "trace-7-killed.dft")
+    told = list(trace.events())
+    assert trace.problem == "The trace was cut short, after 90 steps. This is everything up to there."
+    assert len(told) == 115 and told == kept("everything")[: len(told)]
+    assert [type(event) for event in trace.ending] == [EngineError, TurnFinished]
+
+
+def test_a_session_of_everything_opens() -> None:
+    """Turns 1 to 13 are the events; it was titled, branched, and gone on with in turn 15, in which it was killed."""
+    conversation = load_session(STORED / "session-everything.jsonl")
+    tree, said = conversation.tree, kept("everything")
+    assert (conversation.name, conversation.damaged, conversation.last_turn) == ("All of it", 0, 15)
+    assert (tree[4].once, tree[5].name) == (True, "another way")
+    assert [tree[turn].parent for turn in (5, 8, 9)] == [3, 0, 3]
+    assert [run.output for run in tree[4].runs] == ["[1, 2, 3]\n"] and 14 not in tree
+    assert [file.name for file in tree[3].beside.files] == ["notes.txt"] and tree[7].beside.left_out == (3,)
+    for turn in range(1, 14):
+        of_turn = [event for event in said if getattr(event, "turn", None) == turn]
+        rounds, end = [event for event in of_turn if isinstance(event, Step | Settled)], of_turn[-1]
+        assert isinstance(end, TurnFinished)
+        assert (tree[turn].reason, tree[turn].answer, tree[turn].thought) == (end.reason, end.text, end.thought)
+        assert (tree[turn].error is not None) == any(isinstance(event, EngineError) for event in of_turn)
+        assert [event for event in tree[turn].events() or () if isinstance(event, Step | Settled)] == rounds
+    killed = [event for event in tree[15].events() or () if isinstance(event, Step)]
+    assert tree[15].reason is None
+    assert killed == [replace(event, turn=15) for event in said if isinstance(event, Step) and event.turn == 9][:2]
 
 
 def test_a_session_with_versions_opens() -> None:
@@ -121,17 +158,15 @@ def test_a_session_of_text_alone_opens() -> None:
     assert all(turn.events() is None for turn in conversation.turns)
 
 
-@pytest.mark.parametrize(("file", "name"), SESSIONS.items())
-def test_the_lines_of_a_session_are_what_they_were(file: str, name: str, tmp_path: Path) -> None:
-    log = SessionLog(tmp_path / file)
+@pytest.mark.parametrize("name", sorted(set(TRACES.values())))
+def test_a_session_keeps_today_what_older_versions_kept(name: str, tmp_path: Path) -> None:
+    log, asked = SessionLog(tmp_path / "run.jsonl"), 0
     for event in events(name):
-        if isinstance(event, TurnStarted):
-            log.user(event.turn, event.question)
+        if (turn := getattr(event, "turn", None)) and turn > asked:
+            log.user(asked := turn, event.question if isinstance(event, TurnStarted) else "refused")
         log.record(event)
     log.close()
-    assert timeless(tmp_path / file) == timeless(STORED / file)
-
-
-def timeless(path: Path) -> list[str]:
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [json.dumps({key: line[key] for key in line if key not in ("time", "created")}) for line in lines]
+    told = [event for turn in load_session(log.path).turns for event in turn.events() or ()]
+    assert [event for event in told if isinstance(event, Step | Settled)] == [
+        event for event in kept(name) if isinstance(event, Step | Settled)
+    ]

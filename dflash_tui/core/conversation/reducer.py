@@ -24,6 +24,7 @@ from engine.events import (
 )
 
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
+from ..records.round_log import RoundLog
 from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -65,6 +66,12 @@ class TurnState:
         self.rate = RateMeter(self.history)
         self.teller = Teller(self.number)
 
+    def kept_in(self, rounds: RoundLog | None) -> TurnState:
+        """The same, before its first round, all of which will be ``rounds``."""
+        self.history = StepHistory(rounds)
+        self.rate = RateMeter(self.history)
+        return self
+
     def add(self, step: Step) -> Spans:
         """One more round; returns what it adds to the transcript."""
         self.history.append(step)
@@ -91,7 +98,7 @@ class TurnState:
         """The steps in the place of those so far. Returns what the transcript says now; None where that is the same."""
         steps = settled_steps(event, self.history)
         if steps:
-            return self.retell(retold(replace(event, steps=steps)))
+            return self.retell(retold(event, RoundLog(steps)))
         self.settled = event
         return None
 
@@ -177,10 +184,10 @@ class TurnState:
         )
 
 
-def retold(event: Settled) -> StepBatch:
-    """A turn's steps as they were settled, and what the transcript says of them."""
-    history, teller, spans = StepHistory(), Teller(event.turn), Spans()
-    for step in event.steps:
+def retold(event: Settled, rounds: RoundLog) -> StepBatch:
+    """A turn's steps as they were settled, which are these, and what the transcript says of them."""
+    history, teller, spans = StepHistory(rounds), Teller(event.turn), Spans()
+    for step in rounds:
         history.append(step)
         spans.extend(teller.tell(step))
     return StepBatch(event.turn, history, 0, 0, len(history), spans, replace(event, steps=()))
@@ -214,6 +221,8 @@ class Reducer:
         self._numbered: dict[int, TurnState] = {}
         self.place_of: Callable[[int], tuple[int, int]] = lambda turn: (1, 1)
         """Which version of an answer a turn is, of how many."""
+        self.rounds_of: Callable[[int], RoundLog | None] = lambda turn: None
+        """Where the rounds of a turn that begins are kept already, if they are written down."""
         self.asked: Callable[[], bool] = lambda: False
         """A question is on its way, whose turn has not begun."""
         self.plain_ms: float | None = None
@@ -248,7 +257,8 @@ class Reducer:
             case EngineReady():
                 self.ready, self.phase, self.plain_ms = event, "ready", None
             case TurnStarted():
-                turn = self._begin(TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event))
+                turn = TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event)
+                turn = self._begin(turn.kept_in(self.rounds_of(event.turn)))
                 turn.speculation = bool(event.settings.get("speculation", True))
                 self.phase = "prefill"
             case PrefillDone():
@@ -354,8 +364,11 @@ class Reducer:
         self._tell_notices()
 
     def _error(self, event: EngineError) -> None:
-        if event.turn is not None and self.turn is not None and self.turn.number == event.turn:
-            self.turn.error = event
+        if event.turn is not None:
+            turn = self.turn
+            if turn is None or turn.number != event.turn:  # refused before it began
+                turn = self._begin(TurnState(event.turn))
+            turn.error = event
         if event.fatal:
             self.failure, self.phase = event, "failed"
         else:

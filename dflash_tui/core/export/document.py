@@ -256,7 +256,9 @@ def conversation_document(conversation: Conversation) -> Document:
 
 
 def _sections_of(turn: Turn) -> tuple[Section, ...]:
-    """A turn of which an earlier version of the program kept no rounds is text."""
+    """A turn that has no rounds, because it was refused or an earlier version of the program kept none, is text."""
     events = turn.events()
-    said = (Heading(turn.question), Prose(turn.answer)) if events is None else collect(events).answers()
-    return (*said, *turn.runs)
+    if events is not None:
+        return (*collect(events).answers(), *turn.runs)
+    failed = (Prose(turn.error),) if turn.error else ()
+    return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)

@@ -1,4 +1,5 @@
-"""The steps of a turn, kept packed: some 60 bytes each instead of several thousand, and any step's numbers at once."""
+"""The steps of a turn: in blocks of a log, some 80 bytes each instead of several thousand, and any step's numbers at
+once."""
 
 from __future__ import annotations
 
@@ -19,12 +20,10 @@ from ..figures.statistics import (
     named_sources,
     num_verified,
 )
-from .numbers import SECOND, microseconds
-from .packing import Packer, Piece, Place
-from .unpacking import Unpacker
+from ..records.blocks import Block
+from ..records.numbers import SECOND, microseconds
+from ..records.round_log import RoundLog
 
-CHECKPOINT = 32
-"""Steps between two places where decoding can begin."""
 NOT_SPECULATIVE, CORRECTED = 2**16 - 1, 2**14
 
 
@@ -53,10 +52,13 @@ class Differences(Sequence[int]):
 
 
 class StepHistory:
-    """Append-only; indexing gives steps equal to those appended (:mod:`.packing`). Columns have an entry per step,
-    times in microseconds; ``..._sum`` counts up to and with it, so a difference is the sum of any run of steps."""
+    """Append-only; indexing gives steps equal to those appended (:mod:`..records.rows`). Columns have an entry per
+    step, times in microseconds; ``..._sum`` counts up to and with it, so a difference is the sum of a run of steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: RoundLog | None = None) -> None:
+        """``log``: where the steps stand already, or will before they are appended here, because somebody records
+        them; it may be ahead. Without one they are kept here alone."""
+        self._log = RoundLog() if log is None else log
         self.time = array("q")
         """At the end of the round, since the turn started."""
         self.accepted_sum, self.verified_sum, self.emitted_sum = array("q"), array("q"), array("q")
@@ -81,73 +83,50 @@ class StepHistory:
         """1 where there was a draft, verified or not."""
         self._timed = bytearray()
         """1 where it is known what draft and verify took; unknown times count as 0 in their columns."""
-        self._frames = bytearray()
-        self._ends = array("q")
-        self._lead = 0
-        """Frames before the first step's: where this is a part of another history, it may begin between checkpoints."""
-        self._pieces: list[Piece] = []
-        self._packer = Packer(self._pieces)
-        self._places: list[Place] = []
-        """The packer's state before every ``CHECKPOINT``-th frame."""
 
     def append(self, step: Step) -> None:
-        if len(self._ends) % CHECKPOINT == 0:
-            self._places.append(self._packer.place.copy())
-        self._frames += self._packer.pack(step)
-        self._ends.append(len(self._frames))
+        if len(self._log) == len(self):
+            self._log.append(step)
         self._count(step)
         self.latest = step
+
+    def adopt(self, data: bytes, block: Block, steps: Sequence[Step]) -> None:
+        """Append the steps of a block of a file, which is kept as it is."""
+        self._log.adopt(data, block)
+        for step in steps:
+            self._count(step)
+            self.latest = step
 
     def __len__(self) -> int:
         return len(self.time)
 
     def __getitem__(self, index: int) -> Step:
         """Raises ``IndexError`` outside the history; negative indices count from the end."""
-        return next(self.steps(range(len(self))[index]))
+        return self._log[range(len(self))[index]]
 
     def __iter__(self) -> Iterator[Step]:
         return self.steps()
 
     def steps(self, start: int = 0) -> Iterator[Step]:
         """The steps from ``start`` on, those that are appended meanwhile included."""
-        if start >= len(self):
-            return
-        start += self._lead
-        unpacker = self._unpacker_at(start)
-        frame = start - start % CHECKPOINT
-        while frame < len(self._ends):
-            step = unpacker.unpack(self._frame(frame))
-            if frame >= start:
-                yield step
-            frame += 1
+        place = start
+        while place < len(self):
+            yield self._log[place]
+            place += 1
 
     def between(self, start: int, stop: int) -> StepHistory:
-        """The steps from ``start`` to before ``stop`` as a history of its own; copies numbers, decodes nothing."""
-        part = StepHistory()
+        """The steps from ``start`` to before ``stop`` as a history of its own, which shares what holds them."""
         if start >= stop:
-            return part
+            return StepHistory()
+        part = StepHistory(self._log.between(start, stop))
         for own, copy in ((self.time, part.time), (self.context_length, part.context_length)):
             copy.extend(own[start:stop])
         for own_sum, copy_sum in zip(self._sums, part._sums, strict=True):
             copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
         part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
         part._timed = self._timed[start:stop]
-        part._take_frames(self, start + self._lead, stop + self._lead)
+        part.latest = part._log[stop - start - 1]
         return part
-
-    def _take_frames(self, source: StepHistory, start: int, stop: int) -> None:
-        """Those of ``source`` from the checkpoint before ``start`` on, and the packer as it was after the last."""
-        self._lead = start % CHECKPOINT
-        start, last = start - self._lead, stop - 1
-        skipped = source._ends[start - 1] if start else 0
-        self._frames = source._frames[skipped : source._ends[last]]
-        self._ends = _less(source._ends[start:stop], skipped)
-        self._places = source._places[start // CHECKPOINT : last // CHECKPOINT + 1]
-        unpacker = source._unpacker_at(last)
-        for frame in range(last - last % CHECKPOINT, stop):
-            self.latest = unpacker.unpack(source._frame(frame))
-        self._pieces = source._pieces[: unpacker.place.pieces]
-        self._packer = Packer(self._pieces, unpacker.place)
 
     @property
     def num_tokens(self) -> int:
@@ -213,15 +192,6 @@ class StepHistory:
         before = max(bisect_right(self.time, start, hi=index + 1) - 1, 0)
         tokens = self.emitted_sum[index] - self.emitted_sum[before]
         return tokens * SECOND / (now - start) if now > start else 0.0
-
-    def _unpacker_at(self, frame: int) -> Unpacker:
-        """At the checkpoint before a frame."""
-        unpacker = Unpacker(self._pieces)
-        unpacker.place = self._places[frame // CHECKPOINT].copy()
-        return unpacker
-
-    def _frame(self, index: int) -> bytes:
-        return bytes(self._frames[self._ends[index - 1] if index else 0 : self._ends[index]])
 
     def _count(self, step: Step) -> None:
         verified = num_verified(step)

@@ -10,8 +10,9 @@ from typing import Literal, get_args
 
 from engine.events import Source
 
-from .history import CHECKPOINT, StepHistory
-from .packing import SOURCES
+from ..records.blocks import ROUNDS
+from ..records.rows import SOURCES
+from .history import StepHistory
 from .trees import accepted_drafts
 
 Lens = Literal["verdict", "confidence", "source", "steps", "latency", "plain"]
@@ -94,14 +95,14 @@ class Reading:
         """From what is known of an accepted draft; the target's own tokens were never drafted."""
         if place >= self._history.accepted[step]:
             return "undrafted"
-        block = step // CHECKPOINT
-        complete = min((block + 1) * CHECKPOINT, len(self._history))
-        return shades[self._block(block, complete)[step % CHECKPOINT][place]]
+        block = step // ROUNDS
+        complete = min((block + 1) * ROUNDS, len(self._history))
+        return shades[self._block(block, complete)[step % ROUNDS][place]]
 
     def _decode_block(self, block: int, end: int) -> list[bytes]:
-        """The bin of every accepted draft of a block up to ``end``, or who guessed it: decoding a step decodes those
-        before."""
-        start = block * CHECKPOINT
+        """The bin of every accepted draft of a block up to ``end``, or who guessed it: a step's neighbours
+        are read with it."""
+        start = block * ROUNDS
         steps = islice(self._history.steps(start), end - start)
         if self._lens == "source":
             return [bytes(SOURCES.index(token.source) for token in accepted_drafts(step)) for step in steps]

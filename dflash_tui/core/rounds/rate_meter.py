@@ -8,8 +8,8 @@ from itertools import accumulate, islice
 
 from ..figures.series import Series
 from ..figures.statistics import Rate
+from ..records.numbers import SECOND
 from .history import StepHistory
-from .numbers import SECOND
 
 
 class RateMeter:

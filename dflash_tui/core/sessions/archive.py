@@ -19,7 +19,7 @@ from .turn import Turn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
-_SKIPPED = (b'{"type": "text"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"')
+_SKIPPED = (b'{"type": "text"', b'{"type": "rounds"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"')
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 

@@ -11,10 +11,10 @@ from engine.events import FinishReason, TurnStarted
 from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT, Tree
 from ..files.running import RunResult
-from .session_lines import settled_line, step_text
+from .session_lines import block_in, settled_line, step_text
 from .turn import Turn
 
-_OF_TURNS = ("started", "prefilled", "text", "settled", "finished", "error", "ran")
+_OF_TURNS = ("started", "prefilled", "text", "rounds", "settled", "finished", "error", "ran")
 MODEL = ("target", "drafter", "server", "dialect", "times")
 """What a ``model`` line tells."""
 
@@ -140,6 +140,8 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
         case "text":
             _text(line, "answer"), _text({"thought": "", **line}, "thought")
             turn.rounds.append(step_text(line))
+        case "rounds":
+            turn.blocks.append(block_in(line))
         case "settled":
             turn.settled = settled_line(line)
         case "finished":

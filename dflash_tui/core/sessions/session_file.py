@@ -13,8 +13,11 @@ from ..platforms import BINARY, close, lock
 FORMAT_VERSION = 1
 
 
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def encode(lines: Iterable[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "replace")
+    return "".join(_as_json(line) + "\n" for line in lines).encode("utf-8", "replace")
 
 
 def open_private(path: Path) -> int:

@@ -1,14 +1,16 @@
-"""What the file of a conversation holds of each event: text that anyone can read, and the whole round in few bytes."""
+"""What the file of a conversation holds of each event: text that anyone can read, and rounds in blocks."""
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from engine.events import (
     Channel,
+    EmittedToken,
     EngineError,
     EngineReady,
     Event,
@@ -21,14 +23,12 @@ from engine.events import (
     shortened,
 )
 
-from ..rounds.numbers import PackingError
-from ..rounds.packing import Packer, Piece, is_partial, is_sourced, is_unsure
-from ..rounds.unpacking import Unpacker
+from ..records.blocks import decoded
+from ..records.numbers import RecordError
+from ..records.old.unpacking import Unpacker
 
-STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY = "step", "tree_step", "partial_step", "unsure_step"
-SOURCED_KEY = "sourced_step"
-KEYS = (STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY, SOURCED_KEY)
-"""The packed step's name in its line. Programs that don't know such steps show the text alone."""
+OLD_KEYS = ("step", "tree_step", "partial_step", "unsure_step", "sourced_step")
+"""The packed step's name in its line, in files of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,79 +38,46 @@ class StepText:
     answer: str
     thought: str = ""
     packed: bytes | None = None
-    """The whole :class:`Step`, packed behind those of its turn; None in files of versions that did not keep it."""
+    """The whole :class:`Step`, packed behind those of its turn, in files of earlier versions."""
 
 
-class EventLines:
-    """Makes lines of events, in order. The packing of a round refers to those before it in its turn."""
-
-    def __init__(self) -> None:
-        self._turn = 0
-        self._packer: Packer | None = None
-
-    def line_for(self, event: Event) -> dict[str, Any] | None:
-        """None for an event that adds nothing to the conversation."""
-        match event:
-            case EngineReady():
-                server = shortened({"server": event.server, "dialect": event.dialect, "times": event.times})
-                models = {"target": event.target, "drafter": event.drafter, "device": event.device}
-                return {"type": "model", **models, **server}
-            case TurnStarted():
-                self._turn, self._packer = event.turn, Packer()
-                counts = {"prompt_tokens": event.num_prompt_tokens, "reused_tokens": event.num_reused_tokens}
-                return {"type": "started", "turn": event.turn, **counts, "settings": event.settings}
-            case PrefillDone():
-                return {"type": "prefilled", "turn": event.turn, "ms": event.milliseconds}
-            case Step():
-                return self._round_line(event)
-            case Settled():
-                return self._settled_line(event)
-            case TurnFinished():
-                statistics = shortened(asdict(event.statistics))
-                return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
-            case EngineError():
-                return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}
-            case _:
+def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
+    """None for an event that adds nothing to the conversation. ``in_turn``: it belongs to a turn that has begun,
+    of which each round has a line then."""
+    match event:
+        case EngineReady():
+            server = shortened({"server": event.server, "dialect": event.dialect, "times": event.times})
+            models = {"target": event.target, "drafter": event.drafter, "device": event.device}
+            return {"type": "model", **models, **server}
+        case TurnStarted():
+            counts = {"prompt_tokens": event.num_prompt_tokens, "reused_tokens": event.num_reused_tokens}
+            return {"type": "started", "turn": event.turn, **counts, "settings": event.settings}
+        case PrefillDone():
+            return {"type": "prefilled", "turn": event.turn, "ms": event.milliseconds}
+        case Step():
+            answer, thought = _joined(event, "answer"), _joined(event, "thought")
+            if not (answer or thought or in_turn):
                 return None
-
-    def _round_line(self, step: Step) -> dict[str, Any] | None:
-        answer, thought, packed = _joined(step, "answer"), _joined(step, "thought"), self._pack(step)
-        if not answer and not thought and packed is None:
-            return None
-        line = {"type": "text", "turn": step.turn, "answer": answer}
-        if thought:
-            line["thought"] = thought
-        if packed is not None:
-            line[_key_of(step)] = b64encode(packed).decode("ascii")
-        return line
-
-    @staticmethod
-    def _settled_line(event: Settled) -> dict[str, Any] | None:
-        """The steps once more, as they are counted now."""
-        packer = Packer()
-        try:
-            packed = [b64encode(packer.pack(step)).decode("ascii") for step in event.steps]
-        except PackingError:
-            return None
-        return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note, "steps": packed}
-
-    def _pack(self, step: Step) -> bytes | None:
-        """None for a turn without its beginning, and from a step on that can't be packed: order matters."""
-        if self._packer is None or step.turn != self._turn:
-            return None
-        try:
-            return self._packer.pack(step)
-        except PackingError:
-            self._packer = None
+            return {"type": "text", "turn": event.turn, "answer": answer} | ({"thought": thought} if thought else {})
+        case Settled():
+            return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note}
+        case TurnFinished():
+            statistics = shortened(asdict(event.statistics))
+            return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
+        case EngineError():
+            return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}
+        case _:
             return None
 
 
-def _key_of(step: Step) -> str:
-    if is_sourced(step):
-        return SOURCED_KEY
-    if is_unsure(step):
-        return UNSURE_KEY
-    return PARTIAL_KEY if is_partial(step) else TREE_KEY if step.tree else STEP_KEY
+def rounds_line(turn: int, block: bytes) -> dict[str, Any]:
+    """Some rounds of a turn. Programs that don't know such lines show the text alone."""
+    return {"type": "rounds", "turn": turn, "block": b64encode(block).decode("ascii")}
+
+
+def block_in(line: dict[str, Any]) -> bytes:
+    """The inverse. Raises ``ValueError`` for a damaged line."""
+    return b64decode(line["block"], validate=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +87,11 @@ class SettledLine:
     event: Settled
     """Without its steps."""
     packed: tuple[bytes, ...] = ()
-    """Them; none where those that were told stand as they are."""
+    """Them, in files of earlier versions; none where those that were told stand as they are."""
 
     def steps(self, told: Iterable[Step]) -> tuple[Step, ...]:
-        """The turn's, ``told`` having come before. Raises ``PackingError``."""
-        unpacker = Unpacker([])
+        """The turn's, ``told`` having come before. Raises ``RecordError``."""
+        unpacker = Unpacker()
         settled = replace(self.event, steps=tuple(unpacker.unpack(step) for step in self.packed))
         before = tuple(told)
         return settled_steps(settled, before) or before
@@ -132,28 +99,74 @@ class SettledLine:
 
 def settled_line(line: dict[str, Any]) -> SettledLine:
     """The inverse. Raises ``ValueError`` for a damaged one."""
-    packed = tuple(b64decode(step, validate=True) for step in line["steps"])
+    packed = tuple(b64decode(step, validate=True) for step in line.get("steps", ()))
     return SettledLine(Settled(line["turn"], (), line["proved"], line["note"]), packed)
 
 
 def step_text(line: dict[str, Any]) -> StepText:
     """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
-    packed = next((line[key] for key in KEYS if key in line), None)
+    packed = next((line[key] for key in OLD_KEYS if key in line), None)
     step = None if packed is None else b64decode(packed, validate=True)
     return StepText(line["answer"], line.get("thought", ""), step)
 
 
 def unpack(rounds: Iterable[StepText]) -> Iterator[Step]:
-    """The steps of one turn. Raises ``PackingError`` where one was not kept, or is damaged."""
-    pieces: list[Piece] = []
-    unpacker = Unpacker(pieces)
+    """The steps of one turn of an earlier version. Raises ``RecordError`` where one was not kept, or is damaged."""
+    unpacker = Unpacker()
     for each in rounds:
         if each.packed is None:
-            raise PackingError("this step was not kept")
+            raise RecordError("this step was not kept")
         step = unpacker.unpack(each.packed)
         if _joined(step, "answer") != each.answer:
-            raise PackingError("this step is not the one that its line tells of")
+            raise RecordError("this step is not the one that its line tells of")
         yield step
+
+
+def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step, ...]:
+    """The steps of one turn, of which ``rounds`` are the texts. Of a round whose block is missing or damaged, or says
+    something else than the text, and of those behind it, only the text is known: a killed program had not written them
+    yet."""
+    steps: list[Step] = []
+    for data in blocks:
+        try:
+            block = decoded(data)
+            found = list(block.steps())
+        except RecordError:
+            continue
+        if block.first == 0:
+            steps = []
+        if block.first == len(steps):
+            steps += found
+    texts = [_texts_of(step) for step in steps]
+    if steps and _said(texts) == _said(rounds):
+        return tuple(steps)
+    agreeing = takewhile(lambda pair: pair[0] == pair[1], zip(texts, rounds, strict=False))
+    del steps[len(list(agreeing)) :]
+    last = steps[-1] if steps else NOTHING_KNOWN
+    lost = enumerate(rounds[len(steps) :], start=len(steps))
+    return (*steps, *(_known_by_text(last, index, said) for index, said in lost))
+
+
+def _said(rounds: Sequence[StepText]) -> tuple[str, str]:
+    return "".join(each.answer for each in rounds), "".join(each.thought for each in rounds)
+
+
+def _texts_of(step: Step) -> StepText:
+    return StepText(_joined(step, "answer"), _joined(step, "thought"))
+
+
+NOTHING_KNOWN = Step(0, -1, 0.0, (), 0, (), 1, None, None, 0.0, 0, 1, 0.0)
+"""Stands for the round before the first."""
+
+
+def _known_by_text(before: Step, index: int, said: StepText) -> Step:
+    """A round of which only the text is known, behind those that are."""
+    texts: tuple[tuple[Channel, str], ...] = (("thought", said.thought), ("answer", said.answer))
+    emitted = tuple(EmittedToken(None, text, "unknown", channel, None) for channel, text in texts if text)
+    return replace(
+        NOTHING_KNOWN, turn=before.turn, index=index, time=before.time, emitted=emitted, block_size=before.block_size,
+        temperature=before.temperature, context_length=before.context_length + index - before.index,
+    )  # fmt: skip
 
 
 def _joined(step: Step, channel: Channel) -> str:

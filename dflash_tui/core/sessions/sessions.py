@@ -1,8 +1,9 @@
 """Conversations on disk, a JSON line per thing said, which reaches the operating system before the call returns:
-SIGKILL loses at most the round in flight. Nothing raises into the engine thread: a full disk ends the log, not the
-answer. A file holds ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``,
-``prefilled``, ``text`` (one per round, with the round packed), ``settled``, ``finished`` and ``error`` lines, between
-them ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
+SIGKILL loses at most the round in flight of the text, and of what else is known of rounds the latest ones, at most
+``FLUSH_SECONDS``. Nothing raises into the engine thread: a full disk ends the log, not the answer. A file holds
+``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
+``text`` (one per round), ``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, between them
+``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
 ``taken_back`` and ``resumed``; other types are skipped.
 
 The file is a tree (:mod:`..conversation.tree`) told in order. A question follows the turn at which the conversation
@@ -15,7 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from engine.commands import Message
-from engine.events import Clock, Event
+from engine.events import Clock, Event, Settled, Step
 
 from ..attachments.attachment import Attachment, content_line
 from ..conversation.beside import NOTHING, Beside, messages_of
@@ -31,12 +32,17 @@ from ..conversation.tree import Tree
 from ..files.places import sessions_directory
 from ..files.running import RunResult
 from ..platforms import close
+from ..records.batches import Batches
+from ..records.blocks import ROUNDS
+from ..records.round_log import Recorder, RoundLog
 from .reading import Reading
 from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
-from .session_lines import EventLines
+from .session_lines import line_for, rounds_line
 from .turn import Turn
 
 SUFFIX = ".jsonl"
+FLUSH_SECONDS = 5.0
+"""So often the rounds of a slow answer are written that fill no block."""
 
 
 class SessionLog:
@@ -47,7 +53,13 @@ class SessionLog:
         self.failure: str | None = None
         """Why the log ended early, in words for people; None while all is well."""
         self._lock = threading.Lock()
-        self._lines = EventLines()
+        self._recorder = Recorder()
+        """Of the rounds, where nobody else keeps them."""
+        self._rounds: RoundLog | None = None
+        """Those of the turn that is being written."""
+        self._num_blocks = 0
+        """Of those, blocks in the file."""
+        self._batches = Batches("session", FLUSH_SECONDS, self._write_batch)
         self._descriptor: int | None = None
         self._closed = False
         self._contents: set[str] = set()
@@ -142,19 +154,65 @@ class SessionLog:
             if self.started:
                 self._write([line])
 
-    def record(self, event: Event) -> None:
-        """Write what an event adds to the conversation; most add nothing."""
+    def record(self, event: Event, rounds: RoundLog | None = None) -> None:
+        """Write what an event adds to the conversation; most add nothing. ``rounds``: the turn's so far, where the
+        caller keeps them. Blocks are made on another thread while an answer goes on, and are there at its end."""
+        if self._closed:
+            return
+        rounds = self._recorder.take(event) if rounds is None else rounds
+        line = line_for(event, in_turn=rounds is not None)
+        if line is None:
+            return
+        if not isinstance(event, Step):
+            self._write_rest()
+        if rounds is not None and isinstance(event, Step | Settled):
+            self._follow(rounds)
+        if isinstance(event, Settled):
+            self._write_rest()
         with self._lock:
-            line = None if self._closed else self._lines.line_for(event)
-            if line is None:
-                return
             if self._waiting:
                 self._waiting.append(line)
             else:
                 self._write([line])
+        if isinstance(event, Step) and rounds is not None:
+            self._batches.put(rounds, due=rounds.waiting == ROUNDS)
+
+    def _follow(self, rounds: RoundLog) -> None:
+        """These are the rounds that come now."""
+        if rounds is not self._rounds:
+            with self._lock:
+                self._rounds, self._num_blocks = rounds, 0
+
+    def _write_rest(self) -> None:
+        """All rounds of the turn, which goes on no more, or for which something else comes next."""
+        if self._rounds is not None:
+            self._rounds.seal(rest=True)
+            with self._lock:
+                self._write_blocks()
+
+    def _write_batch(self, logs: Sequence[RoundLog]) -> None:
+        """What ``logs`` are now, one for each round that came; if these are few, much time has passed."""
+        log = logs[-1]
+        log.seal(rest=len(logs) < ROUNDS)
+        with self._lock:
+            if log is self._rounds:
+                self._write_blocks()
+        if log.waiting:
+            self._batches.put(log)
+
+    def _write_blocks(self) -> None:
+        """Those that the file lacks, where there is a file."""
+        if self._rounds is None or self._waiting:
+            return
+        blocks = self._rounds.blocks[self._num_blocks :]
+        self._num_blocks += len(blocks)
+        if blocks:
+            self._write(rounds_line(self._rounds[0].turn, block) for block in blocks)
 
     def close(self, *, remove: bool = False) -> None:
         """Release the file; later calls write nothing. ``remove`` deletes it first, and may raise ``OSError``."""
+        self._write_rest()
+        self._batches.close()
         with self._lock:
             self._closed = True
             if self._descriptor is not None:

@@ -14,6 +14,7 @@ from engine.events import (
     FinishReason,
     PrefillDone,
     SourceStatistics,
+    Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
@@ -23,9 +24,9 @@ from engine.statistics import TurnMeter
 from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
-from ..rounds.numbers import PackingError
+from ..records.numbers import RecordError
 from ..traces.checking import is_sound
-from .session_lines import SettledLine, StepText, unpack
+from .session_lines import SettledLine, StepText, steps_in, unpack
 
 CUT_OFF = "The program ended within this answer."
 
@@ -50,6 +51,9 @@ class Turn:
     started: TurnStarted | None = None
     prefill_ms: float = 0.0
     rounds: list[StepText] = field(default_factory=list)
+    """The text of each."""
+    blocks: list[bytes] = field(default_factory=list)
+    """The rounds themselves. A block that begins at round 0 takes the place of those before it: they were settled."""
     settled: SettledLine | None = None
     """What a server's own count made of the rounds."""
     reason: FinishReason | None = None
@@ -79,9 +83,8 @@ class Turn:
         if self.started is None:
             return None
         try:
-            steps = tuple(unpack(self.rounds))
-            steps = self.settled.steps(steps) if self.settled else steps
-        except PackingError:
+            steps = self._steps()
+        except RecordError:
             return None
         if any(step.turn != self.number for step in steps):
             steps = tuple(replace(step, turn=self.number) for step in steps)
@@ -93,6 +96,13 @@ class Turn:
             events.append(EngineError("generation", error, self.hint, turn=self.number))
         return [*events, self.finished()]
 
+    def _steps(self) -> tuple[Step, ...]:
+        """Raises ``RecordError`` where an earlier version kept only the text, or what it kept is damaged."""
+        if all(each.packed is None for each in self.rounds) and not (self.settled and self.settled.packed):
+            return steps_in(self.blocks, self.rounds)
+        steps = tuple(unpack(self.rounds))
+        return self.settled.steps(steps) if self.settled else steps
+
     def finished(self) -> TurnFinished:
         """How it ended, with those statistics that this version knows."""
         return TurnFinished(self.number, self.reason or "error", self.answer, self.thought, self.figures)
@@ -103,8 +113,8 @@ class Turn:
         if self.statistics or self.started is None:
             return TurnStatistics(**known_statistics(self.statistics))
         meter = TurnMeter(self.started.num_prompt_tokens, self.started.num_reused_tokens)
-        with suppress(PackingError):
-            for step in unpack(self.rounds):
+        with suppress(RecordError):
+            for step in self._steps():
                 meter.add(step)
         return meter.statistics()
 

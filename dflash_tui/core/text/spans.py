@@ -180,7 +180,7 @@ class Spans(Sequence[Span]):
 
 
 class SpanStore:
-    """What every step of a trace adds to the transcript, in eighteen bytes a token beside the text. Append-only."""
+    """What every step of a trace adds to the transcript, in eighteen bytes a token beside the text."""
 
     def __init__(self) -> None:
         self._spans = Spans()
@@ -190,6 +190,13 @@ class SpanStore:
         """The spans of the next step."""
         self._spans.extend(spans)
         self._ends.append(len(self._spans))
+
+    def cut(self, count: int) -> None:
+        """Forget what the steps behind the first ``count`` add."""
+        del self._ends[count:]
+        length = self._ends[-1] if self._ends else 0
+        del self._spans.texts[length:]
+        self._spans.labels.cut(length)
 
     def between(self, start: int, stop: int, turn: int) -> Spans:
         """The spans of steps ``start`` to before ``stop`` of number ``turn``, with no object per token."""

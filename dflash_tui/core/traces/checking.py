@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from engine.commands import AUTO, GenerationSettings
 from engine.events import TurnStarted, event_from_dict
 
-from ..rounds.numbers import MAX_NUMBER
+from ..records.numbers import MAX_NUMBER
 from .format import JsonEvent
 
 MAX_NAME = 200

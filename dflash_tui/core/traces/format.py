@@ -8,10 +8,9 @@ from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, Settled, TurnFinished, TurnStarted
 
-FORMAT_VERSION, TREE_VERSION, PARTIAL_VERSION, UNSURE_VERSION, SOURCE_VERSION = 3, 4, 5, 6, 7
-"""Of files whose steps are chains and known to the last number, of those in which one has a tree, of those in which
-something is not known, of those in which a step was a guess, or a verdict is unknown, and of those in which a token
-names who guessed it: older programs read what they know, and say of the others that they are too new for them."""
+FORMAT_VERSION, OLDEST_VERSION = 8, 3
+"""What is written, and the oldest that is read. Programs before 8 refuse such a file, and say that it is too new for
+them."""
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"
@@ -45,9 +44,11 @@ class Frame(IntEnum):
     LINES = 1
     """Lines of JSON, deflated: events other than steps. The very first line is a :class:`TraceHeader`."""
     STEPS = 2
-    """How many steps, then the block of a range coder."""
+    """Before format 8: how many steps, then the block of a range coder."""
     PACKED = 3
-    """Each step's length and the step, packed, of a running turn; ``STEPS`` frames replace them at its end."""
+    """Before format 8: each step's length and the step, packed, of a turn that went on when the program was killed."""
+    ROUNDS = 4
+    """A block of rounds (:mod:`..records.blocks`)."""
 
 
 JsonEvent = EngineReady | TurnStarted | PrefillDone | Settled | TurnFinished | EngineError

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from typing import Any, NoReturn
 
 from engine.events import Step
 
-from ..rounds.numbers import PackingError, number
-from ..rounds.packing import Packer, Piece
-from ..rounds.unpacking import Unpacker
-from .coding import Cut, Decoder, Encoder
+from ..records.numbers import RecordError
+from ..records.old.frames import OldSteps
+from ..records.old.range_decoder import Cut
+from ..records.round_log import RoundLog
 from .format import DICTIONARY, SYNC, Frame
-from .step_coding import Coding, Decoding, StepModel
 
 MAX_FRAME, MAX_LINES = 4 * 2**20, 32 * 2**20
 """Bytes of one, deflated or not; and of all lines together."""
-MOST_STEPS = 1024
-"""Steps that are coded in one frame."""
 DAMAGED, TOO_LONG = "The trace is damaged", "The trace is longer than this program reads"
 
 
@@ -33,89 +30,48 @@ def damaged(what: str) -> NoReturn:
 
 
 class FrameWriter:
-    """Puts events and steps into frames, handed out when due. Coding a step takes ten times as long as packing it, so a
-    turn's steps are handed out packed, and replaced by coded ones when something else follows."""
+    """Puts lines and rounds into frames. While a turn goes on, the rounds that fill no block yet stand at the file's
+    end in a block for the moment, in the place of which the next ones are written."""
 
     def __init__(self, write: Callable[[bytes, int], None]) -> None:
         """``write(data, instead)`` puts ``data`` in the place of the last ``instead`` bytes."""
         self._write = write
         self._deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zdict=DICTIONARY)
         self._lines = b""
-        self._pieces: list[Piece] = []
-        self._packer, self._model = Packer(self._pieces), StepModel()
-        self._packed: list[bytes] = []
-        """Steps to be coded: no more than fit into a model's context."""
-        self._handed_out = self._instead = 0
-        """How many of them were handed out, and in how many bytes."""
-        self._before = self._packer.place.copy()
-        """The packer as it was before the first of them."""
+        self._log: RoundLog | None = None
+        self._num_blocks = self._num_rounds = self._instead = 0
+        """Of the log: its blocks and rounds in the file, and the bytes of what is there for the moment."""
 
     def line(self, data: dict[str, Any]) -> None:
-        self._end_steps()
+        """Behind everything so far; nothing of a block may wait for its rest then."""
         self._lines += json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
-    def step(self, step: Step) -> None:
-        self._end_lines()
-        if not self._packed:
-            self._before = self._packer.place.copy()
-        self._packed.append(self._packer.pack(step))
-
-    @property
-    def told(self) -> Iterator[Step]:
-        """The steps since the latest line."""
-        unpacker = Unpacker(self._pieces)
-        unpacker.place = self._before.copy()
-        return map(unpacker.unpack, self._packed)
-
-    def settle(self, steps: Iterable[Step]) -> None:
-        """These take the place of the steps since the latest line."""
-        if self._packed:
-            self._packer.back_to(self._before)
-        self._packed, self._handed_out = [], 0
-        for step in steps:
-            self.step(step)
-        frame = self._packed_frame(self._packed)
-        self._write(frame, self._instead)
-        self._handed_out, self._instead = len(self._packed), len(frame)
+    def rounds(self, log: RoundLog, *, rest: bool = False) -> None:
+        """What of a turn's rounds is not in the file yet. ``rest``: what comes next is no round."""
+        self.flush()
+        if log is not self._log:
+            self._log, self._num_blocks, self._num_rounds, self._instead = log, 0, 0, 0
+        log.seal(rest=rest)
+        if len(log) == self._num_rounds and not rest:
+            return
+        self._num_rounds = len(log)
+        blocks, moment = log.since(self._num_blocks)
+        frames = b"".join(_frame(Frame.ROUNDS, block) for block in blocks)
+        waiting = b"" if moment is None or rest else _frame(Frame.ROUNDS, moment)
+        if frames or waiting:
+            self._write(frames + waiting, self._instead)
+        self._num_blocks, self._instead = self._num_blocks + len(blocks), len(waiting)
 
     def flush(self) -> None:
-        """Hand out everything, in little time."""
-        self._end_lines()
-        if packed := self._packed[self._handed_out :]:
-            frame = self._packed_frame(packed)
-            self._write(frame, 0)
-            self._handed_out += len(packed)
-            self._instead += len(frame)
-
-    def end(self) -> None:
-        self._end_lines()
-        self._end_steps()
-        self._write(_frame(Frame.END, b""), 0)
-
-    def _end_lines(self) -> None:
+        """Hand out the lines."""
         if self._lines:
             deflated = self._deflate.compress(self._lines) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
             self._write(_frame(Frame.LINES, deflated.removesuffix(SYNC)), 0)
             self._lines = b""
 
-    def _end_steps(self) -> None:
-        if self._packed:
-            self.flush()
-            starts = range(0, len(self._packed), MOST_STEPS)
-            self._write(
-                b"".join(self._coded(self._packed[start : start + MOST_STEPS]) for start in starts), self._instead
-            )
-            self._packed, self._handed_out, self._instead = [], 0, 0
-
-    @staticmethod
-    def _packed_frame(packed: list[bytes]) -> bytes:
-        return _frame(Frame.PACKED, b"".join(number(len(step)) + step for step in packed))
-
-    def _coded(self, steps: list[bytes]) -> bytes:
-        encoder = Encoder()
-        for packed in steps:
-            self._model.walk(Coding(self._model, encoder, packed))
-        return _frame(Frame.STEPS, number(len(steps)) + encoder.finished())
+    def end(self) -> None:
+        self.flush()
+        self._write(_frame(Frame.END, b""), 0)
 
 
 class FrameReader:
@@ -125,10 +81,11 @@ class FrameReader:
         self._file = file
         self._inflate = zlib.decompressobj(-zlib.MAX_WBITS, DICTIONARY)
         self._lines_left = MAX_LINES
-        self._model = StepModel()
+        self._old = OldSteps()
 
-    def contents(self) -> Iterator[dict[str, Any] | bytes]:
-        """Objects of lines, and packed steps. Frames of a kind that this program doesn't know are left out."""
+    def contents(self) -> Iterator[dict[str, Any] | bytes | Step]:
+        """Objects of lines, blocks of rounds, and steps of older files. Frames of a kind that this program doesn't know
+        are left out."""
         while True:
             kind, size = self._byte(), self._number()
             if size > MAX_FRAME:
@@ -139,10 +96,10 @@ class FrameReader:
                 return
             if kind == Frame.LINES:
                 yield from self._lines(content, whole)
-            elif kind == Frame.STEPS:
-                yield from self._steps(content, whole)
-            elif kind == Frame.PACKED:
-                yield from _packed(content, whole)
+            elif kind in (Frame.STEPS, Frame.PACKED):
+                yield from self._steps(self._old.coded if kind == Frame.STEPS else self._old.packed, content, whole)
+            elif kind == Frame.ROUNDS and whole:
+                yield content
             if not whole:
                 _cut_short()
 
@@ -160,17 +117,13 @@ class FrameReader:
         for line in lines:
             yield _parsed(line)
 
-    def _steps(self, content: bytes, whole: bool) -> Iterator[bytes]:
+    @staticmethod
+    def _steps(read: Callable[[bytes, bool], Iterator[Step]], content: bytes, whole: bool) -> Iterator[Step]:
         try:
-            count, start = _number_at(content, 0)
-            decoder = Decoder(content[start:], whole)
-            for _ in range(count):
-                fields = Decoding(self._model, decoder)
-                self._model.walk(fields)
-                yield bytes(fields.packed)
+            yield from read(content, whole)
         except Cut:
             _cut_short()
-        except PackingError:
+        except RecordError:
             damaged(DAMAGED)
 
     def _number(self) -> int:
@@ -188,36 +141,12 @@ class FrameReader:
         return byte[0] if byte else _cut_short()
 
 
-def _packed(content: bytes, whole: bool) -> Iterator[bytes]:
-    """Steps that were not coded before the file was cut short."""
-    place = 0
-    try:
-        while place < len(content):
-            size, start = _number_at(content, place)
-            place = start + size
-            if place > len(content):
-                raise PackingError("a step ends early") if whole else Cut
-            yield content[start:place]
-    except Cut:
-        _cut_short()
-    except PackingError:
-        damaged(DAMAGED)
-
-
 def _frame(kind: Frame, content: bytes) -> bytes:
-    return bytes((kind,)) + number(len(content)) + content
-
-
-def _number_at(content: bytes, start: int) -> tuple[int, int]:
-    """The number at a place of a frame, and where it ends."""
-    value = 0
-    for place, byte in enumerate(content[start : start + 4]):
-        value |= (byte & 127) << 7 * place
-        if byte < 128:
-            return value, start + place + 1
-    if len(content) < start + 4:
-        raise Cut
-    raise PackingError("a number is longer than a frame")
+    head, size = bytearray((kind,)), len(content)
+    while size > 127:
+        head.append(size & 127 | 128)
+        size >>= 7
+    return bytes((*head, size)) + content
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -9,29 +9,24 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from engine.events import EngineError, EngineReady, Event, Settled, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
 from ..conversation.teller import Teller
 from ..failures import Failure
+from ..records.blocks import decoded
+from ..records.numbers import SECOND, RecordError
+from ..records.rows import MAX_LIST
 from ..rounds.history import StepHistory
-from ..rounds.numbers import SECOND, PackingError
-from ..rounds.packing import Piece
-from ..rounds.unpacking import Unpacker
 from ..source import StepBatch
 from ..text.spans import SpanStore
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, SOURCE_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, OLDEST_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
-from .step_coding import MAX_LIST
 
-MAX_STEP = 64 * 2**10
-"""Bytes of one, packed."""
 MAX_STEPS, MAX_TOKENS, MAX_DRAFTED, MAX_EVENTS = 2**17, 2**20, 2**21, 10_000
-MAX_PIECES = 2**17
-"""Entries of the piece table, half a vocabulary."""
-MAX_PIECE_TEXT, MAX_TEXT = 2 * 2**20, 8 * 2**20
-"""Characters of all pieces, and of all answers, together."""
+MAX_TEXT = 8 * 2**20
+"""Characters of all answers together."""
 MAX_SECONDS = 48 * 3600.0
 """Of all turns together: gauges keep a history that is even in time."""
 
@@ -49,7 +44,7 @@ class Mark:
 
 
 class Trace:
-    """A trace in memory: its steps packed, its other events between them."""
+    """A trace in memory: its steps in blocks, its other events between them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -163,9 +158,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not FORMAT_VERSION <= int(number) <= SOURCE_VERSION:
-        newer = int(number) > SOURCE_VERSION
-        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {SOURCE_VERSION}"
+    if not OLDEST_VERSION <= int(number) <= FORMAT_VERSION:
+        newer = int(number) > FORMAT_VERSION
+        formats = f"trace format {int(number)}, and this one reads {OLDEST_VERSION} to {FORMAT_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -177,20 +172,24 @@ class _Reader:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._pieces: list[Piece] = []
-        self._unpacker = Unpacker(self._pieces)
         self._headed = False
         self._turn: int | None = None
         """The latest one; what is said of it, nobody need say again."""
+        self._first = 0
+        """The steps of the trace before that turn's."""
+        self._moved: list[JsonEvent] = []
+        """What was said behind rounds that others have taken the place of: it comes behind those."""
         self._settings: dict[str, Any] = {}
         self._open: int | None = None
         """The turn whose end has not come yet."""
         self._teller = Teller(0)
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {"text": [], "thought": []}
+        """Of the latest turn that began; empty before one did: the first question may be refused."""
         self._meter = TurnMeter()
         self._seconds, self._seconds_left = 0.0, MAX_SECONDS
-        self._text_left, self._piece_text_left, self._pieces_seen = MAX_TEXT, MAX_PIECE_TEXT, 0
-        self._drafted_left = MAX_DRAFTED
+        self._text_left, self._drafted_left, self._tokens_left, self._steps_left = (
+            MAX_TEXT, MAX_DRAFTED, MAX_TOKENS, MAX_STEPS
+        )  # fmt: skip
 
     @property
     def progress(self) -> str:
@@ -201,16 +200,21 @@ class _Reader:
     def end(self, problem: str | None) -> None:
         """Nothing more comes; ``problem`` says why, if the trace goes on."""
         trace, trace.problem = self.trace, problem
+        self._put_behind()
         if problem is not None:
             trace.ending.append(EngineError("generation", problem, turn=self._open))
         if self._open is not None:
             said = {key: "".join(texts) for key, texts in self._texts.items()}
             trace.ending.append(TurnFinished(self._open, "stopped", **said, statistics=self._meter.statistics()))
 
-    def take(self, content: dict[str, Any] | bytes) -> None:
+    def take(self, content: dict[str, Any] | bytes | Step) -> None:
         """The first line is the header."""
         if isinstance(content, bytes):
-            self._step(content)
+            self._block(content)
+        elif isinstance(content, Step):
+            self._look_at(content)
+            self.trace.steps.append(content)
+            self.trace.spans.append(self._teller.tell(content))
         elif self._headed:
             self._event(content)
         else:
@@ -218,13 +222,47 @@ class _Reader:
             texts = {key: one_line(value) for key, value in content.items() if isinstance(value, str)}
             self.trace.header = TraceHeader.from_dict(texts)
 
-    def _step(self, content: bytes) -> None:
-        if len(content) > MAX_STEP:
-            damaged(DAMAGED)
+    def _block(self, data: bytes) -> None:
+        """The next rounds of the turn; or all of them anew, as they were settled."""
         try:
-            step = self._unpacker.unpack(content)
-        except PackingError:
+            block = decoded(data)
+            steps = list(block.steps())
+        except RecordError:
             damaged(DAMAGED)
+        count = len(self.trace.steps) - self._first
+        if count and block.first == 0:
+            self._begin_anew()
+        elif block.first != count:
+            damaged(f"{DAMAGED}: rounds are missing")
+        for step in steps:
+            self._look_at(step)
+        self.trace.steps.adopt(data, block, steps)
+        for step in steps:
+            self.trace.spans.append(self._teller.tell(step))
+
+    def _begin_anew(self) -> None:
+        """The rounds of the turn were guesses, and what they were in the end follows."""
+        trace = self.trace
+        place = next((at for at, mark in enumerate(trace.marks) if mark.steps_before > self._first), len(trace.marks))
+        self._moved += [mark.event for mark in trace.marks[place:]]
+        del trace.marks[place:]
+        trace.steps = trace.steps.between(0, self._first)
+        trace.spans.cut(self._first)
+        self._begin(self._meter.num_prompt_tokens, self._meter.num_reused_tokens)
+
+    def _begin(self, num_prompt_tokens: int, num_reused_tokens: int) -> None:
+        """Nothing of the turn has been said."""
+        self._seconds = 0.0
+        self._texts, self._teller = {"text": [], "thought": []}, Teller(self._turn or 0)
+        self._meter = TurnMeter(num_prompt_tokens, num_reused_tokens)
+
+    def _put_behind(self) -> None:
+        """What was said behind guesses, behind what they became."""
+        self.trace.marks += [Mark(len(self.trace.steps), event) for event in self._moved]
+        self._moved = []
+
+    def _look_at(self, step: Step) -> None:
+        """Add up what a step says. Raises ``Damage`` for one that no honest trace holds here."""
         if step.turn != self._turn:
             damaged(f"{DAMAGED}: a step belongs to no turn")
         if max(len(step.draft), len(step.tree)) > MAX_LIST:
@@ -235,23 +273,15 @@ class _Reader:
             self._text_left -= len(token.text)
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].append(token.text)
-        for _, text in self._pieces[self._pieces_seen :]:
-            self._piece_text_left -= len(text or "")
-        self._pieces_seen = len(self._pieces)
         self._drafted_left -= len(step.draft) + len(step.tree)
         self._meter.add(step)
         self._seconds_left -= max(step.time - self._seconds, 0.0)
         self._seconds = step.time
-        steps = self.trace.steps
-        if (
-            len(steps) >= MAX_STEPS
-            or steps.num_tokens + len(step.emitted) > MAX_TOKENS
-            or len(self._pieces) > MAX_PIECES
-            or min(self._text_left, self._piece_text_left, self._drafted_left, self._seconds_left) < 0
-        ):
+        self._steps_left -= 1
+        self._tokens_left -= len(step.emitted)
+        left = (self._text_left, self._drafted_left, self._tokens_left, self._steps_left, self._seconds_left)
+        if min(left) < 0:
             damaged(TOO_LONG)
-        steps.append(step)
-        self.trace.spans.append(self._teller.tell(step))
 
     def _event(self, data: dict[str, Any]) -> None:
         kind = data.get("event")
@@ -269,12 +299,11 @@ class _Reader:
             damaged(f"{DAMAGED}: an event is not what events are")
         if len(self.trace.marks) >= MAX_EVENTS:
             damaged(TOO_LONG)
+        self._put_behind()
         if isinstance(event, TurnStarted):
-            self._seconds = 0.0
             self._turn = self._open = event.turn
-            self._settings = event.settings
-            self._texts, self._teller = {"text": [], "thought": []}, Teller(event.turn)
-            self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
+            self._first, self._settings = len(self.trace.steps), event.settings
+            self._begin(event.num_prompt_tokens, event.num_reused_tokens)
         elif isinstance(event, TurnFinished):
             self._open = None
         self.trace.marks.append(Mark(len(self.trace.steps), event))

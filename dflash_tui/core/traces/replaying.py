@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
-from ..rounds.numbers import SECOND
+from ..records.numbers import SECOND
 from ..rounds.pace import replay_pace
 from ..source import ASKING, Capabilities, Emit, Rewind
 from .reader import Trace, TraceError, read_trace

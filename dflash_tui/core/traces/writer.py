@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import platform
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import datetime
 from io import SEEK_END, StringIO
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from engine.events import (
@@ -24,22 +22,13 @@ from engine.events import (
     TurnStarted,
     event_to_dict,
     rounded,
-    settled_steps,
 )
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import TurnState
-from ..rounds.packing import is_partial, is_sourced, is_unsure
-from .format import (
-    FORMAT_VERSION,
-    MAGIC,
-    PARTIAL_VERSION,
-    SOURCE_VERSION,
-    TREE_VERSION,
-    UNSURE_VERSION,
-    JsonEvent,
-    TraceHeader,
-)
+from ..records.batches import Batches
+from ..records.round_log import Recorder, RoundLog
+from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import FrameWriter
 
 FLUSH_SECONDS = 0.5
@@ -47,102 +36,77 @@ FLUSH_SECONDS = 0.5
 
 
 class TraceWriter:
-    """Writes a trace file on a thread of its own; any thread may call any method. It packs every ``FLUSH_SECONDS`` and
-    codes when a turn has ended, since its work slows the engine. Once open, nothing raises: a full disk ends the trace,
-    not the answer, and ``failure`` says so."""
+    """Writes a trace file on a thread of its own; any one thread may record. Once open, nothing raises: a full disk
+    ends the trace, not the answer, and ``failure`` says so."""
 
     def __init__(self, path: Path, source: str = "engine") -> None:
         """Creates the file; an existing one is never overwritten. Raises ``OSError``."""
         self.path = path
         self.failure: str | None = None
         """Why the trace ended early, in words for people; None while all is well."""
-        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed by the thread)
-        self._events: SimpleQueue[Event | None] = SimpleQueue()
-        """None: the trace ends here."""
-        self._due = threading.Event()
-        """What was recorded should be written now."""
-        self._closed = threading.Event()
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed with the trace)
+        self._closed = False
+        self._recorder = Recorder()
+        """Of the rounds, where nobody else keeps them."""
         self._frames = FrameWriter(self._write)
+        self._rounds: RoundLog | None = None
+        """The rounds of the turn that is being written."""
         self._texts = {"text": StringIO(), "thought": StringIO()}
         self._meter = TurnMeter()
         """What the steps of this turn say: ``TurnFinished`` need not say it again."""
-        self._guessing = False
-        """Steps of this turn are provisional. Once settled they are written again, up to the line before them."""
-        self._late: list[EngineError] = []
-        """Errors meanwhile."""
         self._turn = 0
         self._settings: dict[str, Any] | None = None
         """Of the latest turn: the next events need not say them again."""
-        self._version = FORMAT_VERSION
         self._write(MAGIC + b"%d\n" % FORMAT_VERSION)
         self._frames.line(asdict(_header(source)))
-        self._thread = threading.Thread(target=self._run, name="trace", daemon=True)
-        self._thread.start()
+        self._batches = Batches("trace", FLUSH_SECONDS, self._write_down)
 
-    def record(self, event: Event) -> None:
-        """Write an event down; ``LoadProgress`` is left out, and so is what comes after :meth:`close`."""
-        if not self._closed.is_set():
-            self._events.put(event)
-            if isinstance(event, TurnFinished):
-                self._due.set()
+    def record(self, event: Event, rounds: RoundLog | None = None) -> None:
+        """Write an event down; ``LoadProgress`` is left out, and so is what comes after :meth:`close`. ``rounds``: the
+        turn's so far, where the caller keeps them."""
+        if not self._closed:
+            rounds = self._recorder.take(event) if rounds is None else rounds
+            self._batches.put((event, rounds), due=isinstance(event, TurnFinished))
 
     def close(self) -> None:
         """End the file, when everything is written."""
-        if not self._closed.is_set():
-            self._closed.set()
-            self._events.put(None)
-            self._due.set()
-        self._thread.join()
+        if not self._closed:
+            self._closed = True
+            self._batches.close()
+            self._frames.end()
+            self._file.close()
 
-    def _run(self) -> None:
-        batch: list[Event | None] = []
-        while None not in batch:
-            batch = [self._events.get()]
-            self._due.wait(FLUSH_SECONDS)
-            self._due.clear()
-            batch += [self._events.get_nowait() for _ in range(self._events.qsize())]
-            for event in batch:
-                if event is not None:
-                    self._record(event)
-            self._frames.flush()
-        self._frames.end()
-        self._file.close()
+    def _write_down(self, batch: list[tuple[Event, RoundLog | None]]) -> None:
+        for event, rounds in batch:
+            self._record(event, rounds)
+        if self._rounds is not None:
+            self._frames.rounds(self._rounds)
+        self._frames.flush()
 
-    def _record(self, event: Event) -> None:
+    def _record(self, event: Event, rounds: RoundLog | None) -> None:
         match event:
             case Step():
-                self._note(event)
-                self._guessing |= event.provisional
-                self._need(_version_of(event))
-                self._frames.step(event)
-            case EngineError() if self._guessing:
-                self._late.append(event)
-            case Settled():
-                self._need(UNSURE_VERSION)
-                self._settle(event)
-            case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
-                self._end_guesses()
+                if rounds is not None:
+                    self._rounds = rounds
+                    self._note(event)
+            case EngineReady() | TurnStarted() | PrefillDone() | Settled() | TurnFinished() | EngineError():
+                if self._rounds is not None:
+                    self._frames.rounds(self._rounds, rest=True)
+                self._rounds = None
+                if isinstance(event, Settled):
+                    event = self._settle(event, rounds)
                 self._frames.line(self._as_dict(event))
 
-    def _settle(self, event: Settled) -> None:
-        """What is known in the end stands in the file, and that it was a guess before."""
-        if steps := settled_steps(event, self._frames.told):
+    def _settle(self, event: Settled, rounds: RoundLog | None) -> Settled:
+        """The rounds once more, as they are known in the end: a reader takes those in the place of the guesses. Returns
+        the event without them."""
+        if rounds is not None:
+            self._frames.rounds(rounds, rest=True)
+        if event.steps:
             self._begin_meter(self._meter.num_prompt_tokens, self._meter.num_reused_tokens)
-            for step in steps:
+            for step in event.steps:
                 self._note(step)
-            self._frames.settle(steps)
-        self._frames.line(self._as_dict(replace(event, steps=())))
-        self._end_guesses()
-
-    def _end_guesses(self) -> None:
-        """Nothing will settle the steps so far any more."""
-        self._guessing, late, self._late = False, self._late, []
-        for error in late:
-            self._frames.line(self._as_dict(error))
-
-    def _need(self, version: int) -> None:
-        if version > self._version:
-            self._raise_version(version)
+        return replace(event, steps=())
 
     def _as_dict(self, event: JsonEvent) -> dict[str, Any]:
         """The event without what the steps and events before it say already, nor digits that no clock knows."""
@@ -175,17 +139,6 @@ class TraceWriter:
         for token in step.emitted:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
-
-    def _raise_version(self, version: int) -> None:
-        """Before the first step that needs it stands in the file, its first line says so: one digit for another."""
-        self._version = version
-        if self.failure is None:
-            try:
-                self._file.seek(len(MAGIC))
-                self._file.write(b"%d" % version)
-                self._file.seek(0, SEEK_END)
-            except OSError as error:
-                self._fail(error)
 
     def _write(self, data: bytes, instead: int = 0) -> None:
         """``data`` in place of the file's last ``instead`` bytes; killed in between, the whole rest remains."""
@@ -232,15 +185,6 @@ def turn_events(turn: TurnState) -> Iterator[Event]:
         yield turn.error
     if turn.finished is not None:
         yield turn.finished
-
-
-def _version_of(step: Step) -> int:
-    """The lowest that can hold it."""
-    if is_sourced(step):
-        return SOURCE_VERSION
-    if is_unsure(step):
-        return UNSURE_VERSION
-    return PARTIAL_VERSION if is_partial(step) else TREE_VERSION if step.tree else FORMAT_VERSION
 
 
 def _header(source: str) -> TraceHeader:

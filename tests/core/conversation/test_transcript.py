@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.transcript import retell
 from dflash_tui.core.export.document import Answer, Heading, Prose, conversation_document
+from dflash_tui.core.records.blocks import encoded
+from dflash_tui.core.sessions.session_lines import rounds_line
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
 from dflash_tui.core.sessions.turn import CUT_OFF
 from dflash_tui.core.text.spans import Span
@@ -22,6 +25,7 @@ from tests.pace import examples
 
 from ..events_for_tests import make_step, rounds
 
+STORED = Path(__file__).parents[1] / "stored"
 QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 STARTED = TurnStarted(1, 5, 2, {"seed": 3, "speculation": True}, "question")
 OLD = (
@@ -91,16 +95,40 @@ def test_an_answer_that_a_crash_cut_off_says_so(tmp_path: Path) -> None:
     assert conversation.turns[0].answer == "xx0x1x2x!"
 
 
-@pytest.mark.parametrize("lost", range(3))
-def test_a_round_that_was_lost_costs_the_verdicts_of_its_turn_and_no_text(tmp_path: Path, lost: int) -> None:
-    steps = [make_step(0, 0, index=0), make_step(3, 5), make_step(2, 2, index=2, time=0.2)]
+@pytest.mark.parametrize(("lost", "known"), [(0, 0), (1, 32), (2, 64), (3, 70)])
+@pytest.mark.parametrize("how", ["cut", "damaged", "of another turn"])
+def test_a_block_that_was_lost_costs_verdicts_and_no_text(tmp_path: Path, lost: int, known: int, how: str) -> None:
+    """Also where a killed program had not written it yet."""
+    steps = [make_step(index % 4, 5, index=index, time=index / 10, text=f"w{index}") for index in range(70)]
     path = kept(tmp_path, turn_of(steps)).path
     lines = path.read_text().splitlines(keepends=True)
-    place = [number for number, line in enumerate(lines) if '"type": "text"' in line][lost]
-    lines[place] = lines[place].replace('"step": "', '"step": "AAAA')
+    blocks = [number for number, line in enumerate(lines) if '"type": "rounds"' in line]
+    other = rounds_line(1, encoded(1, 32 * lost, [make_step(0, 0, text="else")]))
+    for number in blocks[lost:] if how == "cut" else blocks[lost : lost + 1]:
+        lines[number] = {"damaged": lines[number][:60] + lines[number][64:]}.get(how, "")
+        if how == "of another turn":
+            lines[number] = json.dumps(other) + "\n"
     path.write_text("".join(lines))
     (turn,) = load_session(path).turns
-    assert turn.events() is None and turn.answer == "".join(t.text for step in steps for t in step.emitted)
+    found = [event for event in turn.events() or () if isinstance(event, Step)]
+    assert len(found) == 70 and found[:known] == steps[:known]
+    assert {token.verdict for step in found[known:] for token in step.emitted} <= {"unknown"}
+    texts = ["".join(token.text for token in step.emitted) for step in steps]
+    assert ["".join(token.text for token in step.emitted) for step in found] == texts
+    shown = "".join(span.text for span in told(load_session(path))[0])
+    assert turn.answer == "".join(texts) and turn.answer in shown
+
+
+@pytest.mark.parametrize("lost", range(3))
+def test_a_round_lost_from_an_older_file_costs_the_verdicts_of_its_turn_and_no_text(tmp_path: Path, lost: int) -> None:
+    path = tmp_path / "old.jsonl"
+    whole = (STORED / "session-chains.jsonl").read_text()
+    lines = whole.splitlines(keepends=True)
+    place = [number for number, line in enumerate(lines) if '"type": "text", "turn": 1' in line][lost]
+    lines[place] = lines[place].replace('"step": "', '"step": "AAAA')
+    path.write_text("".join(lines))
+    turn, before = load_session(path).turns[0], load_session(STORED / "session-chains.jsonl").turns[0]
+    assert before.events() is not None and turn.events() is None and turn.answer == before.answer
     assert any(span == Span(turn.answer, "text") for span in told(load_session(path))[0])
 
 

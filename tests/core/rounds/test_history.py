@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.figures.statistics import AcceptanceStatistics, num_verified
-from dflash_tui.core.rounds.history import CHECKPOINT, StepHistory
+from dflash_tui.core.records.blocks import ROUNDS
+from dflash_tui.core.rounds.history import StepHistory
 from engine.events import Step
 from tests.core.events_for_tests import make_step, rounds
 from tests.core.traces.steps import turns
@@ -79,10 +80,10 @@ def test_a_part_is_what_appending_its_steps_would_be_and_goes_on(steps: list[Ste
     assert figures(part) == figures(expected)
 
 
-def test_parts_may_begin_between_checkpoints() -> None:
-    steps = [make_step(index % 8, 8, index=index, text=f"w{index % 50}") for index in range(5 * CHECKPOINT)]
+def test_parts_may_begin_within_a_block() -> None:
+    steps = [make_step(index % 8, 8, index=index, text=f"w{index % 50}") for index in range(5 * ROUNDS)]
     whole = kept(steps)
-    for start, stop in ((0, 7), (31, 33), (CHECKPOINT, 3 * CHECKPOINT), (45, 120), (65, len(steps))):
+    for start, stop in ((0, 7), (31, 33), (ROUNDS, 3 * ROUNDS), (45, 120), (65, len(steps))):
         part = whole.between(start, stop)
         assert figures(part) == figures(kept(steps[start:stop]))
         part.append(steps[0])
@@ -101,10 +102,10 @@ def figures(history: StepHistory) -> list[object]:
 
 
 def test_iterating_sees_what_is_appended_meanwhile() -> None:
-    history = kept([make_step(3, 15, index=index) for index in range(CHECKPOINT)])
-    steps = history.steps(CHECKPOINT - 1)
+    history = kept([make_step(3, 15, index=index) for index in range(ROUNDS)])
+    steps = history.steps(ROUNDS - 1)
     next(steps)
-    history.append(make_step(4, 15, index=CHECKPOINT))
+    history.append(make_step(4, 15, index=ROUNDS))
     assert next(steps).num_accepted == 4
 
 

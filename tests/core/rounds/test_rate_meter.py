@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dflash_tui.core.records.numbers import SECOND
 from dflash_tui.core.rounds.history import StepHistory
-from dflash_tui.core.rounds.packing import SECOND
 from dflash_tui.core.rounds.rate_meter import RateMeter
 from tests.core.events_for_tests import make_step
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import Message
 from engine.events import EmittedToken, EngineError, EngineReady, LoadProgress, Step, TurnFinished, TurnStatistics
 
+REFUSED = ("", "Too many questions.", "Wait.", "error")
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
 
 
@@ -66,6 +68,27 @@ def test_an_error_is_part_of_its_turn(tmp_path: Path) -> None:
     conversation = load_session(log.path)
     assert (conversation.turns[0].error, conversation.turns[0].reason) == ("It broke.", "error")
     assert conversation.messages() == ()
+
+
+@pytest.mark.parametrize("course", ["rrw", "rww", "wrrw", "wr"])
+def test_a_refused_question_and_what_is_behind_it_are_kept(course: str, tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    log.record(READY)
+    for turn, fate in enumerate(course, start=1):
+        if fate == "w":
+            say(log, turn, f"question {turn}", [f"answer {turn}"])
+        else:
+            log.user(turn, f"question {turn}")
+            log.record(EngineError("server", "Too many questions.", "Wait.", turn=turn))
+            log.record(TurnFinished(turn, "error", ""))
+    log.close()
+    conversation = load_session(log.path)
+    told = [(turn.question, turn.answer, turn.error, turn.hint, turn.reason) for turn in conversation.turns]
+    assert conversation.damaged == 0 and told == [
+        (f"question {turn}", *((f"answer {turn}", None, "", "stop") if fate == "w" else REFUSED))
+        for turn, fate in enumerate(course, start=1)
+    ]
+    assert "Too many questions." in str(conversation_document(conversation))
 
 
 def test_nothing_said_leaves_no_file(tmp_path: Path) -> None:

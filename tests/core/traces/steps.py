@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from dflash_tui.core.rounds.packing import CHANNELS, SOURCES, VERDICTS
+from dflash_tui.core.records.rows import CHANNELS, SOURCES, VERDICTS
 from engine.events import DraftToken, EmittedToken, Match, Step, TreeToken, WidthChoice
 
 numbers = st.integers(0, 2**40)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.rounds.numbers import put_number
-from dflash_tui.core.rounds.packing import Packer
-from dflash_tui.core.traces.coding import Encoder
+from dflash_tui.core.records.blocks import encoded
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SYNC, Frame
 from dflash_tui.core.traces.reader import TraceError
-from dflash_tui.core.traces.step_coding import Coding, StepModel
 from engine.events import EngineReady, PrefillDone, Step, TurnStarted
 from tests.core.events_for_tests import make_step
 from tests.core.traces.test_traces import long_run, read, state
 from tests.pace import examples
+
+STORED = Path(__file__).parents[1] / "stored"
+
+
+def put_number(out: bytearray, number: int) -> None:
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
 
 
 def frame(kind: int, content: bytes) -> bytes:
@@ -44,26 +51,12 @@ def event_line(**data: object) -> bytes:
     return lines(json.dumps(data).encode() + b"\n")
 
 
-class Steps:
-    """Frames of packed steps."""
-
-    def __init__(self) -> None:
-        self._model = StepModel()
-
-    def frame(self, *packed: bytes) -> bytes:
-        content, encoder = bytearray(), Encoder()
-        put_number(content, len(packed))
-        for step in packed:
-            self._model.walk(Coding(self._model, encoder, step))
-        return frame(Frame.STEPS, bytes(content) + encoder.finished())
-
-
-def steps(*packed: bytes) -> bytes:
-    return Steps().frame(*packed)
+def rounds(*steps: Step, first: int = 0) -> bytes:
+    return frame(Frame.ROUNDS, encoded(1, first, steps))
 
 
 def packed(*steps: bytes) -> bytes:
-    """A frame of steps as a turn that goes on has them."""
+    """A frame of steps as programs before format 8 left them when they were killed."""
     content = bytearray()
     for step in steps:
         put_number(content, len(step))
@@ -88,10 +81,8 @@ def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
     """An end that belongs to another turn, and steps behind it: nobody honest wrote that."""
     other = event_line(event="TurnFinished", turn=2, reason="stop", text="")
     same = event_line(event="TurnFinished", turn=1, reason="stop", text="")
-    packer = Packer()
-    packed = [packer.pack(make_step(index % 4, 4, index=index)) for index in range(6)]
-    frames = Steps()
-    one, two, three = (frames.frame(*part) for part in (packed[:2], packed[2:3], packed[3:]))
+    steps = [make_step(index % 4, 4, index=index) for index in range(6)]
+    one, two, three = rounds(*steps[:2]), rounds(steps[2], first=2), rounds(*steps[3:], first=3)
     trace = read(file_of(STARTED, one, other, two, same, three, STARTED))
     played, jumped = Reducer(), Reducer()
     for event in trace.events():
@@ -105,7 +96,8 @@ def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
 @given(st.binary(max_size=300))
 @settings(max_examples=examples(400))
 def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
-    frames = (lines(noise), frame(Frame.STEPS, b"\x05" + noise), frame(Frame.PACKED, noise), packed(FIRST, noise))
+    old = (frame(Frame.STEPS, b"\x05" + noise), frame(Frame.PACKED, noise), packed(FIRST, noise))
+    frames = (lines(noise), frame(Frame.ROUNDS, noise), frame(Frame.ROUNDS, zlib.compress(noise)), *old)
     for data in (noise, FIRST_LINE + noise, file_of(noise), *(file_of(STARTED, each) for each in frames)):
         try:
             list(read(data).events())
@@ -113,11 +105,18 @@ def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
             assert error.hint
 
 
-@pytest.mark.parametrize("kind", [Frame.STEPS, Frame.PACKED])
+FLIPPABLE = {
+    "rounds": lambda: file_of(STARTED, rounds(*[each for each in long_run() if isinstance(each, Step)][:32])),
+    "coded": (STORED / "trace-7.dft").read_bytes,
+    "packed": (STORED / "trace-7-killed.dft").read_bytes,
+}
+
+
+@pytest.mark.parametrize("kind", FLIPPABLE)
 @given(data=st.data())
 @settings(max_examples=examples(60))
-def test_a_flipped_byte_never_raises_anything_else(kind: Frame, data: st.DataObject) -> None:
-    whole = bytearray(FLIPPABLE[kind])
+def test_a_flipped_byte_never_raises_anything_else(kind: str, data: st.DataObject) -> None:
+    whole = bytearray(FLIPPABLE[kind]())
     place = data.draw(st.integers(len(MAGIC), len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     try:
@@ -127,10 +126,19 @@ def test_a_flipped_byte_never_raises_anything_else(kind: Frame, data: st.DataObj
     list(trace.events())
 
 
-@pytest.mark.parametrize("frame_of", [steps, packed])
-def test_a_step_that_judges_more_than_was_drafted_ends_the_trace(frame_of: Callable[..., bytes]) -> None:
-    judging = bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0])
-    trace = read(file_of(STARTED, frame_of(judging)))
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        rounds(make_step(1, 2), first=2),
+        rounds(replace(make_step(1, 2), num_accepted=3)),
+        frame(Frame.ROUNDS, encoded(2, 0, [make_step(1, 2)])),
+        rounds(make_step(0, 257)),
+        packed(bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0])),
+    ],
+    ids=["missing rounds", "accepts more than was drafted", "of another turn", "drafts too much", "judges too much"],
+)
+def test_rounds_that_are_none_end_the_trace(wrong: bytes) -> None:
+    trace = read(file_of(STARTED, wrong))
     assert len(trace.steps) == 0 and trace.problem is not None and "damaged" in trace.problem
 
 
@@ -149,14 +157,6 @@ def test_packed_steps_end_with_their_frame() -> None:
     short = frame(Frame.PACKED, whole[2:-1])
     trace = read(file_of(STARTED, short, STARTED))
     assert len(trace.steps) == 1 and len(trace) == 2 and trace.problem is not None and "damaged" in trace.problem
-
-
-def _flippable(frame_of: Callable[..., bytes]) -> bytes:
-    packer = Packer()
-    return file_of(STARTED, frame_of(*(packer.pack(event) for event in long_run() if isinstance(event, Step))))
-
-
-FLIPPABLE = {Frame.STEPS: _flippable(steps), Frame.PACKED: _flippable(packed)}
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,13 @@ def bomb(megabytes: int) -> bytes:
     return frame(Frame.LINES, megabyte * megabytes + deflate.flush())
 
 
+def deflated(megabytes: int) -> bytes:
+    """A block of nothing."""
+    deflate = zlib.compressobj(9)
+    first, other = (deflate.compress(b"[" * 2**20) + deflate.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return first + other * megabytes
+
+
 def drafting(first: bool) -> bytes:
     """A step that drafts the same token 200 times, in few bits."""
     piece = bytes([0, 0, 0] if first else [0])
@@ -212,17 +219,19 @@ def drafting(first: bool) -> bytes:
 
 LONG_LINE = json.dumps({"event": "PrefillDone", "turn": 1, "milliseconds": 1, "more": "x" * 10**6}).encode() + b"\n"
 COUNTLESS_DRAFTED = bytes.fromhex("0216fa553341d41a00000000000011bc2e020422ff3da9b1")
-"""``steps(FIRST, drafting(True), *[drafting(False)] * 11_000)``, which takes six seconds to make."""
+"""A coded frame of ``FIRST``, ``drafting(True)`` and ``drafting(False)`` 11 000 times."""
 HOSTILE: dict[str, Callable[[], bytes]] = {
     "zip bomb": lambda: file_of(STARTED, bomb(3000)),
     "bomb of bombs": lambda: file_of(STARTED, *[lines(LONG_LINE)] * 40),
-    "huge count": lambda: file_of(STARTED, steps(FIRST), frame(2, bytes([255, 255, 255, 127]))),
+    "huge count": lambda: file_of(STARTED, rounds(make_step(1, 2)), frame(2, bytes([255, 255, 255, 127]))),
     "huge frame": lambda: file_of(STARTED, bytes([2, 255, 255, 255, 127]) + bytes(10**6)),
     "deep nesting": lambda: file_of(STARTED, lines(b"[" * (4 * 2**20 - 1) + b"\n")),
     "wide nesting": lambda: file_of(STARTED, lines(b"[" + b"[]," * 1_300_000 + b"[]]\n")),
-    "a year in a step": lambda: file_of(STARTED, steps(bytes([4, 1, 0, 0, 0, 0, 0, *[128] * 5, 8, 0, 0, 0, 0]))),
-    "countless accepted": lambda: file_of(
-        STARTED, steps(bytes([20, 1, 0, 0, *[128] * 5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
+    "a year in a step": lambda: file_of(STARTED, rounds(replace(make_step(1, 2), time=3e7))),
+    "countless accepted": lambda: file_of(STARTED, rounds(replace(make_step(1, 2), num_accepted=2**40))),
+    "bomb of rounds": lambda: file_of(STARTED, frame(Frame.ROUNDS, deflated(3000))),
+    "wide nesting in rounds": lambda: file_of(
+        STARTED, frame(Frame.ROUNDS, zlib.compress(b"[" + b"[]," * 1_300_000 + b"[]]"))
     ),
     "many events": lambda: file_of(*[STARTED] * 12_000),
     "countless drafted": lambda: file_of(STARTED, COUNTLESS_DRAFTED),

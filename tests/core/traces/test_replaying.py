@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.rounds.history import CHECKPOINT
-from dflash_tui.core.rounds.unpacking import Unpacker
+from dflash_tui.core.records.blocks import ROUNDS, Block
+from dflash_tui.core.records.old import step_decoding
+from dflash_tui.core.records.old.step_decoding import words
+from dflash_tui.core.records.rows import COLUMNS
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replaying
 from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
 from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
-from dflash_tui.core.traces.step_coding import words
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
@@ -219,19 +220,19 @@ def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monke
         source.send(Stop())
         until(lambda: source.trace is not None)
         shown = Shown()
-        count, unpack = [0], Unpacker.unpack
+        count, read = [0], Block.step
 
-        def counting(self: Unpacker, data: bytes) -> Step:
+        def counting(self: Block, place: int) -> Step:
             count[0] += 1
-            return unpack(self, data)
+            return read(self, place)
 
-        monkeypatch.setattr(Unpacker, "unpack", counting)
+        monkeypatch.setattr(Block, "step", counting)
         for steps in (3500, 10, 2777):
             source.seek(steps)
             shown.take(told)
             told.clear()
             assert shown.chat.reducer.turn is not None and len(shown.chat.reducer.turn.history) == steps
-        assert count[0] < 3 * 5 * CHECKPOINT
+        assert count[0] < 3 * 5 * ROUNDS
 
 
 def test_paces_out_of_range_are_refused(tmp_path: Path) -> None:
@@ -312,6 +313,6 @@ def test_the_format_is_documented_as_it_is() -> None:
     text = (Path(format.__file__).parent / "FORMAT.md").read_text()
     dictionary = format.DICTIONARY
     assert f"{len(dictionary)} of them, with the Adler-32 checksum {zlib.adler32(dictionary):08x}" in text
-    texts = b"\0".join(words())
-    assert f"{len(texts)} bytes when joined by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in text
-    assert f"Traces, format {format.FORMAT_VERSION}" in text
+    assert f"Traces, format {format.FORMAT_VERSION}" in text and f"{COLUMNS} of them" in text
+    texts, old = b"\0".join(words()), (Path(step_decoding.__file__).parent / "FORMAT.md").read_text()
+    assert f"{len(texts)} bytes when joined by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in old

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
+from dflash_tui.core.records.blocks import ROUNDS
 from dflash_tui.core.source import StepBatch
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SOURCE_VERSION
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, OLDEST_VERSION
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
@@ -37,12 +38,26 @@ from tests.pace import examples, sampled
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.25, "Hello", "sdpa", "sdpa", "0a1b", "2c3d")
 SETTINGS = {"block_size": 16, "temperature": 0.5, "seed": 3}
 
+REFUSALS = (
+    EngineError("server", "The server takes no more questions for now (status 429).", "Ask again in 3 seconds."),
+    EngineError("generation", "It broke.", "Ask again."),
+    EngineError("usage", "The conversation does not fit into the context.", "Start another."),
+)
+
+
+def refused(turn: int, error: EngineError) -> list[Event]:
+    """What is said of a question that was refused before its turn began."""
+    return [replace(error, turn=turn), TurnFinished(turn, "error", "")]
+
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[Event]:
-    """The events of a program's run: up to three turns, ending in any way."""
+    """The events of a program's run: up to three turns, ending in any way, or refused before they began."""
     events: list[Event] = [LoadProgress("read", 1, 2), READY]
     for number in range(1, draw(st.integers(1, 3)) + 1):
+        if draw(st.booleans()):
+            events += refused(number, draw(st.sampled_from(REFUSALS)))
+            continue
         question = draw(st.text(max_size=20))
         steps = [replace(step, turn=number) for step in draw(turns)]
         events += [TurnStarted(number, 40, 12, SETTINGS, question), PrefillDone(number, 12.5), *steps]
@@ -178,7 +193,28 @@ def test_a_trace_cut_at_any_byte_replays_up_to_the_cut_and_says_so(tmp_path: Pat
         read_before = len(copies)
         lengths.add(read_before)
     assert read_before == len(read(data)) == len(events)
-    assert len(lengths) > len(events) / 2, "a step can be read as soon as its bytes are there"
+    assert {3, 3 + ROUNDS, 3 + 44} < lengths, "a block can be read as soon as its bytes are there"
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.kind)
+@pytest.mark.parametrize("course", ["rrw", "rww", "wrw", "wrrw", "wwr", "r"])
+def test_a_refused_question_and_what_is_behind_it_are_kept(error: EngineError, course: str, tmp_path: Path) -> None:
+    events: list[Event] = [READY]
+    for turn, fate in enumerate(course, start=1):
+        if fate == "r":
+            events += refused(turn, error)
+            continue
+        step = replace(make_step(0, 0, index=0, text=f"answer {turn}"), turn=turn)
+        events += [TurnStarted(turn, 40, 0, SETTINGS, f"question {turn}"), PrefillDone(turn, 5.0), step]
+        events.append(TurnFinished(turn, "stop", f"answer {turn}", statistics=TurnStatistics(num_tokens=1)))
+    recorded(events, tmp_path / "run.dft")
+    trace = read_trace(tmp_path / "run.dft")
+    assert trace.problem is None and list(trace.events()) == events
+    reducer = Reducer()
+    for event in events:
+        reducer.apply(event)
+    write_conversation(tmp_path / "after.dft", reducer.ready, reducer.turns)
+    assert list(read_trace(tmp_path / "after.dft").events()) == events
 
 
 def test_what_was_flushed_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,10 +278,21 @@ def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
     data = recorded(long_run(), tmp_path / "run.dft")
     known = MAGIC + b"%d\n" % FORMAT_VERSION
     with pytest.raises(TraceError, match="newer dflash-chat") as caught:
-        read(data.replace(known, MAGIC + b"%d\n" % (SOURCE_VERSION + 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION + 1)))
     assert "Update" in caught.value.hint
     with pytest.raises(TraceError, match="older dflash-chat"):
-        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (OLDEST_VERSION - 1)))
+
+
+def test_an_error_behind_guesses_stays_behind_what_they_became(tmp_path: Path) -> None:
+    """As it came: the server broke off, and in the end its rounds were counted."""
+    guesses = [replace(make_step(2, 5, index=index, time=index / 10), provisional=True) for index in range(40)]
+    counted = tuple(make_step(1, 5, index=index, time=index / 10) for index in range(60))
+    broke, settled = EngineError("server", "It broke.", "Ask again.", turn=1), Settled(1, counted, proved=True)
+    end = TurnFinished(1, "error", "".join(token.text for step in counted for token in step.emitted))
+    recorded([TurnStarted(1, 3, 0, {}), *guesses, broke, settled, end], tmp_path / "run.dft")
+    told = list(read_trace(tmp_path / "run.dft").events())
+    assert told == [TurnStarted(1, 3, 0, {}), *counted, broke, replace(settled, steps=()), end]
 
 
 def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
-"""A range coder (FORMAT.md): symbols in as few bits as they are surprising, by how often they came before in the same
-place. Nothing is looked ahead, so any prefix can be read."""
+"""The range coder of traces 3 to 7 (FORMAT.md), backwards: symbols in as few bits as they were surprising, by how often
+they came before in the same place."""
 
 from __future__ import annotations
 
@@ -38,61 +38,6 @@ class Counts:
         if self.total > MOST:
             self.counts = [(count + 1) >> 1 for count in self.counts]
             self.total = sum(self.counts)
-
-
-class Encoder:
-    """Writes one block."""
-
-    def __init__(self) -> None:
-        self._out = bytearray()
-        self._low, self._range = 0, FULL - 1
-
-    def symbol(self, counts: Counts, symbol: int) -> None:
-        part = self._range // counts.total
-        self._low += part * sum(counts.counts[:symbol])
-        self._range = part * counts.counts[symbol]
-        if self._range < TOP:
-            self._shift()
-        counts.learn(symbol)
-
-    def raw(self, width: int, value: int) -> None:
-        """``width`` bits that nothing is known about, the highest first."""
-        while width:
-            width -= (bits := min(width, RAW_BITS))
-            self._range >>= bits
-            self._low += (value >> width & (1 << bits) - 1) * self._range
-            if self._range < TOP:
-                self._shift()
-
-    def finished(self) -> bytes:
-        """The block: the shortest bytes within the range, without the zeros that they could end in."""
-        value = self._low
-        for kept in (3, 2, 1, 0):
-            step = 1 << 8 * kept
-            value = -(-self._low // step) * step
-            if value < self._low + self._range:
-                break
-        self._low = value
-        for _ in range(4):
-            self._carry()
-        return bytes(self._out).rstrip(b"\0")
-
-    def _shift(self) -> None:
-        while self._range < TOP:
-            self._carry()
-            self._range <<= 8
-
-    def _carry(self) -> None:
-        """Hand out the highest byte; what is above it belongs to the bytes before."""
-        if self._low >= FULL:
-            self._low -= FULL
-            place = len(self._out) - 1
-            while self._out[place] == 255:
-                self._out[place] = 0
-                place -= 1
-            self._out[place] += 1
-        self._out.append(self._low >> 24)
-        self._low = (self._low & TOP - 1) << 8
 
 
 class Decoder:
@@ -145,18 +90,8 @@ class Decoder:
         return 0
 
 
-def put(encoder: Encoder, counts: Counts, number: int) -> None:
-    """A number: what it is like, and the rest of its bits."""
-    if number < SMALL:
-        encoder.symbol(counts, number)
-        return
-    rest = number.bit_length() - 2
-    encoder.symbol(counts, SMALL + 2 * (rest - 1) + (number >> rest & 1))
-    encoder.raw(rest, number & (1 << rest) - 1)
-
-
 def get(decoder: Decoder, counts: Counts) -> int:
-    """The inverse of :func:`put`."""
+    """A number: small ones are symbols, of others a symbol says the length, and the lower bits follow."""
     symbol = decoder.symbol(counts)
     if symbol < SMALL:
         return symbol

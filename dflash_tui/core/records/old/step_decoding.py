@@ -1,16 +1,15 @@
-"""Packed steps in fewer bits: the fields of ``packing``, coded by kind (FORMAT.md). One walk serves both directions: a
-field is read from packed bytes and coded, or decoded and packed again."""
+"""The steps of traces 3 to 7 out of their range coder (FORMAT.md): each field in its order, coded by its kind, becomes
+what :mod:`.unpacking` reads."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
-from ..rounds.numbers import PackingError, put_number, signed, unsigned
-from ..rounds.packing import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, SOURCED, TREE
-from .coding import EVEN, SHORT, SYMBOLS, Counts, Decoder, Encoder, get, put
+from ..numbers import RecordError
+from .range_decoder import EVEN, SHORT, SYMBOLS, Counts, Decoder, get
+from .unpacking import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, SOURCED, TREE
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
 """Of a step's draft, or of its answer; and of a token's text. No honest one has so many."""
@@ -52,36 +51,18 @@ def words() -> tuple[bytes, ...]:
     return tuple(word.encode() for word in json.loads(WORDS.read_bytes()))
 
 
-@cache
-def _numbers_of_words() -> dict[bytes, int]:
-    """Counted from 1."""
-    return {word: number for number, word in enumerate(words(), start=1)}
-
-
-class Fields(Protocol):
-    """The fields of one step, in their order, on their way from one form to the other."""
-
-    def number(self, kind: Kind, expected: int = 0) -> int:
-        """A number; where something is ``expected``, it is near that."""
-
-    def piece(self, guesses: tuple[int | None, int | None]) -> int:
-        """A reference into the table of pieces; ``guesses``: what ``SAME`` and ``FOLLOWS`` would stand for."""
-
-    def data(self, size: int) -> bytes:
-        """Bytes of which nothing is known."""
-
-    def text(self) -> bytes:
-        """How many bytes, and the text."""
-
-
-class StepModel:
-    """What one step tells about the next. Coder and decoder each have one, and keep it in step."""
+class StepDecoder:
+    """Decodes steps in the order of a file. What came before says how often each symbol of a place is to be
+    expected, so none can be left out."""
 
     def __init__(self) -> None:
+        self._decoder = Decoder(b"", whole=True)
+        self._packed = bytearray()
+        """The step at hand, as far as it is decoded."""
         self._counts: dict[Kind, Counts] = {}
-        self.pieces = 0
+        self._pieces = 0
         """How many are in the table."""
-        self.recent: list[int] = []
+        self._recent: list[int] = []
         """The ``NEAR`` latest references, each once, the latest first."""
         self._follower: dict[int, int] = {}
         self._before = -1
@@ -89,16 +70,22 @@ class StepModel:
         self._drafted = 0
         self._partial = False
 
-    def counts(self, kind: Kind) -> Counts:
+    def packed(self, decoder: Decoder) -> bytes:
+        """The next step of a block, packed. Raises ``Cut`` where its bytes end, :class:`RecordError` for nonsense."""
+        self._decoder, self._packed = decoder, bytearray()
+        self._walk()
+        return bytes(self._packed)
+
+    def _counts_of(self, kind: Kind) -> Counts:
         """How often each symbol came for this kind."""
         found = self._counts.get(kind)
         if found is None:
             found = self._counts[kind] = _first_counts(kind[0])
         return found
 
-    def walk(self, fields: Fields) -> None:
-        """Through one step."""
-        number = fields.number
+    def _walk(self) -> None:
+        """Through the fields of one step."""
+        number = self._number
         head = number(("head", 0))
         self._partial = bool(head & PARTIAL)
         if head & PLACE:
@@ -106,7 +93,7 @@ class StepModel:
                 number(("place", place))
         if head & SETTINGS:
             number(("settings", 0))
-            fields.data(8)
+            self._data(8)
         if head & COUNTS:
             number(("counts", 0))
             number(("counts", 1))
@@ -115,7 +102,7 @@ class StepModel:
                 number(("choice", place))
         for place in range(4):
             number(("times", 2 * place + (self._drafted > 0)))
-        guesses = self._tokens(fields, bool(head & TREE))
+        guesses = self._tokens(bool(head & TREE))
         if head & SOURCED:
             before = 0
             for _ in range(guesses):
@@ -123,13 +110,13 @@ class StepModel:
             number(("match", 0))
             number(("match", 1))
 
-    def _tokens(self, fields: Fields, has_tree: bool) -> int:
+    def _tokens(self, has_tree: bool) -> int:
         """How many were drafted, those of a tree counted by themselves."""
-        number = fields.number
+        number = self._number
         self._drafted = _length(number(("drafted", 0), self._drafted))
         anchor = self._before
         guesses = [*self._discarded, *[None] * self._drafted][: self._drafted]
-        draft = [self._piece(fields, guess) for guess in guesses]
+        draft = [self._piece(guess) for guess in guesses]
         doubts, doubt = [], 0
         for _ in draft:
             doubt = number(("doubt", _doubtful(doubt)))
@@ -139,22 +126,22 @@ class StepModel:
             number(("given", _doubtful(doubts[place]) if place < len(doubts) else 0))
         branches = 0
         if has_tree:
-            branches, kept = self._tree(fields, anchor, draft)
+            branches, kept = self._tree(anchor, draft)
         else:
             kept = _length(number(("kept", 0), judged))
             self._before = draft[kept - 1] if 0 < kept <= len(draft) else anchor
         own = _length(number(("own", 0)))
         for _ in range(own):
             number(("verdict", 0))
-            self._piece(fields, None)
+            self._piece(None)
             number(("own doubt", 0))
         self._discarded = draft[kept + own :]
         return len(draft) + branches
 
-    def _tree(self, fields: Fields, anchor: int, draft: list[int]) -> tuple[int, int]:
+    def _tree(self, anchor: int, draft: list[int]) -> tuple[int, int]:
         """A step's tree and what was kept: how many tokens of each. Nonsense counts for the newest, and the
         unpacker refuses it."""
-        number = fields.number
+        number = self._number
         told = {(depth, 0): piece for depth, piece in enumerate(draft, 1)}
         rows, trunk = [(0, anchor)], True
         children: dict[tuple[int, int], int] = {}
@@ -165,7 +152,7 @@ class StepModel:
             branch = number(("branch", parent == row))
             place = (depth + 1, branch >> 1)
             if branch & NEW_CHOICE:
-                told[place] = self._piece(fields, None)
+                told[place] = self._piece(None)
                 number(("choice doubt", min(branch >> 1, CHOICES_APART)))
             children[parent, branch >> 1] = len(rows)
             rows.append((depth + 1, told.get(place, anchor)))
@@ -178,141 +165,71 @@ class StepModel:
         self._before = rows[last][1]
         return len(rows) - 1, kept
 
-    def _piece(self, fields: Fields, same: int | None) -> int:
+    def _piece(self, same: int | None) -> int:
         follows = self._follower.get(self._before)
-        reference = fields.piece((same, follows if follows != same else None))
-        if reference == self.pieces:
-            known = fields.number(("known", 0)) if self._partial else HAS_ID | HAS_TEXT
+        reference = self._reference((same, follows if follows != same else None))
+        if reference == self._pieces:
+            known = self._number(("known", 0)) if self._partial else HAS_ID | HAS_TEXT
             if known & HAS_ID:
-                fields.number(("id", 0))
+                self._number(("id", 0))
             if known & HAS_TEXT:
-                fields.text()
-            self.pieces += 1
+                self._text()
+            self._pieces += 1
         self._follower[self._before] = self._before = reference
-        if reference in self.recent:
-            self.recent.remove(reference)
-        self.recent.insert(0, reference)
-        del self.recent[NEAR:]
+        if reference in self._recent:
+            self._recent.remove(reference)
+        self._recent.insert(0, reference)
+        del self._recent[NEAR:]
         return reference
 
-
-class Coding:
-    """Packed bytes into a block."""
-
-    def __init__(self, model: StepModel, encoder: Encoder, packed: bytes) -> None:
-        self._model, self._encoder, self._packed, self._next = model, encoder, packed, 0
-
-    def number(self, kind: Kind, expected: int = 0) -> int:
-        value = self._plain()
-        self._put(kind, unsigned(value - expected) if expected else value)
-        return value
-
-    def piece(self, guesses: tuple[int | None, int | None]) -> int:
-        model, reference = self._model, self._plain()
-        if reference in guesses:
-            how = guesses.index(reference)
-        elif reference == model.pieces:
-            how = NEW
-        else:
-            how = RECENT if reference in model.recent else OLDER
-        self._encoder.symbol(model.counts(("how", _choices(guesses))), how)
-        if how == RECENT:
-            self._put(("ago", 0), model.recent.index(reference))
-        elif how == OLDER:
-            self._put(("older", 0), reference)
-        return reference
-
-    def data(self, size: int) -> bytes:
-        data = self._packed[self._next : self._next + size]
-        self._next += size
-        for byte in data:
-            self._encoder.symbol(self._model.counts(("any byte", 0)), byte)
-        return data
-
-    def text(self) -> bytes:
-        size = self._plain()
-        text = self._packed[self._next : self._next + size]
-        self._next += size
-        word = _numbers_of_words().get(text, 0)
-        self._put(("word", 0), word)
-        if not word:
-            self._put(("letters", 0), size)
-            before = 0
-            for byte in text:
-                self._encoder.symbol(self._model.counts(("byte", _sort(before))), byte)
-                before = byte
-        return text
-
-    def _put(self, kind: Kind, number: int) -> None:
-        put(self._encoder, self._model.counts(kind), number)
-
-    def _plain(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._packed[self._next]
-            self._next += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-
-class Decoding:
-    """A block into packed bytes."""
-
-    def __init__(self, model: StepModel, decoder: Decoder) -> None:
-        self._model, self._decoder = model, decoder
-        self.packed = bytearray()
-
-    def number(self, kind: Kind, expected: int = 0) -> int:
-        value = get(self._decoder, self._model.counts(kind))
+    def _number(self, kind: Kind, expected: int = 0) -> int:
+        value = get(self._decoder, self._counts_of(kind))
         if expected:
-            value = signed(value) + expected
+            value = (value >> 1 if value % 2 == 0 else -(value >> 1) - 1) + expected
         if value < 0:
-            raise PackingError("a number is out of range")
-        put_number(self.packed, value)
+            raise RecordError("a number is out of range")
+        put_number(self._packed, value)
         return value
 
-    def piece(self, guesses: tuple[int | None, int | None]) -> int:
-        model = self._model
-        how = self._decoder.symbol(model.counts(("how", _choices(guesses))))
+    def _reference(self, guesses: tuple[int | None, int | None]) -> int:
+        how = self._decoder.symbol(self._counts_of(("how", _choices(guesses))))
         reference: int | None
         if how == NEW:
-            reference = model.pieces
+            reference = self._pieces
         elif how == RECENT:
-            ago = get(self._decoder, model.counts(("ago", 0)))
-            reference = model.recent[ago] if ago < len(model.recent) else None
+            ago = get(self._decoder, self._counts_of(("ago", 0)))
+            reference = self._recent[ago] if ago < len(self._recent) else None
         elif how == OLDER:
-            older = get(self._decoder, model.counts(("older", 0)))
-            reference = older if older < model.pieces else None
+            older = get(self._decoder, self._counts_of(("older", 0)))
+            reference = older if older < self._pieces else None
         else:
             reference = guesses[how]
         if reference is None:
-            raise PackingError("a step refers to a piece that there is not")
-        put_number(self.packed, reference)
+            raise RecordError("a step refers to a piece that there is not")
+        put_number(self._packed, reference)
         return reference
 
-    def data(self, size: int) -> bytes:
-        data = bytes(self._decoder.symbol(self._model.counts(("any byte", 0))) for _ in range(size))
-        self.packed += data
+    def _data(self, size: int) -> bytes:
+        data = bytes(self._decoder.symbol(self._counts_of(("any byte", 0))) for _ in range(size))
+        self._packed += data
         return data
 
-    def text(self) -> bytes:
-        word = get(self._decoder, self._model.counts(("word", 0)))
+    def _text(self) -> bytes:
+        word = get(self._decoder, self._counts_of(("word", 0)))
         if word > len(words()):
-            raise PackingError("a piece is a word that there is not")
+            raise RecordError("a piece is a word that there is not")
         text = words()[word - 1] if word else self._spelled()
-        put_number(self.packed, len(text))
-        self.packed += text
+        put_number(self._packed, len(text))
+        self._packed += text
         return text
 
     def _spelled(self) -> bytes:
-        size = get(self._decoder, self._model.counts(("letters", 0)))
+        size = get(self._decoder, self._counts_of(("letters", 0)))
         if size > MAX_PIECE_BYTES:
-            raise PackingError("a piece is longer than pieces are")
+            raise RecordError("a piece is longer than pieces are")
         text, before = bytearray(), 0
         for _ in range(size):
-            before = self._decoder.symbol(self._model.counts(("byte", _sort(before))))
+            before = self._decoder.symbol(self._counts_of(("byte", _sort(before))))
             text.append(before)
         return bytes(text)
 
@@ -328,9 +245,17 @@ def _first_counts(name: str) -> Counts:
     return Counts((1,) * (SHORT if name in SMALL_NUMBERS else SYMBOLS))
 
 
+def put_number(out: bytearray, number: int) -> None:
+    """Appends a number as packed steps have them: seven bits a byte, lowest first; the eighth says that more follow."""
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+
+
 def _length(count: int) -> int:
     if count > MAX_LIST:
-        raise PackingError("a list is longer than lists are")
+        raise RecordError("a list is longer than lists are")
     return count
 
 

@@ -1,0 +1,1 @@
+"""One record of rounds: a step as a row, rows in blocks, and the bytes that history, session and trace share."""

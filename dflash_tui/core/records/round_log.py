@@ -1,0 +1,140 @@
+"""The rounds of a turn, written once: history, session and trace keep the same blocks."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from threading import Lock
+
+from engine.events import Event, Settled, Step, TurnStarted, settled_steps
+
+from .blocks import ROUNDS, Block, decoded, encoded
+
+
+class RoundLog:
+    """Append-only. One thread appends; any thread may read and :meth:`seal`, which makes blocks of the newest steps."""
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self.blocks: list[bytes] = []
+        """In order. None of them ever changes."""
+        self._ends: list[int] = []
+        """How many steps there are up to and with each block."""
+        self._tail: list[Step] = []
+        """The steps behind the last block."""
+        self._lead = 0
+        """Steps of the first block that stand before the first one: parts of other logs may begin within a block."""
+        self._lock, self._sealing = Lock(), Lock()
+        """Around what takes no time; and around the making of blocks, for which nobody who appends has to wait."""
+        self._read: tuple[int, Block] | None = None
+        """The block that was read last, and its place: whoever reads a step reads its neighbours."""
+        for step in steps:
+            self.append(step)
+
+    def append(self, step: Step) -> None:
+        """One more. Where nobody else has made blocks of twice the usual number of steps, this does."""
+        with self._lock:
+            self._tail.append(step)
+            waiting = len(self._tail)
+        if waiting >= 2 * ROUNDS:
+            self.seal()
+
+    def adopt(self, data: bytes, block: Block) -> None:
+        """A block of a file, as it stands there."""
+        self.seal(rest=True)
+        with self._lock:
+            self.blocks.append(data)
+            self._ends.append(self._sealed + len(block))
+
+    def seal(self, *, rest: bool = False) -> None:
+        """Make blocks of the steps that fill some, or with the ``rest`` of all of them."""
+        with self._sealing:
+            while len(self._tail) >= (1 if rest else ROUNDS):
+                _, first = next(groupby(self._tail[:ROUNDS], attrgetter("turn")))
+                steps = list(first)
+                block = encoded(steps[0].turn, self._sealed, steps)
+                with self._lock:
+                    self.blocks.append(block)
+                    self._ends.append(self._sealed + len(steps))
+                    del self._tail[: len(steps)]
+
+    @property
+    def waiting(self) -> int:
+        """Steps that no block holds yet."""
+        return len(self._tail)
+
+    def since(self, num_blocks: int) -> tuple[list[bytes], bytes | None]:
+        """The blocks behind the first ``num_blocks``, and one for the moment of the steps that wait, which later ones
+        will hold as well; None where no step waits."""
+        with self._lock:
+            blocks, start, steps = self.blocks[num_blocks:], self._sealed, list(self._tail)
+        return blocks, encoded(steps[0].turn, start, steps[:ROUNDS]) if steps else None
+
+    def __len__(self) -> int:
+        with self._lock:
+            return self._sealed + len(self._tail) - self._lead
+
+    def __getitem__(self, index: int) -> Step:
+        """Step number ``index``, counted from 0. Raises ``IndexError`` behind the last."""
+        return self._at(index + self._lead)
+
+    def __iter__(self) -> Iterator[Step]:
+        return self.steps()
+
+    def steps(self, start: int = 0) -> Iterator[Step]:
+        """Those from ``start`` on, and those that are appended meanwhile."""
+        place = start
+        while place < len(self):
+            yield self[place]
+            place += 1
+
+    def between(self, start: int, stop: int) -> RoundLog:
+        """The steps from ``start`` to before ``stop`` as a log of its own, which shares the blocks."""
+        part, start, stop = RoundLog(), start + self._lead, stop + self._lead
+        with self._lock:
+            ends, blocks = list(self._ends), list(self.blocks)
+        first, last = bisect_right(ends, start), bisect_right(ends, stop)
+        skipped = ends[first - 1] if first else 0
+        part._lead = start - skipped
+        part.blocks, part._ends = blocks[first:last], [end - skipped for end in ends[first:last]]
+        part._tail = [self._at(place) for place in range(ends[last - 1] if last > first else skipped, stop)]
+        return part
+
+    @property
+    def _sealed(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def _at(self, place: int) -> Step:
+        """The step at a place, the lead counted."""
+        with self._lock:
+            if place >= self._sealed:
+                return self._tail[place - self._sealed]
+        number = bisect_right(self._ends, place)
+        read = self._read
+        if read is None or read[0] != number:
+            self._read = read = (number, decoded(self.blocks[number]))
+        return read[1].step(place - (self._ends[number - 1] if number else 0))
+
+
+class Recorder:
+    """Follows a source's events and keeps the rounds of the turn at hand, for all who write them down or show them."""
+
+    def __init__(self) -> None:
+        self.rounds: RoundLog | None = None
+        """Of the latest turn; None before the first. Another log once they are settled."""
+        self._turn = 0
+
+    def take(self, event: Event) -> RoundLog | None:
+        """The rounds with what ``event`` adds to them; None where it belongs to no turn that has begun."""
+        match event:
+            case TurnStarted():
+                self._turn, self.rounds = event.turn, RoundLog()
+            case Step() if event.turn == self._turn and self.rounds is not None:
+                self.rounds.append(event)
+            case Step():
+                return None
+            case Settled() if event.turn == self._turn and self.rounds is not None:
+                steps = settled_steps(event, self.rounds)
+                self.rounds = RoundLog(steps) if steps else self.rounds
+        return self.rounds
