@@ -32,6 +32,8 @@ from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import choose_weights
+from .measured.costs import time_rounds
+from .measured.known import known_costs
 from .models.dflash.weights import hold_in_8_bits
 from .models.packed import hold_in_fewer_bits
 from .models.target import TargetModel
@@ -39,8 +41,6 @@ from .speculation.costs import CostTable
 from .speculation.lately import Lately
 from .speculation.verify_width import Auto
 from .tokenizer import ChatTokenizer, tokenizer_beside
-from .tuning.costs import time_rounds
-from .tuning.known import known_costs
 from .turn_events import TurnEvents
 
 DEFAULT_MAX_CONTEXT = 32_768

@@ -15,11 +15,11 @@ import torch
 from engine.commands import Message
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
+from engine.lab.training.generation import Answer, Sampler, generate, speculate
+from engine.lab.training.measures import Speculation, speculation
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.dflash.modules import DFlashDrafter
 from engine.tokenizer import ChatTokenizer
-from engine.training.generation import Answer, Sampler, generate, speculate
-from engine.training.measures import Speculation, speculation
 
 from .questions import held_out
 

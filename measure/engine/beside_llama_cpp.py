@@ -99,7 +99,7 @@ def llamas(tokens: int, folder: Path) -> Iterator[tuple[str, LlamaCpp]]:
         from engine.files.gguf import gguf_file
         from engine.hub.fetching import Fetching
         from engine.hub.pairs import find_pair
-        from engine.training.to_gguf import convert_drafter
+        from engine.lab.training.to_gguf import convert_drafter
 
         (drafter,) = (folder for name, folder in OWN_DRAFTERS.items() if name.startswith("SmolLM2-135M"))
         source = gguf_file(find_pair("smollm2", NO_DRAFTER, Fetching(offline=True)).target)

@@ -18,9 +18,9 @@ from time import perf_counter
 import torch
 
 from engine.commands import EngineOptions, Message
-from engine.demo.corpus import edit
-from engine.demo.corpus.sample import Sample
 from engine.events import EngineReady, Event, Step
+from engine.lab.demo.corpus import edit
+from engine.lab.demo.corpus.sample import Sample
 from engine.library import Pair, Settings
 from engine.service import load_runner
 from engine.speculation.verify_width import Auto

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from engine.lab.judging.files import Recording
+from engine.lab.judging.play import Anchor, Block, Played, play
 from engine.speculation.costs import CostTable
 from engine.speculation.trees import ROWS, accepted_path, best_first
 from engine.speculation.verify_width import Auto, Fixed, Policy
-from engine.tuning.files import Recording
-from engine.tuning.play import Anchor, Block, Played, play
 from measure.engine.recorded_costs import LONG, tree_tables
 
 TREES = tree_tables()

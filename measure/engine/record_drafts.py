@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 
 from engine.commands import GenerationSettings
-from engine.demo.confirm import questions
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.lab.demo.confirm import questions
+from engine.lab.judging.files import Recording, save_recordings
+from engine.lab.judging.record import record_blocks
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.tuning.files import Recording, save_recordings
-from engine.tuning.record import record_blocks
 
 DOMAINS = ("code", "html", "maths", "explain", "chat", "unknown")
 """Free text. What copying is worth ``measure.engine.edits`` tells."""

@@ -17,9 +17,6 @@ from time import perf_counter
 
 import torch
 
-from engine.bench.routing import ROUTINGS, force_routing, forced_scores
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
@@ -27,10 +24,13 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree
 from engine.kernels.round.sample import SampledRows
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.lab.bench.routing import ROUTINGS, force_routing, forced_scores
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import time_rounds
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import ROWS, WIDE_ROWS
 from engine.speculation.verify_width import Auto
-from engine.tuning.costs import time_rounds
 from measure.gpu.report import Report
 
 UNTIMED = CostTable((0,), (RoundCosts(0.55, tuple(2.5 + 0.25 * row for row in range(WIDE_ROWS[-1])), 0.01, 0.02),))

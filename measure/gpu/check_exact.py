@@ -31,7 +31,6 @@ from torch.nn import functional as F
 from transformers.models.gemma4 import Gemma4ForConditionalGeneration
 from transformers.models.gemma4_unified import Gemma4UnifiedForConditionalGeneration
 
-from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
@@ -44,6 +43,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.kinds import MAKERS, bytes_of, weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import configs_of, period_of, shorten
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter

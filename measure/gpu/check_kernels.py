@@ -16,8 +16,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.routing import forced_scores
-from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.commands import WeightFormat
 from engine.kernels.decode.attend_tiles import MOST_CHANNELS, AttendTiles, FullTiles, attend_tiles
 from engine.kernels.decode.attention import AttendScratch, attend_rows
@@ -48,6 +46,8 @@ from engine.kernels.weights.kinds import MAKERS
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.routing import forced_scores
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.layer_config import AttentionConfig
 from engine.loading.checkpoint import compute_dtype
 from engine.models.dflash.config import DFlashConfig

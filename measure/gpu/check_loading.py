@@ -20,10 +20,10 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.bench.shapes import CONFIGS, PUBLISHED, SHAPES, TINY
-from engine.bench.weights import random_tensor
 from engine.commands import WeightFormat
 from engine.kernels.weights.kinds import bytes_of
+from engine.lab.bench.shapes import CONFIGS, PUBLISHED, SHAPES, TINY
+from engine.lab.bench.weights import random_tensor
 from engine.loading.checkpoint import load_target, target_on_meta
 from engine.models.gemma4 import GEMMA4
 from engine.models.packed import packable

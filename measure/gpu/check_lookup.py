@@ -21,10 +21,10 @@ from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.state import LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.measured.timing import time_launches
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, Looked, continuation
 from engine.speculation.verify_width import Auto
-from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
 
 LENGTHS = (700, 2048, 32_768, 131_072, 262_144)

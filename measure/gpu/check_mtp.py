@@ -17,16 +17,16 @@ from pathlib import Path
 
 import torch
 
-from engine.bench.shapes import ASSISTANTS, TINY, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import AUTO, BlockSize, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
 from engine.kernels.weights.kinds import bytes_of
+from engine.lab.bench.shapes import ASSISTANTS, TINY, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import TYPICAL, RoundTimer, time_rounds
 from engine.speculation.verify_width import Auto
-from engine.tuning.costs import TYPICAL, RoundTimer, time_rounds
 from measure.gpu.report import Report
 
 BYTES_PER_MS = 4.3e9

@@ -15,11 +15,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.kinds import MAKERS
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
 from engine.models.attention_backends import choose_backends
 from engine.models.target import TargetModel
 from measure.gpu.report import Report

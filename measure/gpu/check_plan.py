@@ -15,14 +15,14 @@ from pathlib import Path
 
 import torch
 
-from engine.bench.shapes import SHAPES, Shape, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
+from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import compute_dtype
 from engine.loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
 from engine.models.dflash.weights import hold_in_8_bits

@@ -1,7 +1,7 @@
 """Products of a prompt's rows with packed weights, at the real shapes: ``python -m measure.gpu.check_prefill``.
 
 Values against the definition, the same bits twice and in any company, and times beside PyTorch's products in bf16, in
-turns. ``--sweep`` tries other tiles; whole prompts are measured by ``engine.bench --weights fp8 --prompts 2048 8000``.
+turns. ``--sweep`` tries other tiles; ``engine.lab.bench --weights fp8 --prompts 2048 8000`` measures whole prompts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.prefill.gate import gated_product, reference_gated
 from engine.kernels.prefill.products import LONG, OF_EXPERTS, SHORT, ManyTiles, multiply_many
 from engine.kernels.toolchain.card import representative
@@ -29,6 +28,7 @@ from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
+from engine.lab.bench.shapes import SHAPES, read_shape
 from engine.models.gemma4.config import Gemma4Config
 from measure.gpu.report import Report
 

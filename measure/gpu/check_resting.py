@@ -17,16 +17,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import AUTO, GenerationSettings
 from engine.decoding import device_rounds as rounds_of_device
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import time_rounds
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.verify_width import Auto
-from engine.tuning.costs import time_rounds
 from measure.gpu.check_rounds import WAYS, answer, bundled_decoder, device_rounds, held_out_prompts, tokens_of
 from measure.gpu.report import Report
 

@@ -24,11 +24,6 @@ from types import ModuleType
 
 import torch
 
-from engine.bench.measure import acceptance_script
-from engine.bench.routing import force_routing, forced_scores
-from engine.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -36,6 +31,11 @@ from engine.decoding.rounds import Prompt
 from engine.events import Event, Step
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.measure import acceptance_script
+from engine.lab.bench.routing import force_routing, forced_scores
+from engine.lab.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
 from measure.gpu.report import Report

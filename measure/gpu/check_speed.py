@@ -83,9 +83,9 @@ def _searched(name: str, what: str) -> tuple[Part, ...]:
     """A search for tiles, and rounds without and with what it found, one behind the other on one machine."""
     found = f"{OUT}/sweep-{name}.json"
     return (
-        Part(f"sweep-{name}", "engine.bench", f"tiles {what} --seconds {SEARCHED}", SEARCHED + 30, 60),
-        Part(f"figures-{name}", "engine.bench", f"{what} {SHORT} 2048", 120, 14),
-        Part(f"best-{name}", "engine.bench", f"{what} --tiles {found} {SHORT}", 120, 14),
+        Part(f"sweep-{name}", "engine.lab.bench", f"tiles {what} --seconds {SEARCHED}", SEARCHED + 30, 60),
+        Part(f"figures-{name}", "engine.lab.bench", f"{what} {SHORT} 2048", 120, 14),
+        Part(f"best-{name}", "engine.lab.bench", f"{what} --tiles {found} {SHORT}", 120, 14),
     )
 
 
@@ -111,16 +111,16 @@ PARTS = (
     Part("wide-int4", "measure.gpu.check_wide", "--weights int4", 200, 40),
     Part("copying", "measure.gpu.check_copying", "", 300, 20),
     Part("mtp", "measure.gpu.check_mtp", "", 300, 40),
-    Part("sweep", "engine.bench", f"tiles --seconds {SEARCHED}", SEARCHED + 30, 60),
-    Part("figures", "engine.bench", "--profile", 200, 150),
-    Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
-    Part("bf16-draft", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
-    Part("again", "engine.bench", SHORT, 90, 12),
-    Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
+    Part("sweep", "engine.lab.bench", f"tiles --seconds {SEARCHED}", SEARCHED + 30, 60),
+    Part("figures", "engine.lab.bench", "--profile", 200, 150),
+    Part("best", "engine.lab.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
+    Part("bf16-draft", "engine.lab.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
+    Part("again", "engine.lab.bench", SHORT, 90, 12),
+    Part("dense", "engine.lab.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     *(part for each, what in TILED.items() for part in _searched(each, what)),
     Part("launches", "measure.gpu.launches", "", 120, 30),
-    Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
-    Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
+    Part("host", "engine.lab.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
+    Part("peer", "engine.lab.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
     Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
     *(
         Part(f"launch-{each}", "measure.gpu.check_exact", f"--only-launch --weights {each}", 150, 8)

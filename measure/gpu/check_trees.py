@@ -19,8 +19,6 @@ from typing import Any
 
 import torch
 
-from engine.bench.shapes import SHAPES, TINY, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -28,11 +26,13 @@ from engine.decoding.round_launches import Kind, RoundLaunches
 from engine.decoding.rounds import Round, Verified
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.shapes import SHAPES, TINY, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import TYPICAL, WIDTHS, RoundTimer
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, LOOKED_UP
 from engine.speculation.verify_width import Auto
-from engine.tuning.costs import TYPICAL, WIDTHS, RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
 

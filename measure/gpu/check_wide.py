@@ -16,17 +16,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.routing import ROUTINGS, distinct_experts, force_routing, forced_scores
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
 from engine.decoding.decoder import PREFILL_CHUNK
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.routing import ROUTINGS, distinct_experts, force_routing, forced_scores
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.timing import time_launches
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import WidePass
-from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
 
 LOOKUP_MS = 0.03

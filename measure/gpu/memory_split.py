@@ -11,18 +11,18 @@ from dataclasses import replace
 
 import torch
 
-from engine.bench.ceiling import Ceiling
-from engine.bench.floor import floor_of
-from engine.bench.measure import Bench
-from engine.bench.pass_tiles import Kind, PassTiles
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
-from engine.bench.whole_passes import WholePasses
 from engine.decoding.decoder import Decoder
 from engine.kernels.decode.tiles import draft_tiles, target_tiles
 from engine.kernels.toolchain.card import card_of
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
+from engine.lab.bench.ceiling import Ceiling
+from engine.lab.bench.floor import floor_of
+from engine.lab.bench.measure import Bench
+from engine.lab.bench.pass_tiles import Kind, PassTiles
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.lab.bench.whole_passes import WholePasses
 from engine.loading.checkpoint import pick_device
 
 KILOBYTES = (228, 196, 164, 132, 100, 64)

@@ -11,13 +11,13 @@ import torch
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.host_rounds import HostRounds
-from engine.demo.confirm import questions
+from engine.lab.demo.confirm import questions
+from engine.lab.judging.record import record_blocks, record_drafts
+from engine.lab.judging.sweep import record_answers
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.trees import CHOICES, accepted_path, best_first
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
-from engine.tuning.record import record_blocks, record_drafts
-from engine.tuning.sweep import record_answers
 from measure.engine.recorded_costs import recorded_tables
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn

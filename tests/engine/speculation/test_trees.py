@@ -8,6 +8,7 @@ from math import prod
 
 import pytest
 
+from engine.lab.judging.play import Anchor, Block, play
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import (
@@ -27,7 +28,6 @@ from engine.speculation.trees import (
     placed,
 )
 from engine.speculation.verify_width import Auto, Fixed
-from engine.tuning.play import Anchor, Block, play
 from measure.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
 from measure.engine.recorded_costs import recorded_tables, tree_tables
 from tests.engine.recorded import recorded_drafts
