@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +18,7 @@ from ...commands import AUTO, BlockSize
 from ...decoding.decoder import Decoder
 from ...decoding.device_rounds import DeviceRounds
 from ...errors import EngineFailure
-from ...kernels.decode.tiles import draft_tiles, target_tiles
+from ...kernels.decode.tiles import target_tiles
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import INTERPRETED
 from ...kernels.weights.int8 import Int8Weight
@@ -29,12 +29,10 @@ from ...models.drafter import Drafter
 from ...models.packed import format_of_target
 from ...models.target import TargetModel
 from ...runner import use_fitting_threads
-from . import kernels, predict, tiles
+from . import kernels
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
-from .pass_tiles import PassTiles, read_tiles
-from .peer import PeerFigures, measure_transformers
 from .policy import PolicyFigures, measure_policies, policy_table
 from .profile import RoundProfile, profile_prompt, profile_rounds
 from .report import ceiling_line, prefill_table, round_tables
@@ -79,7 +77,6 @@ class Results:
     policies: list[PolicyFigures] = field(default_factory=list)
     prompts: list[PrefillFigures] = field(default_factory=list)
     profiles: list[RoundProfile] = field(default_factory=list)
-    peers: list[PeerFigures] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         figures = asdict(self)
@@ -98,8 +95,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.lab.bench kernels` times each kernel alone, `tiles` looks for better tiles,"
-        " `predict` tells of other cards.",
+        " checkpoint. `python -m engine.lab.bench kernels` times each kernel alone.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
@@ -133,9 +129,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         default="auto",
         help="who runs them: PyTorch step by step, or the device itself (a GPU's default: drafting in 8 bits)",
     )
-    how.add_argument("--tiles", type=Path, metavar="FILE", help="choices that `tiles` found")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
-    how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the JSON there as well")
     return parser
@@ -169,8 +163,6 @@ def run(arguments: Sequence[str], prog: str = PROG) -> int:
     use_fitting_threads(device)
     name = options.shape or ("26B-A4B" if device.type == "cuda" else TINY)
     if options.target is not None:
-        if options.peer:
-            raise ValueError("--peer compares random weights, not checkpoints: leave --target out")
         shape = shape_of_checkpoint(options.target, options.draft)
     else:
         shape = read_shape(name, options.layers)
@@ -220,7 +212,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
     bench = Bench(decoder, floor_of(shape, target, results.rounds_by == DEVICE), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured
-    results.prepare_seconds = choose_rounds(bench, results.rounds_by, options.tiles)
+    results.prepare_seconds = choose_rounds(bench, results.rounds_by)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
     _measure_rounds(bench, options, results, say)
     _measure_policies(bench, options, results, say)
@@ -229,10 +221,6 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
         say(prefill_table(results.prompts))
     if options.profile:
         _profile(bench, options, results, say)
-    if options.peer:
-        for routing in options.routing:
-            results.peers.append(measure_transformers(shape, device, options.contexts[0], routing))
-            say(results.peers[-1].describe())
     return results
 
 
@@ -247,19 +235,15 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
     return target, drafter
 
 
-def choose_rounds(bench: Bench, who: str, file: Path | None) -> float:
-    """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
+def choose_rounds(bench: Bench, who: str) -> float:
+    """Sets who runs the rounds (the host by default); returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
-    card, config, drafter = card_of(decoder.device), decoder.target.config, bench.floor.shape.drafter
-    sizes = None if drafter is None else drafter.sizes
-    now = PassTiles(target_tiles(config.moe, card, format_of_target(decoder.target), config.sizes))
-    if file is not None:
-        now = read_tiles(file, replace(now, drafter=draft_tiles(True, card, sizes)))
-        now.take_effect(config.attention)
     if who != HOST:
+        config = decoder.target.config
+        chosen = target_tiles(config.moe, card_of(decoder.device), format_of_target(decoder.target), config.sizes)
         copied = who == DEVICE and decoder.drafter is not None
         copy = Int8Weight.of(decoder.target.head) if copied else None
-        launches = ScriptedLaunches(bench.script, decoder, copy, now.target, now.drafter)
+        launches = ScriptedLaunches(bench.script, decoder, copy, chosen, None)
         launches.prepare()
         decoder.use_rounds(DeviceRounds(launches))
     return perf_counter() - started
@@ -296,12 +280,10 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or as the first argument says the bench of each kernel alone (``kernels``), the search for tiles
-    (``tiles``), or what figures say of other cards (``predict``). Returns the exit code."""
+    """The bench, or where the first argument is ``kernels`` the bench of each kernel alone. Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        alone = {"kernels": kernels.run, "tiles": tiles.run, "predict": predict.run}
-        return alone[words[0]](words[1:]) if words and words[0] in alone else run(words)
+        return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)

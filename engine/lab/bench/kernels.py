@@ -1,6 +1,6 @@
 """``python -m engine.lab.bench kernels``: each kernel alone against its floor, with the tiles in use. Launches over
 several copies of the weights are replayed from a CUDA graph, so neither the host nor a cache helps. A kernel that
-breaks the GPU costs its process. Other tiles are tried in whole passes: ``python -m engine.lab.bench tiles``."""
+breaks the GPU costs its process."""
 
 from __future__ import annotations
 

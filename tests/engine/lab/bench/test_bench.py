@@ -204,7 +204,7 @@ def test_profile_says_what_lies_between_rounds() -> None:
 
 def test_a_whole_run_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = "--shape tiny --layers 6 --device cpu --widths 1 4 --contexts 40 --prompts 40 --count 4 --profile"
-    assert run([*words.split(), "--peer", "transformers", "--out", str(tmp_path / "out.json")]) == 0
+    assert run([*words.split(), "--out", str(tmp_path / "out.json")]) == 0
     printed = capsys.readouterr().out
     results = json.loads((tmp_path / "out.json").read_text())
     assert [(each["width"], each["routing"]) for each in results["rounds"]] == [
@@ -216,8 +216,7 @@ def test_a_whole_run_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert all(each["tokens_per_second"] > 0 for each in results["rounds"])
     assert [each["rows"] for each in results["prompts"]] == [40]
     assert {each["width"] for each in results["profiles"]} == {1, 4, 40}
-    assert [each["routing"] for each in results["peers"]] == ["uniform", "correlated"]
-    assert "context 40, correlated routing" in printed and "transformers" in printed
+    assert "context 40, correlated routing" in printed
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
@@ -238,13 +237,13 @@ def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_
     target, drafter = random_pair(read_shape("tiny", 6), CPU)
     decoder = Decoder(target, drafter if drafts else None, 64)
     bench = Bench(decoder, floor(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
-    choose_rounds(bench, who, None)
+    choose_rounds(bench, who)
     assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafts_in_8_bits == in_8_bits
 
 
 @pytest.mark.parametrize(
     ("words", "about"),
-    [("--target somewhere --peer transformers", "leave --target out"), ("--target no-such-folder", "no-such-folder")],
+    [("--count 0", "must be 1 or more"), ("--target no-such-folder", "no-such-folder")],
 )
 def test_what_cannot_be_measured_is_said_in_words(words: str, about: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
