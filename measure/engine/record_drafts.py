@@ -26,7 +26,7 @@ FILE = Path(__file__).with_name("drafts.xz")
 
 def asked() -> Iterator[tuple[str, list[int]]]:
     """The questions, domain after domain."""
-    return ((domain, ids) for domain, ids in questions(PROMPTS) if domain in DOMAINS)
+    return ((each.domain, ids) for each, ids in questions(PROMPTS) if each.domain in DOMAINS)
 
 
 def record_all() -> list[Recording]:

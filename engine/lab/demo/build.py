@@ -2,7 +2,8 @@
 
 The phases in order: ``tokenizer``, ``target``, ``answers`` (the target's own, for the drafter), ``drafter``,
 ``evaluate``. Each starts from what the one before left in the folder, so they can run one by one, on different days or
-machines. ``all --smoke`` runs the chain at toy size on a CPU in about three minutes.
+machines. ``all --smoke`` runs the chain at toy size on a CPU in seconds. At the end the figures of each domain stand
+beside those of the bundled pair's report.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from ..training.pipeline import new_drafter, save_drafter
 from ..training.prompts import Prompt
 from ..training.rows import Encoded, RowDataset, Source, batches
 from .conversation import encode_prompt
-from .corpus.sample import Domain
 from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
-from .files import load_target, save_target
+from .exchanges import Domain
+from .files import PAIR, load_target, save_target
 from .headlines import HeadlineGuard
-from .mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, load_generators, tokenizer_texts
+from .mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, tokenizer_texts
 from .report import write_report
 from .shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
 from .target_model import TargetModel
@@ -47,6 +48,8 @@ class Plan:
     target: TargetShape
     drafter: DrafterShape
     seed: int
+    tokenizer_texts: int
+    """Exchanges of each domain that the tokenizer's merges are learnt from."""
     row_length: int
     rows: int
     """Packed rows of one update."""
@@ -69,6 +72,7 @@ FULL = Plan(
     target=TargetShape(),
     drafter=DrafterShape(),
     seed=1,
+    tokenizer_texts=1500,
     row_length=3072,
     rows=21,
     target_steps=6500,
@@ -84,15 +88,16 @@ SMOKE = Plan(
     target=TINY_TARGET,
     drafter=TINY_DRAFTER,
     seed=1,
-    row_length=512,
-    rows=4,
-    target_steps=480,
-    recorded=96,
-    drafter_steps=150,
-    anchors=16,
-    answer_batch=64,
+    tokenizer_texts=40,
+    row_length=256,
+    rows=2,
+    target_steps=16,
+    recorded=4,
+    drafter_steps=3,
+    anchors=4,
+    answer_batch=4,
     workers=0,
-    report_every=50,
+    report_every=8,
     evaluation=SMOKE_SCALE,
 )
 
@@ -104,11 +109,10 @@ class Build:
         self.plan = plan
         self.pair = pair
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.generators = load_generators()
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
     def tokenizer(self) -> None:
-        texts = tokenizer_texts(self.generators, seed=f"tokenizer/{self.plan.seed}", per_domain=1500)
+        texts = tokenizer_texts(f"tokenizer/{self.plan.seed}", self.plan.tokenizer_texts)
         shape = self.plan.target
         save_tokenizer(train_tokenizer(texts, shape.vocab_size), self.pair / "target", shape.max_positions)
 
@@ -157,7 +161,7 @@ class Build:
         )
         started = time.perf_counter()
         learner = Learner(target, drafter, schedule)
-        probe = DrafterProbe(load_target(self.pair, self.device), mixture, plan.evaluation)
+        probe = DrafterProbe(load_target(self.pair, self.device), mixture.tokenizer, plan.evaluation)
         history = learner.run(source, print_progress("drafter"), self.pair / "training.pt", probe)
         save_drafter(learner.drafter, written, self.pair / "drafter")
         self._note("drafter", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
@@ -173,19 +177,20 @@ class Build:
         for criterion in write_report(self.pair / "report.json", evaluation.run(), provenance):
             verdict = "met" if criterion.met else "NOT MET"
             print(f"{verdict:8} {criterion.name}: {criterion.value:g} ({criterion.demand})")
+        print(beside_the_bundled(json.loads((self.pair / "report.json").read_text())))
 
     def check_smoke(self) -> None:
-        """Fails unless the toy pair learned something and speculation changed nothing."""
-        loss = json.loads((self.pair / "training.json").read_text())["target"]["history"][-1]["loss"]
+        """Fails unless the target began to learn and speculation changed nothing."""
+        notes = json.loads((self.pair / "training.json").read_text())
+        first, last = (notes["target"]["history"][at]["loss"] for at in (0, -1))
         domains = json.loads((self.pair / "report.json").read_text())["figures"]["domains"].values()
-        tau = max(domain["held_out"]["tau"] for domain in domains)
         identical = min(min(domain["identical"].values()) for domain in domains)
-        print(f"smoke: target loss {loss:.2f} (< 2.0), best tau {tau:.2f} (> 1.2), identical {identical:.0%}")
-        if loss >= 2.0 or tau <= 1.2 or identical < 1:
+        print(f"smoke: target loss {first:.2f}, then {last:.2f}; identical {identical:.0%}")
+        if last > 0.95 * first or identical < 1:
             raise SystemExit("the smoke run failed")
 
     def _mixture(self, shares: dict[Domain, float] = TOKEN_SHARES) -> Mixture:
-        return Mixture(load_tokenizer(self.pair / "target"), self.generators, shares)
+        return Mixture(load_tokenizer(self.pair / "target"), shares)
 
     def _note(self, phase: str, facts: dict[str, Any]) -> None:
         """Keeps what a phase measured in ``training.json``."""
@@ -216,10 +221,10 @@ def corpus_prompts(mixture: Mixture, guard: HeadlineGuard, count: int, seed: int
     rng = random.Random(f"answers/{seed}")
     prompts: list[Prompt] = []
     for _ in range(count):
-        sample = mixture.sample(rng)
-        conversation = mixture.conversation(rng, last=sample)
+        exchange = mixture.exchange(rng)
+        conversation = mixture.conversation(rng, last=exchange)
         if all(map(guard.allows, conversation.turns)):
-            prompts.append(Prompt(tuple(encode_prompt(mixture.tokenizer, conversation)), sample.domain))
+            prompts.append(Prompt(tuple(encode_prompt(mixture.tokenizer, conversation)), exchange.domain))
     return sorted(prompts, key=lambda prompt: prompt.domain)
 
 
@@ -228,6 +233,18 @@ def print_progress(phase: str) -> Callable[[int, int, float], None]:
         print(f"{phase} {done:6d} of {total}  {figure:.4g}", flush=True)
 
     return told
+
+
+def beside_the_bundled(report: dict[str, Any]) -> str:
+    """A line for each domain: the share of right answers and the acceptance length in a report, beside those of
+    the bundled pair."""
+    bundled = json.loads((PAIR / "report.json").read_text())["figures"]["domains"]
+    lines = [f"{'domain':10}{'right':>8}{'bundled':>9}{'tau':>8}{'bundled':>9}"]
+    for domain, own in report["figures"]["domains"].items():
+        other = bundled[domain]
+        rights = f"{own['checks']['all']:8.0%}{other['checks']['all']:9.0%}"
+        lines.append(f"{domain:10}{rights}{own['held_out']['tau']:8.2f}{other['held_out']['tau']:9.2f}")
+    return "\n".join(lines)
 
 
 def revision() -> str:

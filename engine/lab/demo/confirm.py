@@ -1,9 +1,9 @@
 """``python -m engine.lab.demo.confirm``: the bundled pair under the engine itself, on this machine.
 
 ``report.json`` is written where the pair was trained, by batched code. This command asks the same held-out prompts
-through the engine that people use, one at a time, and prints per domain: whether speculation changed a token, the
-acceptance length, and tokens per second with and without speculation. The two ways take turns on every prompt, so
-that whatever else the machine does weighs on both.
+through the engine that people use, one at a time, and prints per domain: how many answers are right, whether
+speculation changed a token, the acceptance length, and tokens per second with and without speculation. The two ways
+take turns on every prompt, so that whatever else the machine does weighs on both.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from ...commands import GenerationSettings
 from ...decoding.decoder import Decoder, Prompt, Round
 from ...hub.pairs import BUNDLED_PAIR
 from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
-from .evaluate import held_out_questions
-from .mixture import Mixture, load_generators
+from .checks import TURN_END, verdicts
+from .conversation import encode_prompt
+from .evaluate import first_of
+from .exchanges import Question
 from .tokenizer import load_tokenizer
 
 BLOCK_SIZES = (4, 8, 16)
@@ -55,6 +57,8 @@ class Tally:
     """What one domain added up to."""
 
     answers: int = 0
+    right: int = 0
+    """Greedy answers that pass every check."""
     compared: int = 0
     divergences: list[Divergence] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
@@ -66,6 +70,7 @@ class Tally:
         speed_ups = [drafted / plain for plain, drafted in zip(self.plain, self.drafted, strict=True)]
         return {
             "answers": self.answers,
+            "right": f"{self.right}/{self.answers}",
             "identical": f"{self.compared - len(self.divergences)}/{self.compared}",
             "acceptance_length": round(1 + self.accepted / self.rounds, 2) if self.rounds else 0.0,
             "ar_tok_s": round(geometric_mean(self.plain)),
@@ -81,6 +86,7 @@ class Confirmation:
         target = load_target(BUNDLED_PAIR / "target", device, _no_progress)
         drafter = load_drafter(BUNDLED_PAIR / "drafter", target, _no_progress)
         self.decoder = Decoder(target.to(dtype), drafter.to(dtype), MAX_CONTEXT)
+        self.tokenizer = load_tokenizer(BUNDLED_PAIR / "target")
         self.max_new_tokens = max_new_tokens
 
     def answer(self, ids: Sequence[int], block_size: int | None, temperature: float) -> Answered:
@@ -112,18 +118,21 @@ class Confirmation:
         self.decoder.clear()
         return float(best - second)
 
-    def compare(self, tally: Tally, domain: str, ids: Sequence[int], temperatures: Sequence[float]) -> None:
+    def compare(self, tally: Tally, question: Question, ids: Sequence[int], temperatures: Sequence[float]) -> None:
         """Asks one prompt plainly and with every block size, at every temperature."""
         tally.answers += 1
         for temperature in temperatures:
             plain = self.answer(ids, None, temperature)
+            if temperature == 0:
+                text = self.tokenizer.decode(plain.ids, skip_special_tokens=False)
+                tally.right += all(verdicts(text.removesuffix(TURN_END), question.right).values())
             for block_size in BLOCK_SIZES:
                 drafted = self.answer(ids, block_size, temperature)
                 tally.compared += 1
                 if drafted.ids != plain.ids:
                     index = next(i for i, (a, b) in enumerate(zip(plain.ids, drafted.ids, strict=False)) if a != b)
                     margin = self.margin([*ids, *plain.ids[:index]])
-                    tally.divergences.append(Divergence(domain, block_size, temperature, index, margin))
+                    tally.divergences.append(Divergence(question.domain, block_size, temperature, index, margin))
                 if block_size == BLOCK_SIZES[-1] and temperature == 0 and len(plain.ids) > 1:
                     self._time(tally, plain, drafted)
 
@@ -140,14 +149,12 @@ def _no_progress(what: str, done: int, total: int) -> None:
     pass
 
 
-def questions(prompts: int) -> Iterator[tuple[str, list[int]]]:
-    """Held-out prompts (domain, ids), domain after domain: the first ones that ``evaluate`` uses."""
+def questions(prompts: int) -> Iterator[tuple[Question, list[int]]]:
+    """Held-out questions with their prompts' ids, domain after domain: the first ones that ``evaluate`` uses."""
     tokenizer = load_tokenizer(BUNDLED_PAIR / "target")
-    generators = load_generators()
-    mixture = Mixture(tokenizer, generators)
-    for domain in generators:
-        for question in held_out_questions(mixture, domain, prompts, seed=1000):
-            yield domain, question.alone
+    for part in first_of("evaluate", prompts).values():
+        for question in part:
+            yield question, encode_prompt(tokenizer, question.conversation)
 
 
 def main() -> None:
@@ -165,17 +172,17 @@ def main() -> None:
     dtype: torch.dtype = getattr(torch, arguments.dtype) if arguments.dtype else compute_dtype(device)
     confirmation = Confirmation(device, dtype, arguments.max_new_tokens)
     tallies: dict[str, Tally] = {}
-    for domain, ids in questions(arguments.prompts):
-        confirmation.compare(tallies.setdefault(domain, Tally()), domain, ids, arguments.temperatures)
+    for question, ids in questions(arguments.prompts):
+        confirmation.compare(tallies.setdefault(question.domain, Tally()), question, ids, arguments.temperatures)
     divergences = [each for tally in tallies.values() for each in tally.divergences]
     if arguments.json:
         print(json.dumps({domain: tally.row() for domain, tally in tallies.items()}))
         return
-    print(f"{'domain':10}{'identical':>12}{'tau':>8}{'AR tok/s':>10}{'DFlash':>10}{'speed-up':>10}")
+    print(f"{'domain':10}{'right':>8}{'identical':>12}{'tau':>8}{'AR tok/s':>10}{'DFlash':>10}{'speed-up':>10}")
     for domain, tally in tallies.items():
         row = tally.row()
         print(
-            f"{domain:10}{row['identical']:>12}{row['acceptance_length']:>8}{row['ar_tok_s']:>10}"
+            f"{domain:10}{row['right']:>8}{row['identical']:>12}{row['acceptance_length']:>8}{row['ar_tok_s']:>10}"
             f"{row['dflash_tok_s']:>10}{row['speed_up']:>10}"
         )
     for each in divergences:

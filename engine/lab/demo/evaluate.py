@@ -5,7 +5,6 @@ Weights as shipped (rounded to bfloat16), arithmetic in float32, greedy unless s
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import nn
 
 from ...models.dflash.modules import DFlashDrafter
@@ -24,11 +24,12 @@ from ..training.generation import Answer, Sampler, generate, speculate
 from ..training.measures import calibration, speculation
 from ..training.passes import BatchedTarget, PackedPass
 from ..training.rows import RowDataset, batches, causal_within_documents
+from .checks import Right, verdicts
 from .conversation import Conversation, Turn, encode_prompt
-from .corpus.sample import Domain, Sample
+from .exchanges import DOMAINS, Asking, Domain, Question, read_questions
 from .files import load_drafter, load_target
-from .headlines import HEADLINE_PROMPTS, is_headline
-from .mixture import Mixture, load_generators
+from .headlines import HEADLINE_PROMPTS
+from .mixture import Mixture
 from .tokenizer import load_tokenizer
 
 BLOCK_SIZES = (4, 8, 16)
@@ -54,53 +55,31 @@ class Scale:
 
 
 FULL_SCALE = Scale(prompts=100, seen=60, probe=16, rows=16)
-SMOKE_SCALE = Scale(prompts=3, seen=2, probe=1, rows=2, limit=120)
+SMOKE_SCALE = Scale(prompts=1, seen=1, probe=1, rows=1, limit=12)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A held-out exchange and the prompt that the model is given, alone or as a second turn."""
-
-    sample: Sample
-    alone: list[int]
-    second: list[int]
-
-
-def held_out_questions(mixture: Mixture, domain: Domain, count: int, seed: int) -> list[Question]:
-    rng = random.Random(f"evaluate/{seed}/{domain}")
-    questions = []
-    for _ in range(count):
-        sample = mixture.of_domain(rng, domain, held_out=True)
-        turns = mixture.turns(rng, sample)
-        before = mixture.sample(rng)
-        alone = Conversation(turns)
-        second = alone if sample.opens else Conversation((Turn(before.prompt, before.response), *turns))
-        questions.append(
-            Question(sample, encode_prompt(mixture.tokenizer, alone), encode_prompt(mixture.tokenizer, second))
-        )
-    return questions
+def first_of(asking: Asking, count: int) -> dict[Domain, Sequence[Question]]:
+    """So many held-out questions of each domain, or as many as there are."""
+    return {domain: questions[:count] for domain, questions in read_questions(asking).items()}
 
 
 class DrafterProbe:
     """Acceptance per domain while the drafter trains: shows when to stop. Its prompts are not the evaluation's."""
 
-    def __init__(self, target: TargetModel, mixture: Mixture, scale: Scale, seed: int = 500) -> None:
+    def __init__(self, target: TargetModel, tokenizer: Tokenizer, scale: Scale) -> None:
         self.target = target
         self.limit = scale.limit
-        self.questions = [
-            question
-            for domain in mixture.domains
-            for question in held_out_questions(mixture, domain, scale.probe, seed)
-        ]
+        self.questions = [each for part in first_of("probe", scale.probe).values() for each in part]
+        self.prompts = [encode_prompt(tokenizer, question.conversation) for question in self.questions]
 
     def __call__(self, drafter: DFlashDrafter) -> dict[str, float]:
         """Greedy acceptance length of each domain, at the drafter's block size."""
         block = drafter.config.block_size
         sampler = Sampler(0, 0, self.target.device)
-        answers = speculate(self.target, drafter, [q.alone for q in self.questions], self.limit, sampler, block)
+        answers = speculate(self.target, drafter, self.prompts, self.limit, sampler, block)
         by_domain: dict[str, list[Answer]] = defaultdict(list)
         for question, answer in zip(self.questions, answers, strict=True):
-            by_domain[question.sample.domain].append(answer)
+            by_domain[question.domain].append(answer)
         return {domain: round(speculation(part, block).tau, 2) for domain, part in by_domain.items()}
 
 
@@ -124,37 +103,33 @@ class Evaluation:
         self.target = load_target(pair, device).float()
         self.drafter = load_drafter(pair, self.target).float()
         self.tokenizer = load_tokenizer(pair / "target")
-        self.generators = load_generators()
-        self.mixture = Mixture(self.tokenizer, self.generators)
+        self.mixture = Mixture(self.tokenizer)
         self.recorded = load_all(pair / ANSWERS)
         self.block_size = self.drafter.config.block_size
 
     def run(self) -> dict[str, Any]:
         """All figures, ready for JSON."""
         known = {tuple(recorded.answer) for recorded in self.recorded}
-        questions = {
-            domain: held_out_questions(self.mixture, domain, self.scale.prompts, self.seed)
-            for domain in self.generators
-        }
+        questions = first_of("evaluate", self.scale.prompts)
         told = self._told(questions)
         domains = {}
-        for domain in self.generators:
+        for domain in DOMAINS:
             domains[domain] = self._domain(questions[domain], told[domain], known)
             print(domain, domains[domain], flush=True)
         drafted = [answer for each in told.values() for answer in each.by_block[self.block_size]]
         return {
             "domains": domains,
-            "headlines": [self._headline(prompt) for prompt in HEADLINE_PROMPTS],
+            "headlines": [self._headline(each) for part in read_questions("headline").values() for each in part],
             "variation": self._variation(),
             "calibration": [asdict(entry) for entry in calibration(drafted)],
             "least_expert_share": self._least_expert_share(),
             "bytes": self._sizes(),
         }
 
-    def _told(self, questions: dict[Domain, list[Question]]) -> dict[Domain, Told]:
+    def _told(self, questions: dict[Domain, Sequence[Question]]) -> dict[Domain, Told]:
         """What the pair says, all domains in one batch."""
-        alone = {domain: [question.alone for question in part] for domain, part in questions.items()}
-        second = {domain: [question.second for question in part] for domain, part in questions.items()}
+        alone = {domain: [self._ids(each.conversation) for each in part] for domain, part in questions.items()}
+        second = {domain: [self._ids(each.second) for each in part] for domain, part in questions.items()}
         seen = {
             domain: [recorded.prompt for recorded in self.recorded if recorded.domain == domain][: self.scale.seen]
             for domain in questions
@@ -175,7 +150,7 @@ class Evaluation:
             for domain in questions
         }
 
-    def _domain(self, questions: list[Question], told: Told, known: set[tuple[int, ...]]) -> dict[str, Any]:
+    def _domain(self, questions: Sequence[Question], told: Told, known: set[tuple[int, ...]]) -> dict[str, Any]:
         plain, widest = told.plain, told.by_block[self.block_size]
         unseen = [tuple(answer.ids) not in known for answer in plain]
         fresh = [answer for answer, is_new in zip(widest, unseen, strict=True) if is_new]
@@ -201,30 +176,28 @@ class Evaluation:
         sampler = Sampler(temperature, self.seed, self.device)
         return speculate(self.target, self.drafter, prompts, self.scale.limit, sampler, block_size)
 
-    def _verdicts(self, sample: Sample, answer: Answer) -> dict[str, bool]:
-        text = self.tokenizer.decode(answer.ids)
-        return self.generators[sample.domain].check(text, sample.check)
+    def _ids(self, conversation: Conversation) -> list[int]:
+        return encode_prompt(self.tokenizer, conversation)
 
-    def _checks(self, questions: list[Question], answers: list[Answer]) -> dict[str, float]:
+    def _verdicts(self, question: Question, answer: Answer) -> dict[str, bool]:
+        return verdicts(self.tokenizer.decode(answer.ids), question.right)
+
+    def _checks(self, questions: Sequence[Question], answers: list[Answer]) -> dict[str, float]:
         """Share of answers that pass each check, of those it applies to, and all checks at once."""
         tally: dict[str, list[bool]] = defaultdict(list)
         for question, answer in zip(questions, answers, strict=True):
-            verdicts = self._verdicts(question.sample, answer)
-            for name, passed in {**verdicts, "all": all(verdicts.values())}.items():
+            found = self._verdicts(question, answer)
+            for name, passed in {**found, "all": all(found.values())}.items():
                 tally[name].append(passed)
         return {name: sum(passed) / len(passed) for name, passed in tally.items()}
 
-    def _headline(self, prompt: str) -> dict[str, Any]:
-        rng = random.Random(f"headline/{self.seed}")
-        domain: Domain = "html" if "HTML" in prompt else "code"
-        while not is_headline((sample := self.generators[domain].generate(rng)).prompt):
-            pass
-        ids = [encode_prompt(self.tokenizer, Conversation((Turn(prompt, ""),)))]
+    def _headline(self, question: Question) -> dict[str, Any]:
+        ids = [self._ids(question.conversation)]
         answer = self._answers(ids)[0]
         drafted = self._drafted(ids, self.block_size)
         return {
-            "prompt": prompt,
-            "checks": self._verdicts(sample, answer),
+            "prompt": question.prompt,
+            "checks": self._verdicts(question, answer),
             "identical": drafted[0].ids == answer.ids,
             "answer": self.tokenizer.decode(answer.ids),
             **asdict(speculation(drafted, self.block_size)),
@@ -232,13 +205,11 @@ class Evaluation:
 
     def _variation(self) -> dict[str, int]:
         """The drone swarm at temperature 0.8: how many different pages, and how many valid ones."""
-        prompt = HEADLINE_PROMPTS[1]
-        ids = encode_prompt(self.tokenizer, Conversation((Turn(prompt, ""),)))
+        ids = self._ids(Conversation((Turn(HEADLINE_PROMPTS[1], ""),)))
         answers = self._answers([ids] * VARIATIONS, temperature=0.8)
         texts = [self.tokenizer.decode(answer.ids) for answer in answers]
-        check = self.generators["html"].check
-        valid = [check(text, {"family": "drones", "script": True, "canvas": True, "slots": {}}) for text in texts]
-        return {"different": len(set(texts)), "valid": sum(all(verdicts.values()) for verdicts in valid)}
+        whole: Right = {"kind": "page", "script": True}
+        return {"different": len(set(texts)), "valid": sum(verdicts(text, whole)["valid"] for text in texts)}
 
     @torch.no_grad()
     def _least_expert_share(self) -> float:

@@ -24,14 +24,14 @@ from ...models.packed import packable
 from ...models.target import TargetModel
 from ..training.generation import Sampler, speculate
 from ..training.measures import speculation
-from .corpus.sample import Domain
-from .evaluate import held_out_questions
+from .checks import verdicts
+from .conversation import encode_prompt
+from .evaluate import first_of
+from .exchanges import Domain
 from .files import PAIR, load_drafter, load_target
-from .mixture import Mixture, load_generators
 from .tokenizer import load_tokenizer
 
 SEED = 1000
-"""That of ``evaluate``: the same prompts."""
 LIMIT = 1024
 """Tokens of an answer."""
 FORMATS: tuple[WeightFormat, ...] = get_args(WeightFormat)
@@ -54,22 +54,18 @@ class Comparison:
     """The same prompts in every format."""
 
     def __init__(self, prompts: int) -> None:
-        self.generators, self.tokenizer = load_generators(), load_tokenizer(PAIR / "target")
-        mixture = Mixture(self.tokenizer, self.generators)
-        self.questions = {domain: held_out_questions(mixture, domain, prompts, SEED) for domain in self.generators}
+        self.tokenizer = load_tokenizer(PAIR / "target")
+        self.questions = first_of("evaluate", prompts)
 
     def measure(self, weights: WeightFormat, domain: Domain, target: TargetModel) -> Quality:
         """Speculation says the plain answers, so one pass over the prompts tells both figures."""
         questions = self.questions[domain]
         drafter: DFlashDrafter = load_drafter(PAIR, target)
         block = drafter.config.block_size
-        prompts = [question.alone for question in questions]
+        prompts = [encode_prompt(self.tokenizer, question.conversation) for question in questions]
         answers = speculate(target, drafter, prompts, LIMIT, Sampler(0, SEED, CPU), block)
         texts = [self.tokenizer.decode(answer.ids) for answer in answers]
-        check = self.generators[domain].check
-        right = [
-            all(check(text, question.sample.check).values()) for text, question in zip(texts, questions, strict=True)
-        ]
+        right = [all(verdicts(text, question.right).values()) for text, question in zip(texts, questions, strict=True)]
         return Quality(weights, domain, len(right), sum(right) / len(right), speculation(answers, block).tau)
 
 

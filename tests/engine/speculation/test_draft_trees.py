@@ -29,7 +29,7 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     target = load_target(bundled_pair / "target", CPU, no_progress)
     drafter = load_drafter(bundled_pair / "drafter", target, no_progress)
     settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=60)
-    prompt = next(ids for domain, ids in questions(1) if domain == "explain")
+    prompt = next(ids for question, ids in questions(1) if question.domain == "explain")
     blocks = record_blocks(target, drafter, prompt, settings)
     chains = record_drafts(target, drafter, prompt, settings)
     assert len(blocks) == len(chains) > 20

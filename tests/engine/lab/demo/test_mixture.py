@@ -1,4 +1,4 @@
-"""What the pair trains on: shares, held-out combinations, headline prompts."""
+"""What the pair trains on: shares, conversations, careless prompts, headline prompts."""
 
 from __future__ import annotations
 
@@ -8,32 +8,29 @@ from collections import Counter
 import pytest
 
 from engine.lab.demo.conversation import Conversation, Turn, encode
+from engine.lab.demo.exchanges import Exchange
 from engine.lab.demo.files import PAIR
-from engine.lab.demo.headlines import HEADLINE_PROMPTS, HeadlineGuard
-from engine.lab.demo.mixture import TOKEN_SHARES, Mixture, load_generators
+from engine.lab.demo.headlines import HeadlineGuard
+from engine.lab.demo.mixture import TOKEN_SHARES, Mixture
+from engine.lab.demo.noise import noisy
+from engine.lab.demo.thinking import thought
 from engine.lab.demo.tokenizer import load_tokenizer
 
 
 @pytest.fixture(scope="module")
 def mixture() -> Mixture:
-    return Mixture(load_tokenizer(PAIR / "target"), load_generators())
+    return Mixture(load_tokenizer(PAIR / "target"))
 
 
 def test_every_domain_has_its_share_of_tokens(mixture: Mixture) -> None:
     rng = random.Random(1)
     tokens: Counter[str] = Counter()
     for _ in range(4000):
-        sample = mixture.sample(rng)
-        tokens[sample.domain] += len(mixture.tokenizer.encode(sample.response, add_special_tokens=False).ids)
+        exchange = mixture.exchange(rng)
+        tokens[exchange.domain] += len(mixture.tokenizer.encode(exchange.response, add_special_tokens=False).ids)
     assert set(tokens) == set(TOKEN_SHARES)
     for domain, share in TOKEN_SHARES.items():
         assert tokens[domain] / tokens.total() == pytest.approx(share, abs=0.35 * share + 0.01)
-
-
-def test_training_never_draws_what_is_held_out(mixture: Mixture) -> None:
-    rng = random.Random(2)
-    assert not any(mixture.sample(rng).held_out for _ in range(500))
-    assert all(mixture.of_domain(rng, domain, held_out=True).held_out for domain in mixture.domains)
 
 
 def test_conversations_follow_the_seed(mixture: Mixture) -> None:
@@ -54,8 +51,16 @@ def test_headlines_and_their_like_are_kept_from_the_drafter(mixture: Mixture, mo
     assert drawn == [encode(mixture.encoder, other)] * 2
 
 
-@pytest.mark.parametrize("prompt", HEADLINE_PROMPTS)
-def test_the_corpus_contains_the_headlines(mixture: Mixture, prompt: str) -> None:
-    generate = mixture.generators["html" if "HTML" in prompt else "code"].generate
-    rng = random.Random(5)
-    assert any(generate(rng).prompt == prompt for _ in range(60_000))
+def test_careless_prompts_keep_what_an_answer_copies() -> None:
+    rng = random.Random(4)
+    prompt = 'Please write a function called `merge_lists` with the title "Night Sky" and 47 pens.'
+    typed = {noisy(rng, prompt) for _ in range(200)}
+    assert len(typed) > 20
+    assert all("`merge_lists`" in each and '"Night Sky"' in each and "47 pens" in each for each in typed)
+
+
+def test_a_thought_repeats_a_short_prompt_and_no_long_one() -> None:
+    rng = random.Random(4)
+    thoughts = {thought(rng, Exchange("maths", "What is 2 + 3?", "")) for _ in range(30)}
+    assert len(thoughts) > 3 and all(each and '"What is 2 + 3?"' in each and "[" not in each for each in thoughts)
+    assert thought(rng, Exchange("chat", "word " * 40, "")) is None
