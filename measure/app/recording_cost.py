@@ -24,6 +24,7 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import AUTO, Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineReady, TurnFinished, TurnStatistics
 from engine.service import EngineService
+from measure.quick import parse
 
 QUESTION = Message("user", "create a single-file HTML animation of a drone swarm")
 BLOCKS = {
@@ -102,7 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=24)
     parser.add_argument("--block", choices=BLOCKS, default="16", help="none: one token at a time")
-    wanted = parser.parse_args()
+    wanted = parse(parser, "--pairs 2")
     sys.setswitchinterval(SWITCH_INTERVAL)
     plain: list[TurnStatistics] = []
     recorded: list[Recorded] = []

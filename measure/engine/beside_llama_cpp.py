@@ -25,6 +25,7 @@ from engine.commands import NO_DRAFTER, Ask, Close, EngineOptions, GenerationSet
 from engine.events import EngineError, Event, Step, TurnFinished
 from engine.hub.pairs import OWN_DRAFTERS
 from engine.library import Settings
+from measure.quick import parse
 
 QUESTIONS = (
     "hi",
@@ -112,7 +113,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=96, help="of each answer, at most (96)")
     parser.add_argument("--rounds", type=int, default=3, help="of all questions (3)")
-    options = parser.parse_args()
+    options = parse(parser, "--tokens 8 --rounds 1")
     with TemporaryDirectory() as folder:
         servers = dict(llamas(options.tokens, Path(folder)))
         ways = list(engines(options.tokens))

@@ -23,6 +23,7 @@ from engine.library import Pair, Settings
 from engine.service import load_runner
 from engine.speculation.verify_width import Auto
 from measure.engine.recorded_costs import recorded_tables
+from measure.quick import parse
 
 TASKS = (
     "rename_function", "set_constant", "add_docstring", "reverse_imports", "replace_line", "fix_typo",
@@ -119,7 +120,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parse(parser, "--answers 1 --temperatures 0 --draft none both")
     torch.set_num_threads(arguments.threads)
     figures: dict[str, Figures] = {}
     with _load(arguments.costs) as pair:

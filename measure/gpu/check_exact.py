@@ -57,6 +57,7 @@ from engine.models.target import TargetModel
 from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.engine.checkpoints import (
     FULL,
     SLIDING,
@@ -380,7 +381,7 @@ def main() -> int:
     parser.add_argument("--only-launch", action="store_true", help="only that")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     parser.add_argument("--folder", type=Path, help="where to write the checkpoint (a temporary folder)")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --tiny --tokens 8 --launch")
     device, report, started = torch.device(options.device), Report(), time.perf_counter()
     if device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())

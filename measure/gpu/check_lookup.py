@@ -26,6 +26,7 @@ from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, Looked, continuation
 from engine.speculation.verify_width import Auto
 from measure.gpu.report import Report
+from measure.quick import parse
 
 LENGTHS = (700, 2048, 32_768, 131_072, 262_144)
 BOUNDS = {32_768: 30.0, 131_072: 60.0}
@@ -123,7 +124,7 @@ def main() -> int:
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--sweep", action="store_true", help="time other splits of the search, too")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --lengths 600", kernels=True)
     report = Report()
     torch.manual_seed(0)
     checks = LookupChecks(torch.device(options.device), report)

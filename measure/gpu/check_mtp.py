@@ -28,6 +28,7 @@ from engine.lab.bench.weights import random_pair
 from engine.measured.costs import TYPICAL, RoundTimer, time_rounds
 from engine.speculation.verify_width import Auto
 from measure.gpu.report import Report
+from measure.quick import parse
 
 BYTES_PER_MS = 4.3e9
 """What an H200 copies."""
@@ -164,7 +165,7 @@ def main() -> int:
     )
     parser.add_argument("--tokens", type=int, default=80)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --prompts 20 --contexts 40 --tokens 12", kernels=True)
     report = Report()
     for name in options.shape:
         check(name, options, report)

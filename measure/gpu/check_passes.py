@@ -23,6 +23,7 @@ from engine.lab.bench.weights import random_pair
 from engine.models.attention_backends import choose_backends
 from engine.models.target import TargetModel
 from measure.gpu.report import Report
+from measure.quick import parse
 
 PROMPT = 700
 PIECES = (512, 188)
@@ -117,7 +118,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny", kernels=True)
     report = Report()
     for name in options.shape:
         print(name)

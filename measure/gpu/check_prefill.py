@@ -31,6 +31,7 @@ from engine.kernels.weights.weight import Weight
 from engine.lab.bench.shapes import SHAPES, read_shape
 from engine.models.gemma4.config import Gemma4Config
 from measure.gpu.report import Report
+from measure.quick import parse
 
 FORMATS: dict[str, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
     "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
@@ -279,7 +280,7 @@ def main() -> int:
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --rows 40", kernels=True)
     config = read_shape(options.shape).target
     assert isinstance(config, Gemma4Config)
     if options.compile:

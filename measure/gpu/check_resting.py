@@ -29,6 +29,7 @@ from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.verify_width import Auto
 from measure.gpu.check_rounds import WAYS, answer, bundled_decoder, device_rounds, held_out_prompts, tokens_of
 from measure.gpu.report import Report
+from measure.quick import parse
 
 COSTLY = CostTable((0,), (RoundCosts(2.0, tuple(2.0 + 0.8 * row for row in range(16))),))
 """Drafting so dear that it often rests."""
@@ -103,7 +104,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=150)
     parser.add_argument("--prompts", type=int, default=6)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --tokens 24 --prompts 1", kernels=True)
     report, device = Report(), torch.device(options.device)
     prompts = held_out_prompts(options.prompts)
     if options.shape != "none":

@@ -31,6 +31,7 @@ from engine.lab.bench.shapes import SHAPES, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.engine.divergence import first_divergence
 
 PROMPT_LENGTH = 200
@@ -199,7 +200,7 @@ def main() -> int:
     parser.add_argument("--prompts", type=int, default=12, help="of the bundled pair; 0: none")
     parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --tokens 12 --blocks 4 --prompts 0", kernels=True)
     report, device = Report(), torch.device(options.device)
     if options.shape != "none":
         shape = read_shape(options.shape, options.layers)

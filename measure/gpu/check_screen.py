@@ -49,6 +49,7 @@ from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.pump import FramePump
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
+from measure.quick import parse
 
 QUESTION = "Write a quicksort in Python"
 ACCEPTANCE, BLOCK = 7.8, 16
@@ -159,7 +160,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=3, help="answers for nobody, and for the screen")
     parser.add_argument("--drawing", type=float, default=1e3 * DRAWING, metavar="MS", help="of a frame")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --tokens 40 --times 1")
     report, device, shape = Report(), torch.device(options.device), read_shape(options.shape, options.layers)
     target, drafter = random_pair(shape, device)
     moe = shape.target.moe

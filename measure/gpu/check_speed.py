@@ -86,13 +86,11 @@ PARTS = (
     Part("wide", "measure.gpu.check_wide", "", 200, 40),
     Part("wide-fp8", "measure.gpu.check_wide", "--weights fp8", 200, 40),
     Part("wide-int4", "measure.gpu.check_wide", "--weights int4", 200, 40),
-    Part("copying", "measure.gpu.check_copying", "", 300, 20),
     Part("mtp", "measure.gpu.check_mtp", "", 300, 40),
     Part("figures", "engine.lab.bench", "--profile", 200, 150),
     Part("bf16-draft", "engine.lab.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
     Part("again", "engine.lab.bench", SHORT, 90, 12),
     Part("dense", "engine.lab.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
-    Part("launches", "measure.gpu.launches", "", 120, 30),
     Part("host", "engine.lab.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
     *(

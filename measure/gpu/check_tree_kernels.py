@@ -33,6 +33,7 @@ from engine.speculation.lookup import Looked
 from engine.speculation.trees import LOOKED_UP, path_to
 from engine.speculation.verify_width import Auto
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
 from tests.kernels.tree_rounds import Grown, Pass
 
@@ -205,7 +206,7 @@ def main() -> int:
     parser.add_argument("--shape", choices=SHAPES, default="31B")
     parser.add_argument("--count", type=int, default=400, help="trees of each kind")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --count 4", kernels=True)
     report = Report()
     torch.manual_seed(0)
     checks = TreeChecks(read_shape(options.shape), torch.device(options.device), report, options.count)

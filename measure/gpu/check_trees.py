@@ -35,6 +35,7 @@ from engine.speculation.trees import CHOICES, LOOKED_UP
 from engine.speculation.verify_width import Auto
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
+from measure.quick import parse
 
 FLAT = CostTable((0,), (RoundCosts(1.0, tuple(16.0 + 0.1 * row for row in range(MAX_ROWS))),))
 GIVEN = (0.4, 0.3, 0.15, 0.1)
@@ -158,7 +159,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--costs", type=Path, help="write JSON there, for measure.engine.recorded_costs")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 12", kernels=True)
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape, options.layers)
     if options.shape == TINY:  # which has experts, where nothing verifies trees

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _PROTECTED = re.compile(r"""(```.*?```|`[^`]*`|"[^"]*"|(?<!\w)'[^'\n]*'(?!\w))""", re.DOTALL)
 _WORD = re.compile(r"(?<![\w#'.-])[A-Za-z]+(?![\w'-])")
 
 
-def pick(rng: random.Random, options: Sequence[str]) -> str:
+def pick(rng: random.Random, options: Sequence[T]) -> T:
     """A uniform choice; ``rng.choice`` without its generality, for speed."""
     return options[int(rng.random() * len(options))]
 

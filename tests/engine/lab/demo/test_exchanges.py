@@ -9,20 +9,19 @@ from engine.lab.demo.conversation import Turn
 from engine.lab.demo.exchanges import DATA, DOMAINS, Domain, read_exchanges, read_questions
 from engine.lab.demo.headlines import HEADLINE_PROMPTS
 
-FREE: tuple[Domain, ...] = ("chat", "unknown", "screen")
-"""Short prompts, of which a held-out one can be the same word for word: there the answer was kept from training."""
+SAME_PROMPTS = 6
+"""Of a hundred, at most: a short prompt may ask for what was trained on and for what was held out."""
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_no_held_out_prompt_was_trained_on(domain: Domain) -> None:
+def test_hardly_a_held_out_prompt_was_trained_on(domain: Domain) -> None:
     exchanges = read_exchanges(domain)
     assert len(exchanges) >= 5000
     assert all(each.prompt and each.response for each in exchanges)
     questions = read_questions("evaluate")[domain]
     assert len(questions) == 100 and all(question.right for question in questions)
-    if domain not in FREE:
-        trained = {(*each.before, Turn(each.prompt, "")) for each in exchanges}
-        assert not trained & {question.conversation.turns for question in questions}
+    trained = {(*each.before, Turn(each.prompt, "")) for each in exchanges}
+    assert sum(question.conversation.turns in trained for question in questions) <= SAME_PROMPTS
 
 
 def test_every_purpose_has_its_questions() -> None:
