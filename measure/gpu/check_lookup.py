@@ -2,7 +2,7 @@
 
 Texts that repeat themselves in every way, up to the longest context; then microseconds in a graph, with the text in the
 cache and after something else has filled it, as in a round. ``--sweep`` times other splits. ``TRITON_INTERPRET=1`` and
-``--device cpu --lengths 600`` try the script out.
+``--device cpu --lengths 100`` try the script out.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--sweep", action="store_true", help="time other splits of the search, too")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parse(parser, "--device cpu --lengths 600", kernels=True)
+    options = parse(parser, "--device cpu --lengths 100", kernels=True)
     report = Report()
     torch.manual_seed(0)
     checks = LookupChecks(torch.device(options.device), report)

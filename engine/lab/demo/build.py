@@ -56,6 +56,8 @@ class Plan:
     target_steps: int
     recorded: int
     """Prompts that the target answers for the drafter."""
+    unfinished: bool
+    """Whether answers count that the limit cut off: those of a toy target never end."""
     drafter_steps: int
     anchors: int
     """Drafted blocks per row."""
@@ -77,6 +79,7 @@ FULL = Plan(
     rows=21,
     target_steps=6500,
     recorded=12_000,
+    unfinished=False,
     drafter_steps=950,
     anchors=192,
     answer_batch=2048,
@@ -93,6 +96,7 @@ SMOKE = Plan(
     rows=2,
     target_steps=16,
     recorded=4,
+    unfinished=True,
     drafter_steps=3,
     anchors=4,
     answer_batch=4,
@@ -133,7 +137,7 @@ class Build:
         plan = self.plan
         model, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
         guard = HeadlineGuard.of(model, mixture.tokenizer, plan.evaluation.limit)
-        asking = Asking(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, unfinished=False)
+        asking = Asking(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, plan.unfinished)
 
         def allowed(answer: Recorded) -> bool:
             return not guard.is_near(mixture.tokenizer.decode(answer.answer))

@@ -27,7 +27,7 @@ class HeadlineGuard:
     """Recognises headline prompts, and answers nearly equal to the target's own answers to them."""
 
     def __init__(self, answers: Sequence[str]) -> None:
-        self.answers = [_lines(answer) for answer in answers]
+        self.answers = [lines for answer in answers if (lines := _lines(answer))]
 
     @classmethod
     def of(cls, target: TargetModel, tokenizer: Tokenizer, limit: int) -> HeadlineGuard:
