@@ -357,13 +357,13 @@ def check_launch(folder: Path, device: torch.device, report: Report) -> None:
     """A process of its own, from its start until the engine is ready, with the weights in the page cache.
 
     First with no kernel compiled and nothing known of this card; then as everybody starts from then on. Nobody's Python
-    is told to compile all that it imports again. The last says where the time goes, which costs some.
+    is told to compile all that it imports again.
     """
     write_tokenizer(folder / "target")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     own = {"TRITON_CACHE_DIR": str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "caches")}
-    for name in ("first", "again", "once more", "watched"):
-        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type, name]
+    for name in ("first", "again", "once more"):
+        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
         said = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:] or ["nothing"]
         report.line(f"launch to ready, {name}", said[0], done.returncode == 0)
