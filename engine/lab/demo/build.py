@@ -2,8 +2,8 @@
 
 The phases in order: ``tokenizer``, ``target``, ``answers`` (the target's own, for the drafter), ``drafter``,
 ``evaluate``. Each starts from what the one before left in the folder, so they can run one by one, on different days or
-machines. ``all --smoke`` runs the chain at toy size on a CPU, in two minutes. At the end the figures of each domain stand
-beside those of the bundled pair's report.
+machines. ``all --smoke`` runs the chain at toy size on a CPU, in two minutes. At the end the figures of each domain
+stand beside those of the bundled pair's report.
 """
 
 from __future__ import annotations
