@@ -20,13 +20,13 @@ from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan
 from .loading.precompile import Compiling
+from .measured.costs import time_rounds
+from .measured.known import known_costs
 from .opening import Emit, LoadCancelled, Opening, use_fitting_threads
 from .speculation.auto import Auto
 from .speculation.costs import CostTable
 from .speculation.live_costs import LiveCosts
 from .tokenizer import ChatTokenizer
-from .tuning.costs import time_rounds
-from .tuning.known import known_costs
 from .turn_events import TurnEvents
 
 VARIED = (

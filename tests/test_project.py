@@ -32,11 +32,11 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_the_engine_leaves_flags_and_commands_to_front_ends() -> None:
-    """Bench and demo are programs of their own, and so is the driver's tool. A folder and a file are named after the
+    """The lab's scripts are programs of their own, and so is the driver's tool. A folder and a file are named after the
     program."""
     command_line = re.compile(r"(?<![\w-])--[a-z]|dflash-chat(?![-\"])")
     engine = ROOT / "engine"
-    paths = [path for path in engine.rglob("*.py") if path.relative_to(engine).parts[0] not in ("bench", "demo")]
+    paths = [path for path in engine.rglob("*.py") if path.relative_to(engine).parts[0] not in ("lab", "demo")]
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(paths) > 50
     assert [line for line in lines if command_line.search(line) and "nvidia-smi" not in line] == []
@@ -137,6 +137,7 @@ def test_a_wheel_holds_what_the_program_needs_and_no_training(wheel: zipfile.Zip
     assert themes | {"engine/py.typed", "dflash_tui/py.typed"} <= packed
     assert {name for name in packed if name.startswith("engine/demo/")} == pair
     assert {name for name in packed if name.startswith("engine/drafters/")} == set(), "the extra smollm2 brings them"
+    assert [name for name in packed if name.startswith("engine/lab/demo/")] == []
     folders = {name.partition("/")[0] for name in packed}
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"engine", "dflash_tui"}
 

@@ -16,7 +16,7 @@ from .problems import value_problem
 def bench(flags: tuple[str, ...]) -> int:
     """Measure decoding on this machine. The engine's bench knows the flags, since it also runs without this program."""
     require_folder()
-    from engine.bench.command import run
+    from engine.lab.bench.command import run
 
     try:
         return run(flags, prog="dflash-chat bench")

@@ -19,7 +19,7 @@ from .amounts import Amount
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
-    from engine.tools.selftest import SelfTest
+    from engine.lab.judging.selftest import SelfTest
 
 BAR = 30
 
@@ -84,7 +84,7 @@ def _run(options: EngineOptions, tokens: int) -> SelfTest:
 
 
 def _test(options: EngineOptions, tokens: int, what: str) -> SelfTest:
-    from engine.tools.selftest import self_test
+    from engine.lab.judging.selftest import self_test
 
     with loaded_pair(options) as (runner, status):
         return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))

@@ -21,7 +21,7 @@ from .amounts import Amount
 from .status import StatusLine
 
 if TYPE_CHECKING:
-    from engine.training.pipeline import PhaseName
+    from engine.lab.training.pipeline import PhaseName
 
 LOG_SECONDS = 10.0
 """How often a log, which is no terminal, hears of the progress."""
@@ -82,8 +82,8 @@ def train(
     stopped. The drafter lies in FOLDER: dflash-chat TARGET --draft FOLDER.
     """
     require_folder()
+    from engine.lab.training.pipeline import Pipeline
     from engine.loading.checkpoint import pick_device
-    from engine.training.pipeline import Pipeline
 
     folders = find_pair(target, NO_DRAFTER, Fetching(offline=offline))
     progress = _Progress()
@@ -110,8 +110,8 @@ def train(
 
 
 def _plan(numbers: dict[str, Any]) -> Any:
-    from engine.training.pipeline import Plan
-    from engine.training.shape import DrafterShape
+    from engine.lab.training.pipeline import Plan
+    from engine.lab.training.shape import DrafterShape
 
     size = numbers["size"]
     shape = DrafterShape(

@@ -17,10 +17,10 @@ from engine.errors import UsageFailure
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
+    from engine.lab.judging.sweep import Rate, Sweep
     from engine.loading.choose_rounds import TimedTiles
+    from engine.measured.tiles import Timed
     from engine.speculation.costs import CostTable
-    from engine.tuning.sweep import Rate, Sweep
-    from engine.tuning.tiles import Timed
 
 TEMPERATURES = (0.0, 0.7)
 FEW_PROMPTS = 8
@@ -66,8 +66,8 @@ def tune(
 
 def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple[Sweep, int, str]:
     """What each policy would have yielded, on how many answers, and what rounds cost here."""
-    from engine.tools.selftest import PROMPTS
-    from engine.tuning.sweep import record_answers, sweep
+    from engine.lab.judging.selftest import PROMPTS
+    from engine.lab.judging.sweep import record_answers, sweep
 
     with loaded_pair(options) as (runner, status):
         runner.learn_costs()

@@ -13,7 +13,7 @@ SAMPLES, SAMPLE = 1024, 4096
 """Of a larger file so many places of so many bytes are read, evenly spread: 4 MiB of every shard, whatever its size."""
 
 ENGINE = Path(__file__).parents[1]
-NO_DECODING = ("bench", "demo")
+NO_DECODING = ("lab", "tools")
 """Folders of the engine whose files decide nothing about what a round launches and costs."""
 
 

@@ -1,4 +1,4 @@
-"""What the published pairs take on a GPU, by ``sizes.json``: ``python -m engine.tools.sizes`` works it out by the
+"""What the published pairs take on a GPU, by ``sizes.json``: ``python -m engine.lab.bench.sizes`` works it out by the
 memory plan. Looking it up needs neither torch nor a checkpoint."""
 
 from __future__ import annotations

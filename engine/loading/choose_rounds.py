@@ -20,9 +20,9 @@ from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.weight import unpack_first
+from ..measured.known import keep, kept
+from ..measured.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 from ..models.packed import format_of_target
-from ..tuning.known import keep, kept
-from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 
 Say = Callable[[str], None]
 Way = tuple[TargetTiles, DraftTiles]

@@ -20,8 +20,8 @@ from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
 from ..machine import cores  # noqa: E402
+from ..measured.tiles import first_ring  # noqa: E402
 from ..models.dflash.weights import hold_in_8_bits  # noqa: E402
-from ..tuning.tiles import first_ring  # noqa: E402
 from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, target_on_meta  # noqa: E402
 from .choose_rounds import derived_tiles, kept_tiles  # noqa: E402
 from .memory_plan import META  # noqa: E402

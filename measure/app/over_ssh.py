@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from measure.quick import parse
 from tests.app.terminal import Terminal
 
 from .soak import CODE, PAUSE, QUIT, SIZE, User
@@ -133,7 +134,7 @@ def echoes(folder: Path, port: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kilobytes", nargs="*", type=float, default=LINES)
-    speeds = parser.parse_args().kilobytes
+    speeds = parse(parser, "400").kilobytes
     for program in ("sshd", "ssh-keygen", "ssh"):
         needed(program)
     for kilobytes in speeds:

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from dflash_tui.core.sessions.search import INDEX_NAME, Search
+from measure.quick import parse
 
 ALLOWED_MS = 200.0
 TURNS, ROUNDS, WORDS = 3, 40, 5
@@ -68,7 +69,7 @@ def report(what: str, milliseconds: float, allowed: bool = True) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=10_000)
-    count = parser.parse_args().sessions
+    count = parse(parser, "--sessions 60").sessions
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dice = random.Random(1)

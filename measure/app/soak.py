@@ -22,6 +22,7 @@ from typing import Any
 
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import PrefillDone, TurnStarted
+from measure.quick import parse
 from tests.app.tape import READY, endless, recorded_steps
 from tests.app.terminal import Terminal
 
@@ -223,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenes", nargs="*", help=", ".join(scene.name for scene in SCENES))
     parser.add_argument("--seconds", type=float, default=60.0)
-    options = parser.parse_args()
+    options = parse(parser, "typing --seconds 2")
     os.environ.setdefault("DFLASH_CHAT_CONFIG", "")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DFLASH_CHAT_STATE"] = folder

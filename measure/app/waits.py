@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from measure.quick import parse
 from tests.app.terminal import Terminal
 
 from .soak import CLEAR_LINE, CODE, QUIT, SIZE, Reports, User
@@ -97,7 +98,7 @@ WAITS: dict[str, tuple[float, Callable[[], list[float]]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("waits", nargs="*", help=", ".join(WAITS))
-    wanted = parser.parse_args().waits or list(WAITS)
+    wanted = parse(parser, "stopping").waits or list(WAITS)
     os.environ.setdefault("DFLASH_CHAT_CONFIG", "")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every start compiles what was edited last
     with tempfile.TemporaryDirectory() as folder:

@@ -15,11 +15,12 @@ import torch
 from engine.commands import Message
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
+from engine.lab.training.generation import Answer, Sampler, generate, speculate
+from engine.lab.training.measures import Speculation, speculation
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.dflash.modules import DFlashDrafter
 from engine.tokenizer import ChatTokenizer
-from engine.training.generation import Answer, Sampler, generate, speculate
-from engine.training.measures import Speculation, speculation
+from measure.quick import parse
 
 from .questions import held_out
 
@@ -40,7 +41,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--batch", type=int, default=25)
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    wanted = parser.parse_args()
+    wanted = parse(parser, "--questions 1 --tokens 16 --batch 1 --device cpu")
     folders = find_pair(wanted.target, wanted.drafter, Fetching(offline=True))
     if folders.drafter is None:
         parser.error("this target has no drafter; name one with --drafter")

@@ -25,6 +25,7 @@ from engine.commands import NO_DRAFTER, Ask, Close, EngineOptions, GenerationSet
 from engine.events import EngineError, Event, Step, TurnFinished
 from engine.hub.own_drafters import OWN_DRAFTERS, own_drafter
 from engine.library import Settings
+from measure.quick import parse
 
 QUESTIONS = (
     "hi",
@@ -99,7 +100,7 @@ def llamas(tokens: int, folder: Path) -> Iterator[tuple[str, LlamaCpp]]:
         from engine.files.gguf import gguf_file
         from engine.hub.fetching import Fetching
         from engine.hub.pairs import find_pair
-        from engine.training.to_gguf import convert_drafter
+        from engine.lab.training.to_gguf import convert_drafter
 
         (drafter,) = (own_drafter(name) for name in OWN_DRAFTERS if name.startswith("SmolLM2-135M"))
         source = gguf_file(find_pair("smollm2", NO_DRAFTER, Fetching(offline=True)).target)
@@ -112,7 +113,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=96, help="of each answer, at most (96)")
     parser.add_argument("--rounds", type=int, default=3, help="of all questions (3)")
-    options = parser.parse_args()
+    options = parse(parser, "--tokens 8 --rounds 1")
     with TemporaryDirectory() as folder:
         servers = dict(llamas(options.tokens, Path(folder)))
         ways = list(engines(options.tokens))

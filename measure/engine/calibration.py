@@ -1,12 +1,12 @@
 """``python -m measure.engine.calibration`` prints what the bundled drafter's confidence tells of its drafts, from
-``drafts.xz``: the numbers of ``engine.bench.policy``."""
+``drafts.xz``: the numbers of ``engine.lab.bench.policy``."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-from engine.tuning.files import Recording, load_recordings
+from engine.lab.judging.files import Recording, load_recordings
 
 DOMAINS = ("chat", "code", "explain", "html", "maths")
 DRAWN, PARTS = 20_000, 20

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import geometric_mean
 from time import perf_counter
@@ -18,13 +16,14 @@ from time import perf_counter
 import torch
 
 from engine.commands import EngineOptions, Message
-from engine.demo.corpus import edit
-from engine.demo.corpus.sample import Sample
 from engine.events import EngineReady, Event, Step
+from engine.lab.demo.checks import verdicts
+from engine.lab.demo.exchanges import Question, read_questions
 from engine.library import Pair, Settings
 from engine.service import load_runner
 from engine.speculation.auto import Auto
 from measure.engine.recorded_costs import recorded_tables
+from measure.quick import parse
 
 TASKS = (
     "rename_function", "set_constant", "add_docstring", "reverse_imports", "replace_line", "fix_typo",
@@ -39,8 +38,6 @@ WAYS: dict[str, Settings] = {
 """How to guess, by the settings that say so. The first is what the others are held against."""
 Figures = dict[str, dict[str, dict[str, float]]]
 """By task and way: what ``Tally.row`` says."""
-SHORTEST = 250
-"""Characters of an edited file: of a shorter one there is little to copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +80,9 @@ class Tally:
         }
 
 
-def samples(task: str, count: int) -> Iterable[Sample]:
-    """Held-out edits of one task, of files that are worth copying where the task has such."""
-    rng = random.Random(f"edits/{task}")
-    found = 0
-    for attempt in range(100_000):
-        sample = edit.generate_task(rng, task)
-        long_enough = len(sample.prompt) >= SHORTEST or attempt > 2000
-        if sample.held_out and not sample.before and long_enough:
-            yield sample
-            found += 1
-            if found == count:
-                return
+def edits(task: str, count: int) -> list[Question]:
+    """Held-out edits of one task, of files that are worth copying where the task has such; ten of each are kept."""
+    return [each for each in read_questions("edits")["edit"] if each.right["task"] == task][:count]
 
 
 def run(pair: Pair, prompt: str, temperature: float, settings: Settings) -> Run:
@@ -124,7 +112,7 @@ def _load(costs: str | None) -> Pair:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--answers", type=int, default=10, help="of each task")
+    parser.add_argument("--answers", type=int, default=10, help="of each task, at most ten")
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
     parser.add_argument("--draft", nargs="+", choices=tuple(WAYS), default=list(WAYS))
     parser.add_argument(
@@ -132,7 +120,7 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parse(parser, "--answers 1 --temperatures 0 --draft none both")
     torch.set_num_threads(arguments.threads)
     figures: dict[str, Figures] = {}
     with _load(arguments.costs) as pair:
@@ -140,10 +128,10 @@ def main() -> None:
             by_task = figures[f"{temperature:g}"] = {}
             for task in TASKS:
                 tallies = {way: Tally() for way in arguments.draft}
-                for sample in samples(task, arguments.answers):
-                    runs = {way: run(pair, sample.prompt, temperature, WAYS[way]) for way in tallies}
+                for question in edits(task, arguments.answers):
+                    runs = {way: run(pair, question.prompt, temperature, WAYS[way]) for way in tallies}
                     for way, one in runs.items():
-                        right = edit.check(one.text, sample.check)["exact"]
+                        right = verdicts(one.text, question.right)["exact"]
                         tallies[way].add(one, runs[arguments.draft[0]], right)
                 by_task[task] = {way: tally.row() for way, tally in tallies.items()}
                 if not arguments.json:

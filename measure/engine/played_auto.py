@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from engine.lab.judging.files import Recording
+from engine.lab.judging.play import Anchor, Block, Played, play
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy
 from engine.speculation.trees import ROWS, accepted_path, best_first
-from engine.tuning.files import Recording
-from engine.tuning.play import Anchor, Block, Played, play
 from measure.engine.recorded_costs import LONG, tree_tables
 
 TREES = tree_tables()

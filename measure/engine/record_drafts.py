@@ -5,17 +5,20 @@ Of every position the four best choices, and which of them the text says. Five m
 
 from __future__ import annotations
 
+import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 
 from engine.commands import GenerationSettings
-from engine.demo.confirm import questions
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.lab.demo.confirm import questions
+from engine.lab.judging.files import Recording, save_recordings
+from engine.lab.judging.record import record_blocks
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.tuning.files import Recording, save_recordings
-from engine.tuning.record import record_blocks
+from measure.quick import parse
 
 DOMAINS = ("code", "html", "maths", "explain", "chat", "unknown")
 """Free text. What copying is worth ``measure.engine.edits`` tells."""
@@ -24,28 +27,38 @@ TEMPERATURES = (0.0, 0.7, 1.0)
 FILE = Path(__file__).with_name("drafts.xz")
 
 
-def asked() -> Iterator[tuple[str, list[int]]]:
-    """The questions, domain after domain."""
-    return ((domain, ids) for domain, ids in questions(PROMPTS) if domain in DOMAINS)
+def asked(prompts: int = PROMPTS) -> Iterator[tuple[str, list[int]]]:
+    """The first so many questions of each domain, domain after domain."""
+    return ((each.domain, ids) for each, ids in questions(prompts) if each.domain in DOMAINS)
 
 
-def record_all() -> list[Recording]:
+def record_all(prompts: int, tokens: int) -> list[Recording]:
     """Answers to the first held-out questions of each domain."""
     device = torch.device("cpu")
     torch.set_num_threads(1)
     target = load_target(BUNDLED_PAIR / "target", device, lambda *_: None)
     drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
     recordings = []
-    for domain, ids in asked():
+    for domain, ids in asked(prompts):
         for temperature in TEMPERATURES:
-            settings = GenerationSettings(temperature=temperature, seed=3, max_new_tokens=600)
+            settings = GenerationSettings(temperature=temperature, seed=3, max_new_tokens=tokens)
             blocks = record_blocks(target, drafter, ids, settings)
             recordings.append(Recording.of_blocks(domain, temperature, len(ids), blocks))
     return recordings
 
 
+def recording(about: str | None, file: Path) -> argparse.Namespace:
+    """What to record, and where to write it."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prompts", type=int, default=PROMPTS, help="of each domain")
+    parser.add_argument("--tokens", type=int, default=600, help="of an answer, at most")
+    parser.add_argument("--out", type=Path, default=file)
+    return parse(parser, f"--prompts 1 --tokens 8 --out {os.devnull}")
+
+
 def main() -> None:
-    save_recordings(FILE, record_all())
+    options = recording(__doc__, FILE)
+    save_recordings(options.out, record_all(options.prompts, options.tokens))
 
 
 if __name__ == "__main__":

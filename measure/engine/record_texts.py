@@ -15,21 +15,21 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.loading.checkpoint import load_drafter, load_target
-from measure.engine.record_drafts import TEMPERATURES, asked
+from measure.engine.record_drafts import TEMPERATURES, asked, recording
 
 FILE = Path(__file__).with_name("texts.xz")
 
 
-def record_all() -> list[tuple[list[int], list[int]]]:
+def record_all(prompts: int, tokens: int) -> list[tuple[list[int], list[int]]]:
     device = torch.device("cpu")
     torch.set_num_threads(1)
     target = load_target(BUNDLED_PAIR / "target", device, lambda *_: None)
     drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
     decoder = Decoder(target, drafter, 4096)
     texts = []
-    for _, ids in asked():
+    for _, ids in asked(prompts):
         for temperature in TEMPERATURES:
-            settings = GenerationSettings(16, temperature, seed=3, max_new_tokens=600)
+            settings = GenerationSettings(16, temperature, seed=3, max_new_tokens=tokens)
             rounds = decoder.decode(Prompt(tuple(ids), len(ids)), lambda settings=settings: settings)  # type: ignore[misc]
             answer = [token for done in rounds if isinstance(done, Round) for token in done.emitted]
             texts.append((list(ids), answer))
@@ -42,8 +42,9 @@ def load_texts() -> list[tuple[list[int], list[int]]]:
 
 
 def main() -> None:
-    lines = "".join(json.dumps(text) + "\n" for text in record_all())
-    FILE.write_bytes(lzma.compress(lines.encode()))
+    options = recording(__doc__, FILE)
+    lines = "".join(json.dumps(text) + "\n" for text in record_all(options.prompts, options.tokens))
+    options.out.write_bytes(lzma.compress(lines.encode()))
 
 
 if __name__ == "__main__":

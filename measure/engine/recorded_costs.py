@@ -1,7 +1,7 @@
 """What rounds cost on a GPU, as measured there: ``python -m measure.engine.recorded_costs BENCH.json`` records it.
 
-``BENCH.json`` is what ``python -m engine.bench --out BENCH.json`` writes there. What was recorded before of the same
-shape goes.
+``BENCH.json`` is what ``python -m engine.lab.bench --out BENCH.json`` writes there. What was recorded before of the
+same shape goes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.measured.costs import every_width
 from engine.models.dflash.config import DFlashConfig
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.tuning.costs import every_width
 
 FILE = Path(__file__).with_name("costs.json")
 KEPT = ("width", "context", "routing")

@@ -24,6 +24,7 @@ from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
 from engine.models.target import TargetModel
 from engine.tokenizer import ChatTokenizer
+from measure.quick import parse
 
 from .questions import questions
 
@@ -117,7 +118,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--tokens", type=int, default=128)
-    wanted = parser.parse_args()
+    wanted = parse(parser, "--questions 1 --tokens 8")
     asked, both, wrong, ties = questions(wanted.questions), load(), 0, 0
     for start in range(0, len(asked), BATCH):
         for found in differences(both, asked[start : start + BATCH], wanted.tokens):

@@ -31,7 +31,6 @@ from torch.nn import functional as F
 from transformers.models.gemma4 import Gemma4ForConditionalGeneration
 from transformers.models.gemma4_unified import Gemma4UnifiedForConditionalGeneration
 
-from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
@@ -44,6 +43,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.kinds import MAKERS, bytes_of, weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import configs_of, period_of, shorten
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
@@ -57,6 +57,7 @@ from engine.models.target import TargetModel
 from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.engine.checkpoints import (
     FULL,
     SLIDING,
@@ -356,13 +357,13 @@ def check_launch(folder: Path, device: torch.device, report: Report) -> None:
     """A process of its own, from its start until the engine is ready, with the weights in the page cache.
 
     First with no kernel compiled and nothing known of this card; then as everybody starts from then on. Nobody's Python
-    is told to compile all that it imports again. The last says where the time goes, which costs some.
+    is told to compile all that it imports again.
     """
     write_tokenizer(folder / "target")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     own = {"TRITON_CACHE_DIR": str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "caches")}
-    for name in ("first", "again", "once more", "watched"):
-        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type, name]
+    for name in ("first", "again", "once more"):
+        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
         said = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:] or ["nothing"]
         report.line(f"launch to ready, {name}", said[0], done.returncode == 0)
@@ -380,7 +381,7 @@ def main() -> int:
     parser.add_argument("--only-launch", action="store_true", help="only that")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     parser.add_argument("--folder", type=Path, help="where to write the checkpoint (a temporary folder)")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --tiny --tokens 8 --launch")
     device, report, started = torch.device(options.device), Report(), time.perf_counter()
     if device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())

@@ -16,8 +16,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.routing import forced_scores
-from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.commands import WeightFormat
 from engine.kernels.decode.attend_tiles import MOST_CHANNELS, AttendTiles, FullTiles, attend_tiles
 from engine.kernels.decode.attention import AttendScratch, attend_rows
@@ -48,6 +46,8 @@ from engine.kernels.weights.kinds import MAKERS
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.routing import forced_scores
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.layer_config import AttentionConfig
 from engine.loading.checkpoint import compute_dtype
 from engine.models.dflash.config import DFlashConfig
@@ -56,6 +56,7 @@ from measure.gpu.prompt_checks import check_prompts
 from measure.gpu.report import Report
 from measure.gpu.shared_memory import LoadedKernels
 from measure.gpu.tree_checks import check_trees
+from measure.quick import parse
 from tests.kernels.routed import route_rows
 
 ROWS = (1, 5, 16)
@@ -516,7 +517,7 @@ def main() -> int:
     parser.add_argument("--contexts", type=int, nargs="+", default=[5, 128, 1100, 2040, 2048, 32_768])
     parser.add_argument("--parts", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --contexts 20", kernels=True)
     report, device = Report(), torch.device(options.device)
     torch.manual_seed(0)
     shape = read_shape(options.shape)

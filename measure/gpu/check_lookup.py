@@ -1,8 +1,7 @@
 """``python -m measure.gpu.check_lookup``: drafts looked up in a text, against their definition, and what that takes.
 
 Texts that repeat themselves in every way, up to the longest context; then microseconds in a graph, with the text in the
-cache and after something else has filled it, as in a round. ``--sweep`` times other splits. ``TRITON_INTERPRET=1`` and
-``--device cpu --lengths 600`` try the script out.
+cache and after something else has filled it, as in a round.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from pathlib import Path
 import torch
 
 from engine.decoding.text_index import TextIndex
-from engine.kernels.round import lookup as kernels
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.state import LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.measured.timing import time_launches
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, Looked, continuation
-from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
+from measure.quick import parse
 
 LENGTHS = (700, 2048, 32_768, 131_072, 262_144)
 BOUNDS = {32_768: 30.0, 131_072: 60.0}
 """Microseconds that finding and choosing may take."""
-SPLITS = [(programs, block) for programs in (64, 128, 256) for block in (256, 512, 1024)]
 COSTS = CostTable((0,), (RoundCosts(0.55, tuple(2.5 + 0.25 * row for row in range(16))),))
 STOPS = (106, 1)
 FLUSHED_BYTES = 2**28
@@ -106,24 +104,13 @@ class LookupChecks:
         said = f"{alone:.2f}, of these the search {search:.2f}; {cold:.2f} with cold caches"
         self.report.line(f"{name}, {length}, us", said, holds)
 
-    def sweep(self, length: int) -> None:
-        usual = kernels.PROGRAMS, kernels.BLOCK
-        for split in SPLITS:
-            kernels.PROGRAMS, kernels.BLOCK = split
-            for name in ("words", "one token"):
-                state, held = self.posed(TEXTS[name](random.Random(0), length))
-                took = time_launches([lambda state=state, held=held: look_up(state, held)], self.device)  # type: ignore[misc]
-                self.report.line(f"{split[0]} programs of {split[1]}, {name}, {length}, us", f"{took:.2f}")
-        kernels.PROGRAMS, kernels.BLOCK = usual
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    parser.add_argument("--sweep", action="store_true", help="time other splits of the search, too")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --lengths 100", kernels=True)
     report = Report()
     torch.manual_seed(0)
     checks = LookupChecks(torch.device(options.device), report)
@@ -133,9 +120,6 @@ def main() -> int:
     for name in TEXTS:
         for length in options.lengths:
             checks.timed(name, length)
-    if options.sweep:
-        for length in (32_768, 131_072):
-            checks.sweep(length)
     report.write(options.out)
     return 0 if report.ok else 1
 

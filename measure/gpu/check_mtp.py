@@ -17,8 +17,6 @@ from pathlib import Path
 
 import torch
 
-from engine.bench.shapes import ASSISTANTS, TINY, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import AUTO, BlockSize, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -26,9 +24,12 @@ from engine.decoding.pieces import Proposal
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
 from engine.kernels.weights.kinds import bytes_of
+from engine.lab.bench.shapes import ASSISTANTS, TINY, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import TYPICAL, RoundTimer, time_rounds
 from engine.speculation.auto import Auto
-from engine.tuning.costs import TYPICAL, RoundTimer, time_rounds
 from measure.gpu.report import Report
+from measure.quick import parse
 
 BYTES_PER_MS = 4.3e9
 """What an H200 copies."""
@@ -165,7 +166,7 @@ def main() -> int:
     )
     parser.add_argument("--tokens", type=int, default=80)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --prompts 20 --contexts 40 --tokens 12", kernels=True)
     report = Report()
     for name in options.shape:
         check(name, options, report)

@@ -15,19 +15,20 @@ from pathlib import Path
 
 import torch
 
-from engine.bench.shapes import SHAPES, Shape, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
+from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import compute_dtype
 from engine.loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
 from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.packed import shape_of
 from measure.gpu.report import Report
+from measure.quick import parse
 
 TOLERANCE = 0.03
 
@@ -98,7 +99,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=256, help="tokens of the answer")
     parser.add_argument("--memory", type=float, metavar="GB", help="plan as if so much were free")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256")
     report, shape = Report(), read_shape(options.shape)
     for weights in options.weights:
         check(shape, weights, options, report)

@@ -1,7 +1,7 @@
 """Products of a prompt's rows with packed weights, at the real shapes: ``python -m measure.gpu.check_prefill``.
 
 Values against the definition, the same bits twice and in any company, and times beside PyTorch's products in bf16, in
-turns. ``--sweep`` tries other tiles; whole prompts are measured by ``engine.bench --weights fp8 --prompts 2048 8000``.
+turns. ``engine.lab.bench --weights fp8 --prompts 2048 8000`` measures whole prompts.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,17 +20,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.prefill.gate import gated_product, reference_gated
-from engine.kernels.prefill.products import LONG, OF_EXPERTS, SHORT, ManyTiles, multiply_many
+from engine.kernels.prefill.products import LONG, OF_EXPERTS, SHORT, multiply_many
 from engine.kernels.toolchain.card import representative
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
+from engine.lab.bench.shapes import SHAPES, read_shape
 from engine.models.gemma4.config import Gemma4Config
 from measure.gpu.report import Report
+from measure.quick import parse
 
 FORMATS: dict[str, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
     "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
@@ -200,56 +201,7 @@ def product_of(what: Product) -> Callable[[Tensor, Weight, Tensor | None], Tenso
     return lambda x, weight, ends: weight.linear(x) if ends is None else weight.grouped(x, ends)
 
 
-def tile_choices(what: Product) -> Iterator[ManyTiles]:
-    yield LONG
-    yield SHORT
-    for columns, rows, depth, warps, stages in (
-        (128, 256, 64, 8, 3),
-        (128, 128, 64, 8, 3),
-        (128, 128, 64, 4, 4),
-        (128, 256, 128, 8, 3),
-        (64, 256, 64, 4, 4),
-        (256, 128, 64, 8, 4),
-    ):
-        yield ManyTiles(columns, rows, min(64, rows), depth, warps, stages)
-    for depth, stages, parts in ((32, 2, 4), (32, 3, 4), (64, 2, 2), (64, 3, 2), (32, 4, 2)):
-        yield replace(LONG, depth=depth, stages=stages, parts=parts)
-        yield replace(SHORT, depth=depth, stages=stages, parts=parts)
-    if what.experts:
-        yield OF_EXPERTS
-        yield replace(OF_EXPERTS, fewest=0)
-        yield replace(OF_EXPERTS, few=32, fewest=0)
-        yield replace(LONG, few=128)
-
-
-def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
-    """Microseconds of other tiles, the best first."""
-    what = measured.what
-    for name, n in product(FORMATS, lengths):
-        x, ends, tried = measured.rows(n), measured.ends(n), []
-        expected = multiply_many(x, measured.weights[name][0], ends, gate="gelu_tanh" if what.gate else None)
-        for tiles in tile_choices(what):
-            runs = [
-                partial(multiply_many, x, w, ends, gate="gelu_tanh" if what.gate else None, tiles=tiles)
-                for w in measured.weights[name]
-            ]
-            try:
-                if not torch.equal(runs[0](), expected):
-                    report.line(f"{what.name} {name} {tiles}", "OTHER BITS", False)
-                tried.append((min(microseconds(runs, measured.device) for _ in range(3)), tiles))
-            except Exception as error:  # what does not fit is no choice
-                print(f"  {what.name} {name} {tiles}: {str(error)[:90]}")
-        tried.sort(key=lambda each: each[0])
-        best = ", ".join(f"{_short(tiles)} {us:.0f}" for us, tiles in tried[:8])
-        report.line(f"sweep {what.name} {name}, {n} rows", best)
-
-
-def _short(tiles: ManyTiles) -> str:
-    sizes = f"{tiles.columns}x{tiles.rows}x{tiles.depth}"
-    return f"{sizes}/{tiles.warps}w{tiles.stages}s{tiles.few}{f'-{tiles.fewest}' if tiles.fewest else ''}p{tiles.parts}"
-
-
-def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
+def compile_all(config: Gemma4Config, capability: int) -> None:
     """Puts the machine code of all that will be launched into Triton's cache. Needs a process without a GPU."""
     from engine.kernels.toolchain import compile_ahead as ahead
 
@@ -265,7 +217,7 @@ def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
             in_use = (LONG, OF_EXPERTS) if what.experts else (LONG, SHORT)
             for tiles in in_use:
                 multiply_many(x, weight, ends, tiles=tiles)
-            for tiles in tile_choices(what) if swept else in_use:
+            for tiles in in_use:
                 multiply_many(x, weight, ends, gate="gelu_tanh" if what.gate else None, tiles=tiles)
 
     ahead.compile_all(ahead.noted_launches(launch), processes=16)
@@ -276,14 +228,13 @@ def main() -> int:
     parser.add_argument("--shape", choices=SHAPES, default="26B-A4B")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rows", type=int, nargs="+", default=[2048, 4096])
-    parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --rows 40", kernels=True)
     config = read_shape(options.shape).target
     assert isinstance(config, Gemma4Config)
     if options.compile:
-        compile_all(config, options.compile, options.sweep)
+        compile_all(config, options.compile)
         return 0
     device, report = torch.device(options.device), Report()
     if device.type == "cuda":
@@ -297,8 +248,6 @@ def main() -> int:
         if device.type == "cuda":
             for n in options.rows:
                 check_times(measured, report, n)
-            if options.sweep:
-                sweep(measured, report, options.rows)
     report.write(options.json)
     print("all holds" if report.ok else "NOT ALL HOLDS")
     return 0 if report.ok else 1

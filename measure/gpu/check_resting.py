@@ -17,18 +17,19 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import AUTO, GenerationSettings
 from engine.decoding import device_rounds as rounds_of_device
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import time_rounds
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.tuning.costs import time_rounds
 from measure.gpu.check_rounds import WAYS, answer, bundled_decoder, device_rounds, held_out_prompts, tokens_of
 from measure.gpu.report import Report
+from measure.quick import parse
 
 COSTLY = CostTable((0,), (RoundCosts(2.0, tuple(2.0 + 0.8 * row for row in range(16))),))
 """Drafting so dear that it often rests."""
@@ -103,7 +104,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=150)
     parser.add_argument("--prompts", type=int, default=6)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --tokens 24 --prompts 1", kernels=True)
     report, device = Report(), torch.device(options.device)
     prompts = held_out_prompts(options.prompts)
     if options.shape != "none":

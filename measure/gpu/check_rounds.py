@@ -18,8 +18,6 @@ from time import perf_counter
 
 import torch
 
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import BlockSize, GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -29,8 +27,11 @@ from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.engine.divergence import first_divergence
 
 PROMPT_LENGTH = 200
@@ -182,7 +183,7 @@ def _memory(device: torch.device) -> tuple[int, int, int]:
 
 
 def held_out_prompts(count: int) -> list[list[int]]:
-    from engine.demo.confirm import questions
+    from engine.lab.demo.confirm import questions
 
     chosen = [ids for _, ids in questions(-(-count // 6))]
     return chosen[:count]
@@ -199,7 +200,7 @@ def main() -> int:
     parser.add_argument("--prompts", type=int, default=12, help="of the bundled pair; 0: none")
     parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --tokens 12 --blocks 4 --prompts 0", kernels=True)
     report, device = Report(), torch.device(options.device)
     if options.shape != "none":
         shape = read_shape(options.shape, options.layers)

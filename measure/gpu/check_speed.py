@@ -50,25 +50,12 @@ class Part:
     """One that doesn't runs beside others."""
 
 
-OUT = "{out}"
-"""Stands for the folder of this run in a part's words."""
 SHORT = "--widths 1 16 --contexts 128 --prompts"
 """What two ways are compared by."""
-TILED = {
-    "mxfp4": "--shape gpt-oss-20b --weights mxfp4",
-    **{each: f"--shape {each}" for each in FAMILIES[:3]},
-    "int4": "--shape 26B-A4B --weights int4",
-    "fp8": "--shape 26B-A4B --weights fp8",
-}
-"""Whose tiles are looked for, those first that are thought to gain most."""
-SEARCHED = 95
-"""Seconds of each search."""
 IN_ANY_FORMAT = (
     "kernels",
     "rounds",
-    "sweep",
     "figures",
-    "best",
     "bf16-draft",
     "again",
     "dense",
@@ -77,16 +64,6 @@ IN_ANY_FORMAT = (
     "soak",
 )
 """Parts whose target may be packed."""
-
-
-def _searched(name: str, what: str) -> tuple[Part, ...]:
-    """A search for tiles, and rounds without and with what it found, one behind the other on one machine."""
-    found = f"{OUT}/sweep-{name}.json"
-    return (
-        Part(f"sweep-{name}", "engine.bench", f"tiles {what} --seconds {SEARCHED}", SEARCHED + 30, 60),
-        Part(f"figures-{name}", "engine.bench", f"{what} {SHORT} 2048", 120, 14),
-        Part(f"best-{name}", "engine.bench", f"{what} --tiles {found} {SHORT}", 120, 14),
-    )
 
 
 PARTS = (
@@ -109,18 +86,12 @@ PARTS = (
     Part("wide", "measure.gpu.check_wide", "", 200, 40),
     Part("wide-fp8", "measure.gpu.check_wide", "--weights fp8", 200, 40),
     Part("wide-int4", "measure.gpu.check_wide", "--weights int4", 200, 40),
-    Part("copying", "measure.gpu.check_copying", "", 300, 20),
     Part("mtp", "measure.gpu.check_mtp", "", 300, 40),
-    Part("sweep", "engine.bench", f"tiles --seconds {SEARCHED}", SEARCHED + 30, 60),
-    Part("figures", "engine.bench", "--profile", 200, 150),
-    Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
-    Part("bf16-draft", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
-    Part("again", "engine.bench", SHORT, 90, 12),
-    Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
-    *(part for each, what in TILED.items() for part in _searched(each, what)),
-    Part("launches", "measure.gpu.launches", "", 120, 30),
-    Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
-    Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
+    Part("figures", "engine.lab.bench", "--profile", 200, 150),
+    Part("bf16-draft", "engine.lab.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
+    Part("again", "engine.lab.bench", SHORT, 90, 12),
+    Part("dense", "engine.lab.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
+    Part("host", "engine.lab.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
     *(
         Part(f"launch-{each}", "measure.gpu.check_exact", f"--only-launch --weights {each}", 150, 8)
@@ -151,7 +122,7 @@ class Outcome:
 def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
     """Runs one part; it and everything it started are killed at the limit."""
     log, result = folder / f"{part.name}.log", folder / f"{part.name}.json"
-    command = [sys.executable, "-W", "ignore", "-m", part.module, *words.replace(OUT, str(folder)).split()]
+    command = [sys.executable, "-W", "ignore", "-m", part.module, *words.split()]
     command += ["--out", str(result)]
     environment = os.environ | dict(part.environment)
     started = time.perf_counter()

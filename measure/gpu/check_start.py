@@ -23,6 +23,7 @@ from statistics import median
 from typing import Any
 
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.app.terminal import Terminal
 
 SIZE = (120, 36)
@@ -39,7 +40,7 @@ from pathlib import Path
 from measure.gpu.check_exact import write_pair, write_tokenizer
 from measure.gpu.report import Report
 pair = Path(sys.argv[1])
-write_pair(pair, False, torch.device(sys.argv[2]), Report())
+write_pair(pair, False, "bf16", torch.device(sys.argv[2]), Report())
 write_tokenizer(pair / "target")
 """
 READY, FIRST_TOKEN = "ready", "first token"
@@ -157,7 +158,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=3, help="starts of each kind")
     parser.add_argument("--speculation", action="store_true", help="with the drafter")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --bundled --times 1")
     report = Report()
     model = ["bundled"] if options.bundled else prepare(options.folder, options.device, report)
     if not options.bundled:
@@ -176,7 +177,7 @@ def main() -> int:
                     runs[what].append(found)
     tell(runs, report)
     report.write(options.out)
-    return 0 if report.ok else 1
+    return 0 if report.ok or options.quick else 1
 
 
 if __name__ == "__main__":

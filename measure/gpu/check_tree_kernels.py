@@ -13,7 +13,6 @@ from pathlib import Path
 
 import torch
 
-from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.kernels.decode.head import HeadOutput, pick_rows
 from engine.kernels.decode.tiles import DRAFT_TILES
 from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree
@@ -25,14 +24,16 @@ from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSett
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.round.verify_width import choice_numbers
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.loading.checkpoint import compute_dtype
+from engine.measured.timing import time_launches
 from engine.sampling.sampling import sample
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
 from engine.speculation.trees import LOOKED_UP, path_to
-from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
+from measure.quick import parse
 from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
 from tests.kernels.tree_rounds import Grown, Pass
 
@@ -205,7 +206,7 @@ def main() -> int:
     parser.add_argument("--shape", choices=SHAPES, default="31B")
     parser.add_argument("--count", type=int, default=400, help="trees of each kind")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --count 4", kernels=True)
     report = Report()
     torch.manual_seed(0)
     checks = TreeChecks(read_shape(options.shape), torch.device(options.device), report, options.count)

@@ -19,8 +19,6 @@ from typing import Any
 
 import torch
 
-from engine.bench.shapes import SHAPES, TINY, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -29,13 +27,16 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Round, Verified
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.shapes import SHAPES, TINY, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import TYPICAL, WIDTHS, RoundTimer
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, LOOKED_UP
-from engine.tuning.costs import TYPICAL, WIDTHS, RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
+from measure.quick import parse
 
 FLAT = CostTable((0,), (RoundCosts(1.0, tuple(16.0 + 0.1 * row for row in range(MAX_ROWS))),))
 GIVEN = (0.4, 0.3, 0.15, 0.1)
@@ -159,7 +160,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--costs", type=Path, help="write JSON there, for measure.engine.recorded_costs")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 12", kernels=True)
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape, options.layers)
     if options.shape == TINY:  # which has experts, where nothing verifies trees

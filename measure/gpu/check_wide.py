@@ -16,18 +16,19 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.bench.routing import ROUTINGS, distinct_experts, force_routing, forced_scores
-from engine.bench.shapes import SHAPES, read_shape
-from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
 from engine.decoding.decoder import PREFILL_CHUNK
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.routing import ROUTINGS, distinct_experts, force_routing, forced_scores
+from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.timing import time_launches
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import WidePass
-from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
+from measure.quick import parse
 
 LOOKUP_MS = 0.03
 """Looking a chain up: see ``check_lookup``."""
@@ -97,7 +98,7 @@ def main() -> int:
     parser.add_argument("--tiles", type=int, nargs="+", default=[2, 4], help="of 16 rows")
     parser.add_argument("--rows", type=int, nargs="+", default=COUNTS, help="whose bits are compared")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parser.parse_args()
+    options = parse(parser, "--device cpu --shape tiny --context 40 --tiles 2 --rows 5 17", kernels=True)
     report, device = Report(), torch.device(options.device)
     weights: WeightFormat = options.weights
     shape = read_shape(options.shape, options.layers)

@@ -1,12 +1,10 @@
 """A process that loads a pair as the program does, and says when it was ready: ``python -m measure.gpu.launch FOLDER
-DEVICE [watched]``.
+DEVICE``.
 
 Prints one JSON object: seconds from the process's start to the first line of Python, to the imports, to each event that
 is told of, and to ready. On stderr, what the process beside did, and each kernel that the program compiled all the
 same: milliseconds, and what. Then, for each span between two of those moments, how many modules were imported by its
-end. ``watched`` costs time, and says what each thread was at in each span, what it had of the processors, and when it
-came and went: ``gpu`` ends when the context is made, the first of ``weights`` begins with the first byte, the last ends
-with the last.
+end.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from pathlib import Path  # noqa: E402
 from engine.commands import EngineOptions  # noqa: E402
 from engine.events import EngineError, EngineReady, Event, LoadProgress  # noqa: E402
 from engine.service import EngineService  # noqa: E402
-from measure.gpu.whereabouts import Whereabouts  # noqa: E402
 
 HEAVY = ("torch", "torch._dynamo", "torch._inductor", "triton", "transformers", "huggingface_hub", "sympy")
 """Modules whose coming is told."""
@@ -51,17 +48,13 @@ def process_start() -> float:
     return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
-def tell(moments: list[Moment], seen: Whereabouts, begun: float) -> None:
+def tell(moments: list[Moment], begun: float) -> None:
     """Where the time went, on stderr."""
     for before, moment in pairwise(moments):
         span = f"{before.at - begun:6.2f} to {moment.at - begun:.2f}"
         new = [name for name in moment.heavy if name not in before.heavy]
         has_come = f", {', '.join(new)} among them" if new else ""
         print(f"{span}, until {moment.name[:WIDTH]}: {moment.modules} modules{has_come}", file=sys.stderr)
-        for line in seen.between(before.at, moment.at):
-            print(f"       {line}", file=sys.stderr)
-    if seen.looks:
-        print(f"threads: {'; '.join(seen.lives(begun))}", file=sys.stderr)
     if sys.dont_write_bytecode:
         print("Python was told to keep no bytecode: what has none is compiled at every start", file=sys.stderr)
 
@@ -80,16 +73,13 @@ def main() -> int:
             moments.append(Moment(phase, time.time()))
         events.append(event)
 
-    seen = Whereabouts()
-    if "watched" in sys.argv[3:]:
-        seen.start()
     service = EngineService(EngineOptions(str(folder / "target"), str(folder / "drafter"), device), emit)
     service.start()
     while not (events and isinstance(events[-1], EngineReady | EngineError)):
         time.sleep(0.01)
     begun = process_start()
     ready = isinstance(events[-1], EngineReady)
-    tell(moments, seen, begun)
+    tell(moments, begun)
     print(json.dumps({"ready": ready, **{moment.name: round(moment.at - begun, 2) for moment in moments}}))
     if not ready:
         print(events[-1], file=sys.stderr)

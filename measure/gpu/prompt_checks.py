@@ -10,12 +10,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from engine.bench.routing import force_routing, forced_scores
-from engine.bench.shapes import Shape
-from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
 from engine.kernels.prefill.route import reference_routing, route_many, router_scores
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.routing import force_routing, forced_scores
+from engine.lab.bench.shapes import Shape
+from engine.lab.bench.weights import random_pair
 from engine.models.attention_backends import SDPA
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.prefill_pass import PrefillPass

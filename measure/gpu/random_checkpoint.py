@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.bench.weights import random_tensor
 from engine.commands import WeightFormat
+from engine.lab.bench.weights import random_tensor
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.packed import packable
 from engine.models.target import TargetModel

@@ -23,13 +23,13 @@ from engine.commands import Message
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import own_drafter
 from engine.hub.pairs import find_pair
+from engine.lab.training.answers import SHARD, Asking, Recorded, load_answers, record_answers
+from engine.lab.training.pipeline import Pipeline, Plan
+from engine.lab.training.prompts import MARK, Prompt
+from engine.lab.training.shape import DrafterShape
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.modules import DFlashDrafter
 from engine.tokenizer import ChatTokenizer
-from engine.training.answers import SHARD, Asking, Recorded, load_answers, record_answers
-from engine.training.pipeline import Pipeline, Plan
-from engine.training.prompts import MARK, Prompt
-from engine.training.shape import DrafterShape
 
 from ..engine.questions import held_out
 from .general_questions import FOLLOW_UPS, general_questions

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from engine.bench.shapes import Shape
 from engine.kernels.decode.attention import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.lab.bench.shapes import Shape
 from engine.layer_config import AttentionConfig
 from engine.loading.checkpoint import compute_dtype
 from engine.speculation.trees import Node, best_first, in_rows, path_to

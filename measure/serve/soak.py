@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from measure.quick import parse
+
 MOST_GROWTH_MB = 10.0
 SETTLING = 0.2
 """The share of the time after which memory is compared with."""
@@ -226,7 +228,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--scripted", action="store_true")
-    wanted = parser.parse_args()
+    wanted = parse(parser, "--scripted --minutes 0.1")
     problems = soak(SCRIPTED if wanted.scripted else PROGRAM, 60 * wanted.minutes)
     print("\n".join(problems[:20]) or "nothing went wrong")
     return 1 if problems else 0

@@ -282,7 +282,7 @@ def test_without_this_program_the_engine_tells_it(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with pytest.raises(SystemExit) as ended:
-        run_module("engine.bench", run_name="__main__")
+        run_module("engine.lab.bench", run_name="__main__")
     assert ended.value.code == 2 and "The folder you are in is gone" in capsys.readouterr().err
     with pytest.raises(UsageFailure, match="is gone"):
         engine.load()

@@ -11,7 +11,7 @@ from dflash_tui.cli.main import main
 from dflash_tui.cli.tune import _kernel_lines, _kernels_object
 from engine.kernels.decode.tiles import Tiles
 from engine.loading.choose_rounds import TimedTiles
-from engine.tuning.tiles import Timed
+from engine.measured.tiles import Timed
 
 QUICK = ["tune", "--device", "cpu", "--tokens", "24", "-p", "what is 47 + 38?"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo.golden import golden_text
+from tests.engine.lab.demo.golden import golden_text
 
 from .chatting import DRONE_PAGE, ChatWindow, open_chat
 

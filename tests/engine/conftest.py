@@ -22,6 +22,11 @@ from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_targe
 from tests.engine.small_decoders import set_stops
 from tests.kernels.live_rows import leave_out_dead_rows
 
+if INTERPRETED:
+    from tests.kernels.quick_interpreter import hurry
+
+    hurry()
+
 CPU = torch.device("cpu")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from engine.tuning.files import Recording, load_recordings
+from engine.lab.judging.files import Recording, load_recordings
 from measure.engine.record_drafts import FILE
 
 

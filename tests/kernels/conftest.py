@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.ordered_sums import sum_in_order
+
+if INTERPRETED:
+    from tests.kernels.quick_interpreter import hurry
+
+    hurry()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 
-from engine.bench.shapes import read_shape
 from engine.decoding.decoder import Decoder
 from engine.decoding.pieces import BLOCK, Proposal, Telling, Verification
 from engine.decoding.round_launches import RoundLaunches
@@ -25,6 +24,7 @@ from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.shapes import read_shape
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config

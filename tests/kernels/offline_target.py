@@ -9,7 +9,6 @@ from typing import cast
 
 import torch
 
-from engine.bench.shapes import read_shape
 from engine.commands import WeightFormat
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles, draft_tiles
@@ -18,6 +17,7 @@ from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import read_shape
 from engine.models.attention_backends import TRITON
 from engine.models.family import TargetConfig
 from engine.models.gemma4.modules import Gemma4

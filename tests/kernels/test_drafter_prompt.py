@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.bench.shapes import read_shape
-from engine.bench.weights import random_pair
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import read_shape
+from engine.lab.bench.weights import random_pair
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.bench.shapes import read_shape
-from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
 from engine.kernels.decode.tiles import TargetTiles
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import read_shape
+from engine.lab.bench.weights import random_pair
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import WidePass

@@ -12,12 +12,12 @@ import pytest
 from filelock import FileLock
 
 if TYPE_CHECKING:
-    from engine.demo.to_gguf import PairFiles
+    from engine.lab.demo.to_gguf import PairFiles
 
 
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> PairFiles:
-    from engine.demo.to_gguf import PairFiles, convert_pair  # loads torch
+    from engine.lab.demo.to_gguf import PairFiles, convert_pair  # loads torch
 
     root = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -24,9 +24,9 @@ from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.llamacpp.process import LlamaProcess
 from dflash_tui.sources import llama_source, server_source
 from engine.commands import EngineOptions, GenerationSettings, Message, Stop
-from engine.demo.to_gguf import PairFiles
 from engine.events import EngineError, EngineReady, LoadProgress, Notice, Step, TurnFinished
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.lab.demo.to_gguf import PairFiles
 from tests.e2e.chatting import DRONE_PAGE, PROGRAM
 from tests.e2e.conftest import OpenChat, chat  # noqa: F401  (a fixture)
 from tests.engine.divergence import allowed_margin, first_divergence

@@ -199,7 +199,7 @@ MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
         rows=RowTiles(warps=16),
     ),
 }
-"""What ``engine.bench tiles`` found for targets of these sizes, in place of the above."""
+"""What a search in whole passes found for targets of these sizes, in place of the above."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}
 
 
@@ -314,8 +314,8 @@ DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
         head=Tiles(columns=64, depth=256, stages=3),
     ),
 }
-"""What ``engine.bench tiles`` found for drafters of these sizes, or what they were timed with, by whether they are read
-in 8 bits."""
+"""What a search in whole passes found for drafters of these sizes, or what they were timed with, by whether they are
+read in 8 bits."""
 
 
 def draft_tiles(in_8_bits: bool, card: Card, sizes: Sizes | None = None) -> DraftTiles:

@@ -13,8 +13,6 @@ from typing import Any, cast
 import pytest
 import torch
 
-from engine.bench.policy import _device_decision
-from engine.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.commands import GenerationSettings
 from engine.decoding import pieces
 from engine.decoding.decoder import Decoder, Prompt, Round
@@ -24,12 +22,14 @@ from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kernels.round.state import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.policy import _device_decision
+from engine.lab.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.measured import costs
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.tuning import costs
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import (

@@ -13,9 +13,9 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.measured.costs import time_rounds
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.tuning.costs import time_rounds
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, no_progress

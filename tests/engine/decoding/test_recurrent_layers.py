@@ -17,8 +17,8 @@ from engine.decoding.decoder import PREFILL_CHUNK, Decoder
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
 from engine.loading.memory_plan import NO_DRAFTING, MemoryPlan
+from engine.measured.costs import time_rounds
 from engine.models.dflash.modules import DFlashDrafter
-from engine.tuning.costs import time_rounds
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.recurrent_family import (

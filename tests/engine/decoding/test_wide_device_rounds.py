@@ -15,13 +15,13 @@ from engine.decoding.pass_check import wide_rows_depart
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.decode.wide_experts import WideAssignment
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.measured import costs
 from engine.models.gemma4 import wide_pass
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import WIDE_ROWS
-from engine.tuning import costs
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES, Pair, assert_same_rounds, pair
 from tests.engine.decoding.test_lookup_rounds import Told
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings

@@ -10,12 +10,12 @@ import torch
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder
+from engine.measured import costs
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice, Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
 from engine.speculation.trees import WIDE_ROWS, Chances, Node, chain
-from engine.tuning import costs
 from tests.engine.decoding.test_device_rounds import Pair, pair
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
 

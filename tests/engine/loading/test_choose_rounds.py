@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from engine.bench.shapes import read_shape
-from engine.bench.weights import random_pair
 from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
@@ -19,6 +17,8 @@ from engine.kernels.decode import dense, head
 from engine.kernels.prefill import attention
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
+from engine.lab.bench.shapes import read_shape
+from engine.lab.bench.weights import random_pair
 from engine.loading import choose_rounds as starting
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.choose_rounds import choose_rounds, ways_with

@@ -21,11 +21,11 @@ from engine.kernels.toolchain.card import HOPPER, Card, representative, stand_in
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.choose_rounds import Say, TimedTiles, Way, derived_tiles, identity_of
 from engine.loading.memory_plan import Drafting, plan_memory
+from engine.measured.known import keep
+from engine.measured.tiles import as_data
 from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
-from engine.tuning.known import keep
-from engine.tuning.tiles import as_data
 from tests.engine.conftest import CPU, TinyPair
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.bench.shapes import read_shape
 from engine.commands import AttentionBackend
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
@@ -20,6 +19,7 @@ from engine.kernels.weights.integers import ByteWeight
 from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
+from engine.lab.bench.shapes import read_shape
 from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory, plan_of
 from engine.loading.stored_format import StoredFormat

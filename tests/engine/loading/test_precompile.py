@@ -23,7 +23,6 @@ import torch
 from torch import Tensor
 
 from engine import opening
-from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -34,6 +33,7 @@ from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.shapes import configs_of, period_of, shorten
 from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
@@ -41,11 +41,11 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
+from engine.measured.costs import RoundTimer
 from engine.models.attention_backends import TRITON
 from engine.runner import Runner
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
-from engine.tuning.costs import RoundTimer
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss

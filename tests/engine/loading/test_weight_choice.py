@@ -14,10 +14,10 @@ from engine.commands import EngineOptions, WeightChoice, WeightFormat
 from engine.errors import DeviceFailure, Option, UsageFailure
 from engine.hub.pairs import KNOWN_PAIRS, PairFolders
 from engine.hub.sizes import CONTEXTS, FILE, size_of
+from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
 from engine.loading.weight_choice import WeightPlan, choose_weights
-from engine.opening import fitting_format
-from engine.tools.sizes import sizes
+from engine.runner import fitting_format
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
@@ -128,7 +128,7 @@ def test_a_pair_that_is_not_here_is_found_in_what_fits(free: Free, monkeypatch: 
 
 
 def test_sizes_are_those_of_the_plan() -> None:
-    """``python -m engine.tools.sizes`` writes them again."""
+    """``python -m engine.lab.bench.sizes`` writes them again."""
     found = sizes()
     assert found == json.loads(FILE.read_text("utf-8"))
     assert list(found[0]["caches"]) == [str(context) for context in CONTEXTS]

@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from engine.bench.floor import floor_of
-from engine.bench.shapes import shape_of_checkpoint
-from engine.bench.weights import random_pair
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.errors import WeightsFailure
 from engine.events import EngineReady, Event, Step, TurnFinished
 from engine.hub.pairs import known_drafter
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.floor import floor_of
+from engine.lab.bench.shapes import shape_of_checkpoint
+from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter

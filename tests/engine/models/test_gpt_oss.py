@@ -19,6 +19,7 @@ from engine.errors import UsageFailure, WeightsFailure
 from engine.hub.pairs import known_drafter
 from engine.kernels.weights.kinds import weight_of
 from engine.kv_cache.cache import Cache
+from engine.lab.training.passes import BatchedTarget
 from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.loading.stored_format import stored_format
@@ -27,7 +28,6 @@ from engine.models.packed import PackedLinear
 from engine.models.registry import family_of
 from engine.models.target import TargetModel
 from engine.tokenizer import stream_of
-from engine.training.passes import BatchedTarget
 from tests.engine.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.gpt_oss import PARTS, WINDOW, YARN, random_model, write_target
@@ -203,7 +203,7 @@ def test_the_plan_counts_what_is_held(small: Small) -> None:
 def test_the_published_pair_is_known(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24}')
     assert known_drafter(tmp_path) == "z-lab/gpt-oss-20b-DFlash"
-    published = Path("engine/bench/configs/gpt-oss-20b.json")
+    published = Path("engine/lab/bench/configs/gpt-oss-20b.json")
     config = json.loads(published.read_text())
     read = family_of(config).read_config
     assert set(read(config, {"eos_token_id": [200002, 199999, 200012]}).stop_token_ids) == {200002, 199999, 200012}

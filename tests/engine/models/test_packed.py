@@ -7,8 +7,6 @@ from itertools import count
 import pytest
 import torch
 
-from engine.bench.shapes import read_shape
-from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
 from engine.decoding import pass_check
 from engine.decoding.pass_check import products_depart
@@ -16,6 +14,8 @@ from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.kinds import weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
+from engine.lab.bench.shapes import read_shape
+from engine.lab.bench.weights import random_pair
 from engine.models.packed import PackedLinear, hold, pack, packable
 from engine.models.target import TargetModel
 

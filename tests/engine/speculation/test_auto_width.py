@@ -10,6 +10,7 @@ import pytest
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.measured.costs import time_rounds
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice, Judged
 from engine.speculation.costs import CostTable, RoundCosts
@@ -17,7 +18,6 @@ from engine.speculation.lookup import Looked
 from engine.speculation.policy import Policy
 from engine.speculation.trees import ROWS, Chances, Node, chain
 from engine.tokenizer import ChatTokenizer
-from engine.tuning.costs import time_rounds
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn
 

@@ -11,13 +11,13 @@ import torch
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.host_rounds import HostRounds
-from engine.demo.confirm import questions
+from engine.lab.demo.confirm import questions
+from engine.lab.judging.record import record_blocks, record_drafts
+from engine.lab.judging.sweep import record_answers
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.auto import Auto
 from engine.speculation.trees import CHOICES, accepted_path, best_first
 from engine.tokenizer import ChatTokenizer
-from engine.tuning.record import record_blocks, record_drafts
-from engine.tuning.sweep import record_answers
 from measure.engine.recorded_costs import recorded_tables
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn
@@ -29,7 +29,7 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     target = load_target(bundled_pair / "target", CPU, no_progress)
     drafter = load_drafter(bundled_pair / "drafter", target, no_progress)
     settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=60)
-    prompt = next(ids for domain, ids in questions(1) if domain == "explain")
+    prompt = next(ids for question, ids in questions(1) if question.domain == "explain")
     blocks = record_blocks(target, drafter, prompt, settings)
     chains = record_drafts(target, drafter, prompt, settings)
     assert len(blocks) == len(chains) > 20

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from engine.lab.judging.files import Recording, load_recordings
+from engine.lab.judging.lookups import lookups
+from engine.lab.judging.play import NOTHING, Anchor, Block, Lookup, play
 from engine.speculation.auto import Auto
-from engine.tuning.files import Recording, load_recordings
-from engine.tuning.lookups import lookups
-from engine.tuning.play import NOTHING, Anchor, Block, Lookup, play
 from measure.engine import record_drafts
 from measure.engine.played_auto import TREES, chains, never_right, scattered
 from measure.engine.record_texts import load_texts

@@ -8,6 +8,7 @@ from math import prod
 
 import pytest
 
+from engine.lab.judging.play import Anchor, Block, play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
@@ -28,7 +29,6 @@ from engine.speculation.trees import (
     path_to,
     placed,
 )
-from engine.tuning.play import Anchor, Block, play
 from measure.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
 from measure.engine.recorded_costs import recorded_tables, tree_tables
 from tests.engine.recorded import recorded_drafts

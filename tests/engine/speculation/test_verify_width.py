@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.lab.judging.play import Anchor, play, play_oracle
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import chain
-from engine.tuning.play import Anchor, play, play_oracle
 from measure.engine.recorded_costs import recorded_tables
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))

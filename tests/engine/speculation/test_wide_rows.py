@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from engine.lab.judging.play import Anchor, Lookup, Played, play
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Judged, Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LONGEST, Looked
 from engine.speculation.trees import ROWS, WIDE_ROWS
-from engine.tuning.play import Anchor, Lookup, Played, play
 
 COUNT = 600
 MOST = WIDE_ROWS[-1]

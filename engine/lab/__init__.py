@@ -1,0 +1,1 @@
+"""Measuring, training and judging. The engine itself imports nothing from here."""

@@ -1,0 +1,80 @@
+"""Bytes that each pass can't avoid reading: every touched weight once, and the keys and values in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import bytes_of
+from ...layer_config import AttentionConfig
+from ...models.target import TargetModel
+from .shapes import Shape
+
+META = torch.device("meta")
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Bytes of a pair's passes, in its compute dtype. Activations are left out: kilobytes beside gigabytes."""
+
+    shape: Shape
+    itemsize: int
+    body: int
+    """The target's weights without experts and embedding."""
+    expert: int
+    """One expert of every layer."""
+    head: int
+    """The output head. Of an embedding beside it only a row is read for each token."""
+    draft_head: int
+    """What drafting reads of it, or of an 8-bit copy."""
+    drafter: int
+    """Its weights, likewise."""
+
+    def verify(self, experts: float, context: int) -> float:
+        """One target pass over a block's rows, or one row; ``experts``: distinct ones touched, mean over layers."""
+        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.attention, context)
+
+    def draft(self, context: int) -> float:
+        """Taking in the last round's features, then one pass of the drafter and the head."""
+        if self.shape.drafter is None:
+            return 0.0
+        return self.drafter + self.draft_head + self._keys_values(self.shape.drafter.layers, context)
+
+    def prefill(self, rows: int, chunk: int) -> float:
+        """A prompt in chunks, each of which touches every expert; the head runs once."""
+        chunks = -(-rows // chunk)
+        num_experts = self.shape.target.moe.num_experts if self.shape.target.moe else 0
+        return chunks * (self.body + num_experts * self.expert) + self.head
+
+    def _keys_values(self, layers: Iterable[AttentionConfig], context: int) -> int:
+        return self.itemsize * sum(
+            2 * layer.num_kv_heads * layer.head_dim * min(context, layer.window or context) for layer in layers
+        )
+
+
+def floor_of(shape: Shape, target: TargetModel, drafts_in_8_bits: bool = False) -> Floor:
+    """Asks the weights of a target, and those of the shape's drafter, for their bytes; nothing is allocated."""
+    dtype = target.dtype
+    with META:
+        drafter = nn.Module() if shape.drafter is None else shape.drafter.build().to(dtype)
+    head, moe = target.head, shape.target.moe
+    untied = 0 if head is target.embed_tokens.weight else head.nbytes
+    all_experts = sum(tensor.nbytes for name, tensor in target.named_parameters() if ".experts." in name)
+    return Floor(
+        shape=shape,
+        itemsize=dtype.itemsize,
+        body=bytes_of(target) - head.nbytes - untied - all_experts,
+        expert=all_experts // moe.num_experts if moe else 0,
+        head=head.nbytes,
+        draft_head=_in_8_bits(head) if drafts_in_8_bits else head.nbytes,
+        drafter=sum(map(_in_8_bits, drafter.parameters())) if drafts_in_8_bits else bytes_of(drafter),
+    )
+
+
+def _in_8_bits(tensor: Tensor) -> int:
+    """Bytes of a copy; norms are read as they are."""
+    return Int8Weight.allocate(*tensor.shape, device=META).nbytes if tensor.ndim == 2 else tensor.nbytes

@@ -1,0 +1,243 @@
+"""What choosing the verify width yields: scripted drafts, as long as a model card reports, at what rounds cost here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from time import perf_counter
+
+from ...commands import AUTO, MAX_BLOCK_SIZE, BlockSize
+from ...decoding.cuda_graphs import Outbox, captured
+from ...decoding.decoder import Decoder
+from ...decoding.device_rounds import DeviceRounds
+from ...decoding.rounds import Round
+from ...kernels.round.grow import grow_tree
+from ...kernels.round.verify_width import choice_numbers, choose_width
+from ...kernels.toolchain.jit import MAX_ROWS
+from ...measured.costs import RoundTimer, time_rounds
+from ...speculation.auto import Auto
+from ...speculation.costs import CostTable
+from ...speculation.trees import chain
+from ..judging.play import Anchor, Played
+from ..judging.sweep import rate_of
+from .measure import Bench, acceptance_script
+from .report import table
+from .routing import Routing
+from .script import MAX_SCRIPT
+
+ACCEPTED = (
+    0.102, 0.498, 0.627, 0.729, 0.812, 0.867, 0.906, 0.933, 0.949, 0.965, 0.973, 0.98, 0.988, 0.988, 0.992, 0.996,
+    0.996, 1.0, 1.0, 1.0, 1.0,
+)  # fmt: skip
+FALLEN = (
+    0.055, 0.184, 0.22, 0.255, 0.282, 0.314, 0.341, 0.369, 0.396, 0.424, 0.451, 0.478, 0.506, 0.533, 0.565, 0.6,
+    0.643, 0.698, 0.757, 0.839, 1.0,
+)  # fmt: skip
+BEHIND = (
+    0.027, 0.106, 0.141, 0.18, 0.212, 0.247, 0.278, 0.314, 0.345, 0.384, 0.424, 0.467, 0.514, 0.565, 0.624, 0.69,
+    0.769, 0.851, 0.925, 0.98, 1.0,
+)  # fmt: skip
+"""Confidences of the bundled drafter, every twentieth part of them, least first: of drafts that were accepted, of those
+where a block fell, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
+
+HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
+MANY = 32
+"""Repeats of what is too short to be timed once."""
+STRETCH = 8
+"""Rounds that are drawn together for the interval: what a policy does hangs on the rounds before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """What choosing costs, in milliseconds a round."""
+
+    host_ms: float
+    """Of the host's time."""
+    device_ms: float | None
+    """None where the host runs the rounds. Otherwise the device chooses, and the host is a round ahead."""
+    costs_seconds: float
+    """What timing the costs took, once per start at most."""
+
+    @property
+    def delay_ms(self) -> float:
+        return self.host_ms if self.device_ms is None else self.device_ms
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFigures:
+    """One policy at one length of acceptance."""
+
+    policy: BlockSize
+    """A block size verified whole, 1 for plain decoding, or ``auto``."""
+    acceptance: float
+    """Tokens that whole blocks of 16 would yield, on average."""
+    context: int
+    routing: str
+    drafted: float
+    """Share of the rounds that had a draft."""
+    rows: float
+    """Mean rows per pass of the target."""
+    tokens: float
+    """Mean tokens per round."""
+    round_ms: float
+    low: float
+    high: float
+    """Bounds of the 95 % interval of the tokens per second."""
+    deciding: Deciding | None
+    """Of ``auto``."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        return 1e3 * self.tokens / self.round_ms
+
+
+def scripted_drafts(mean_length: float, rounds: int, seed: int = 0) -> list[Anchor]:
+    """Drafts of whole blocks that yield ``mean_length`` tokens on average, with confidences that tell as much of them
+    as the bundled drafter's do, and no more: each is drawn by itself, from those of drafts with the same fate."""
+    rng = random.Random(seed)
+
+    def drawn(right: int) -> Anchor:
+        fates = (ACCEPTED if place < right else FALLEN if place == right else BEHIND for place in range(drafts))
+        return Anchor(tuple(_draw(fate, rng) for fate in fates), right)
+
+    drafts = MAX_BLOCK_SIZE - 1
+    return [drawn(right) for right in acceptance_script(mean_length, MAX_BLOCK_SIZE, rounds)]
+
+
+def _draw(parts: Sequence[float], rng: random.Random) -> float:
+    place = rng.random() * (len(parts) - 1)
+    low = int(place)
+    return parts[low] + (place - low) * (parts[low + 1] - parts[low])
+
+
+def measure_policies(
+    bench: Bench,
+    policies: Sequence[BlockSize],
+    acceptances: Sequence[float],
+    context: int,
+    routing: Routing,
+    count: int,
+) -> list[PolicyFigures]:
+    """Every policy at every acceptance length, with costs timed as at start-up. ``ValueError`` without a drafter, and
+    without room for a block."""
+    decoder = bench.decoder
+    if decoder.drafter is None:
+        raise ValueError("--policy needs a drafter")
+    bench.force(routing, 1)
+    text, started = bench.random_ids(MAX_BLOCK_SIZE), perf_counter()
+    costs = time_rounds(decoder, text)
+    costs_seconds = perf_counter() - started
+    if costs is None:
+        raise ValueError("--policy needs room for a block: a longer context")
+    found = []
+    for acceptance in acceptances:
+        drafts = scripted_drafts(acceptance, min(count, MAX_SCRIPT))
+        for policy in policies:
+            bench.script.play([draft.num_right for draft in drafts], [draft.confidences for draft in drafts])
+            decoder.use_policy(Auto(costs) if policy == AUTO else None)
+            seconds, rounds = bench.run(policy, context, count)
+            low, high = _interval(rounds, seconds)
+            deciding = None
+            if policy == AUTO:
+                host_ms, device_ms = _host_decision(costs, rounds), _device_decision(decoder, costs, text, context)
+                deciding = Deciding(host_ms, device_ms, costs_seconds)
+            figures = PolicyFigures(
+                policy=policy,
+                acceptance=acceptance,
+                context=context,
+                routing=routing,
+                drafted=fmean(bool(done.draft_ids) for done in rounds),
+                rows=fmean(done.verify_width for done in rounds),
+                tokens=fmean(len(done.emitted) for done in rounds),
+                round_ms=1e3 * seconds / len(rounds),
+                low=low,
+                high=high,
+                deciding=deciding,
+            )
+            found.append(figures)
+    bench.script.play()
+    decoder.use_policy(None)
+    return found
+
+
+def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
+    """By stretches of rounds drawn again."""
+    per_ms = 1e3 * seconds / sum(done.total_ms for done in rounds)
+    stretches = [rounds[start : start + STRETCH] for start in range(0, len(rounds), STRETCH)]
+    played = [
+        Played(sum(len(done.emitted) for done in each), len(each), per_ms * sum(done.total_ms for done in each))
+        for each in stretches
+    ]
+    found = rate_of(played)
+    return found.low, found.high
+
+
+def _host_decision(costs: CostTable, rounds: Sequence[Round]) -> float:
+    """Milliseconds a round of all that a policy does on the host, when these rounds are decided again."""
+    policy, started = Auto(costs), perf_counter()
+    for done in rounds:
+        drafts = policy.wants_draft(done.context_length)
+        if drafts:
+            choice_numbers(policy.numbers(done.context_length))
+        chances = tuple((each,) for each in done.draft_probabilities) if drafts else ()
+        tree = chain(min(done.verify_width - 1, len(chances)))
+        policy.observe(chances, tree, range(1, done.num_accepted + 1), done.context_length)
+    return 1e3 * (perf_counter() - started) / len(rounds)
+
+
+def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], context: int) -> float | None:
+    """Milliseconds of a choice on the device, an upper bound; None where the host runs the rounds."""
+    if not isinstance(decoder.rounds, DeviceRounds):
+        return None
+    launches = decoder.rounds.launches
+    state, numbers, tree = launches.state, launches.numbers, launches.tree
+    outbox = Outbox(len(numbers), launches.device)
+    policy = Auto(costs)
+
+    def choices() -> None:
+        for _ in range(MANY):
+            state.width.fill_(MAX_ROWS)
+            outbox.send(choice_numbers(policy.numbers(context)), numbers)
+            if tree is None:
+                choose_width(state, numbers, launches.drafter_probability)
+            else:
+                grow_tree(state, numbers, launches.ids, tree)
+
+    launch = captured(choices, launches.device, what="choices")
+    launches.pose(text, context, MAX_ROWS, pending=0)
+    return RoundTimer(launches).milliseconds(launch) / MANY
+
+
+def policy_table(figures: Sequence[PolicyFigures]) -> str:
+    """Figures of one context and routing."""
+    rows = [
+        [
+            f"{each.acceptance:.2f}",
+            "plain" if each.policy == 1 else str(each.policy),
+            f"{100 * each.drafted:.0f}%",
+            f"{each.rows:.2f}",
+            f"{each.tokens:.2f}",
+            f"{each.round_ms:.3f}",
+            f"{each.tokens_per_second:.0f}",
+            f"{each.low:.0f} to {each.high:.0f}",
+        ]
+        for each in figures
+    ]
+    first = figures[0]
+    chosen = next((each for each in figures if each.deciding is not None), None)
+    return "\n".join(
+        [
+            f"\npolicies at context {first.context}, {first.routing} routing",
+            table(HEADS, rows),
+            *([] if chosen is None or chosen.deciding is None else [_deciding_line(chosen.deciding, chosen.round_ms)]),
+        ]
+    )
+
+
+def _deciding_line(deciding: Deciding, round_ms: float) -> str:
+    costs, share = f"costs timed in {deciding.costs_seconds:.2f} s", 100 * deciding.delay_ms / round_ms
+    host = f"{1e3 * deciding.host_ms:.0f} us of the host"
+    device = "" if deciding.device_ms is None else f"{1e3 * deciding.device_ms:.1f} us of the device, beside it "
+    return f"{costs}; choosing delays a round by {share:.2f} % ({device}{host})"

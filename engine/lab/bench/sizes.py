@@ -1,0 +1,53 @@
+"""``python -m engine.lab.bench.sizes``: works out ``hub/sizes.json`` by the memory plan, from the published configs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import torch
+
+from ...commands import MADE_FORMATS, WeightFormat
+from ...hub.pairs import KNOWN_PAIRS
+from ...hub.sizes import CONTEXTS, FILE
+from ...loading.memory_plan import plan_of
+from ...models.packed import shape_of
+from ...models.registry import FAMILIES
+from .shapes import PUBLISHED, Shape, read_shape
+
+CUDA = torch.device("cuda")
+"""What is planned for; nothing is put there."""
+
+
+def sizes() -> list[dict[str, Any]]:
+    """As ``hub/sizes.py`` reads them."""
+    shapes = {target: read_shape(name) for name, (target, _) in PUBLISHED.items()}
+    return [_size(pair.target, shapes[pair.target.partition("/")[2]]) for pair in KNOWN_PAIRS]
+
+
+def _formats(target: str) -> tuple[WeightFormat, ...]:
+    """Those that people run a target in: what is published in MXFP4 stays so."""
+    published = any(family.mxfp4 for family in FAMILIES for pair in family.pairs if pair.target == target)
+    return ("bf16", "mxfp4") if published else MADE_FORMATS
+
+
+def _size(target: str, shape: Shape) -> dict[str, Any]:
+    models = {weights: shape_of(shape.target, torch.bfloat16, weights) for weights in _formats(target)}
+    plans = {
+        weights: plan_of(model, shape.drafter, 0, CUDA, weights, 0, device_rounds=model.has_decode_pass)
+        for weights, model in models.items()
+    }
+    plan, drafter = plans["bf16"], shape.drafter
+    assert drafter is not None
+    return {
+        "target": target,
+        "weights": {weights: each.target_bytes for weights, each in plans.items()},
+        "drafter": plan.drafter_bytes,
+        "draftings": [each.nbytes for each in plan.draftings],
+        "caches": {str(each): plan.state_bytes(each) for each in CONTEXTS if each <= shape.target.max_context},
+        "work": plan.work,
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(sizes(), indent=1) + "\n")

@@ -1,0 +1,248 @@
+"""Measures the shipped pair on held-out prompts: answers, speculation, sizes. ``report.py`` judges the figures.
+
+Weights as shipped (rounded to bfloat16), arithmetic in float32, greedy unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import nn
+
+from ...models.dflash.modules import DFlashDrafter
+from ...models.target import TargetModel
+from ..training.answers import load_all
+from ..training.generation import Answer, Sampler, generate, speculate
+from ..training.measures import calibration, speculation
+from ..training.passes import BatchedTarget, PackedPass
+from ..training.rows import RowDataset, batches, causal_within_documents
+from .checks import Right, verdicts
+from .conversation import Conversation, Turn, encode_prompt
+from .exchanges import DOMAINS, Asking, Domain, Question, read_questions
+from .files import load_drafter, load_target
+from .headlines import HEADLINE_PROMPTS
+from .mixture import Mixture
+from .tokenizer import load_tokenizer
+
+BLOCK_SIZES = (4, 8, 16)
+VARIATIONS = 5
+ANSWERS = "answers"
+"""The folder of a pair that holds what its target said to the drafter's prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to measure."""
+
+    prompts: int
+    """Held-out prompts of each domain."""
+    seen: int
+    """Prompts per domain out of those that the drafter was trained on."""
+    probe: int
+    """Prompts per domain that follow the drafter's training."""
+    rows: int
+    """Packed rows for the experts' shares."""
+    limit: int = 1024
+    """Tokens after which an answer counts as one that doesn't end by itself."""
+
+
+FULL_SCALE = Scale(prompts=100, seen=60, probe=16, rows=16)
+SMOKE_SCALE = Scale(prompts=1, seen=1, probe=1, rows=1, limit=12)
+
+
+def first_of(asking: Asking, count: int) -> dict[Domain, Sequence[Question]]:
+    """So many held-out questions of each domain, or as many as there are."""
+    return {domain: questions[:count] for domain, questions in read_questions(asking).items()}
+
+
+class DrafterProbe:
+    """Acceptance per domain while the drafter trains: shows when to stop. Its prompts are not the evaluation's."""
+
+    def __init__(self, target: TargetModel, tokenizer: Tokenizer, scale: Scale) -> None:
+        self.target = target
+        self.limit = scale.limit
+        self.questions = [each for part in first_of("probe", scale.probe).values() for each in part]
+        self.prompts = [encode_prompt(tokenizer, question.conversation) for question in self.questions]
+
+    def __call__(self, drafter: DFlashDrafter) -> dict[str, float]:
+        """Greedy acceptance length of each domain, at the drafter's block size."""
+        block = drafter.config.block_size
+        sampler = Sampler(0, 0, self.target.device)
+        answers = speculate(self.target, drafter, self.prompts, self.limit, sampler, block)
+        by_domain: dict[str, list[Answer]] = defaultdict(list)
+        for question, answer in zip(self.questions, answers, strict=True):
+            by_domain[question.domain].append(answer)
+        return {domain: round(speculation(part, block).tau, 2) for domain, part in by_domain.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a pair says to the questions of a domain."""
+
+    plain: list[Answer]
+    second: list[Answer]
+    """As a second turn."""
+    by_block: dict[int, list[Answer]]
+    """Drafted, at each block size."""
+    seen: list[Answer]
+    """To prompts that the drafter was trained on."""
+    sampled: list[Answer]
+
+
+class Evaluation:
+    def __init__(self, pair: Path, device: torch.device, scale: Scale, seed: int = 1000) -> None:
+        self.pair, self.device, self.scale, self.seed = pair, device, scale, seed
+        self.target = load_target(pair, device).float()
+        self.drafter = load_drafter(pair, self.target).float()
+        self.tokenizer = load_tokenizer(pair / "target")
+        self.mixture = Mixture(self.tokenizer)
+        self.recorded = load_all(pair / ANSWERS)
+        self.block_size = self.drafter.config.block_size
+
+    def run(self) -> dict[str, Any]:
+        """All figures, ready for JSON."""
+        known = {tuple(recorded.answer) for recorded in self.recorded}
+        questions = first_of("evaluate", self.scale.prompts)
+        told = self._told(questions)
+        domains = {}
+        for domain in DOMAINS:
+            domains[domain] = self._domain(questions[domain], told[domain], known)
+            print(domain, domains[domain], flush=True)
+        drafted = [answer for each in told.values() for answer in each.by_block[self.block_size]]
+        return {
+            "domains": domains,
+            "headlines": [self._headline(each) for part in read_questions("headline").values() for each in part],
+            "variation": self._variation(),
+            "calibration": [asdict(entry) for entry in calibration(drafted)],
+            "least_expert_share": self._least_expert_share(),
+            "bytes": self._sizes(),
+        }
+
+    def _told(self, questions: dict[Domain, Sequence[Question]]) -> dict[Domain, Told]:
+        """What the pair says, all domains in one batch."""
+        alone = {domain: [self._ids(each.conversation) for each in part] for domain, part in questions.items()}
+        second = {domain: [self._ids(each.second) for each in part] for domain, part in questions.items()}
+        seen = {
+            domain: [recorded.prompt for recorded in self.recorded if recorded.domain == domain][: self.scale.seen]
+            for domain in questions
+        }
+        widest = self.block_size
+        plain, later = _in_one_batch(self._answers, alone), _in_one_batch(self._answers, second)
+        by_block = {size: _in_one_batch(partial(self._drafted, block_size=size), alone) for size in BLOCK_SIZES}
+        before = _in_one_batch(partial(self._drafted, block_size=widest), seen)
+        sampled = _in_one_batch(partial(self._drafted, block_size=widest, temperature=1.0), alone)
+        return {
+            domain: Told(
+                plain[domain],
+                later[domain],
+                {size: answers[domain] for size, answers in by_block.items()},
+                before[domain],
+                sampled[domain],
+            )
+            for domain in questions
+        }
+
+    def _domain(self, questions: Sequence[Question], told: Told, known: set[tuple[int, ...]]) -> dict[str, Any]:
+        plain, widest = told.plain, told.by_block[self.block_size]
+        unseen = [tuple(answer.ids) not in known for answer in plain]
+        fresh = [answer for answer, is_new in zip(widest, unseen, strict=True) if is_new]
+        return {
+            "prompts": len(questions),
+            "checks": self._checks(questions, plain),
+            "ended": sum(answer.ended for answer in plain) / len(plain),
+            "second_turn": self._checks(questions, told.second),
+            "mean_tokens": sum(len(answer.ids) for answer in plain) / len(plain),
+            "identical": {size: _identical(plain, answers) for size, answers in told.by_block.items()},
+            "tau": {size: speculation(answers, size).tau for size, answers in told.by_block.items()},
+            "held_out": asdict(speculation(widest, self.block_size)),
+            "unseen_answers": len(fresh),
+            "unseen": asdict(speculation(fresh, self.block_size)),
+            "seen": asdict(speculation(told.seen, self.block_size)) if told.seen else None,
+            "sampled": asdict(speculation(told.sampled, self.block_size)),
+        }
+
+    def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[Answer]:
+        return generate(self.target, prompts, self.scale.limit, Sampler(temperature, self.seed, self.device))
+
+    def _drafted(self, prompts: Sequence[list[int]], block_size: int, temperature: float = 0.0) -> list[Answer]:
+        sampler = Sampler(temperature, self.seed, self.device)
+        return speculate(self.target, self.drafter, prompts, self.scale.limit, sampler, block_size)
+
+    def _ids(self, conversation: Conversation) -> list[int]:
+        return encode_prompt(self.tokenizer, conversation)
+
+    def _verdicts(self, question: Question, answer: Answer) -> dict[str, bool]:
+        return verdicts(self.tokenizer.decode(answer.ids), question.right)
+
+    def _checks(self, questions: Sequence[Question], answers: list[Answer]) -> dict[str, float]:
+        """Share of answers that pass each check, of those it applies to, and all checks at once."""
+        tally: dict[str, list[bool]] = defaultdict(list)
+        for question, answer in zip(questions, answers, strict=True):
+            found = self._verdicts(question, answer)
+            for name, passed in {**found, "all": all(found.values())}.items():
+                tally[name].append(passed)
+        return {name: sum(passed) / len(passed) for name, passed in tally.items()}
+
+    def _headline(self, question: Question) -> dict[str, Any]:
+        ids = [self._ids(question.conversation)]
+        answer = self._answers(ids)[0]
+        drafted = self._drafted(ids, self.block_size)
+        return {
+            "prompt": question.prompt,
+            "checks": self._verdicts(question, answer),
+            "identical": drafted[0].ids == answer.ids,
+            "answer": self.tokenizer.decode(answer.ids),
+            **asdict(speculation(drafted, self.block_size)),
+        }
+
+    def _variation(self) -> dict[str, int]:
+        """The drone swarm at temperature 0.8: how many different pages, and how many valid ones."""
+        ids = self._ids(Conversation((Turn(HEADLINE_PROMPTS[1], ""),)))
+        answers = self._answers([ids] * VARIATIONS, temperature=0.8)
+        texts = [self.tokenizer.decode(answer.ids) for answer in answers]
+        whole: Right = {"kind": "page", "script": True}
+        return {"different": len(set(texts)), "valid": sum(verdicts(text, whole)["valid"] for text in texts)}
+
+    @torch.no_grad()
+    def _least_expert_share(self) -> float:
+        """The smallest share of choices that any expert of any layer takes on packed training conversations."""
+        dataset = RowDataset(self.mixture.encoded, f"experts/{self.seed}", self.scale.rows, 1024)
+        rows = next(batches(dataset, self.scale.rows, 0, self.device))
+        chosen: list[torch.Tensor] = []
+        hooks = [
+            router.register_forward_hook(lambda module, inputs, outputs: chosen.append(outputs[1]))
+            for router in self.target.routers
+            if isinstance(router, nn.Module)
+        ]
+        packed = PackedPass(rows.positions, self.target.config.attention, partial(causal_within_documents, rows))
+        BatchedTarget(self.target)(rows.ids, packed)
+        for hook in hooks:
+            hook.remove()
+        assert self.target.config.moe is not None
+        counts = [ids.flatten().bincount(minlength=self.target.config.moe.num_experts) for ids in chosen]
+        return min(float(count.min() / count.sum()) for count in counts)
+
+    def _sizes(self) -> dict[str, int]:
+        names = ("target/model.safetensors", "target/tokenizer.json", "drafter/model.safetensors")
+        return {name: (self.pair / name).stat().st_size for name in names}
+
+
+def _in_one_batch(
+    run: Callable[[Sequence[list[int]]], list[Answer]], prompts: dict[Domain, list[list[int]]]
+) -> dict[Domain, list[Answer]]:
+    """Answers of each domain; a batch of all takes hardly longer than that of one."""
+    together = [prompt for part in prompts.values() for prompt in part]
+    answers = iter(run(together) if together else [])
+    return {domain: list(islice(answers, len(part))) for domain, part in prompts.items()}
+
+
+def _identical(plain: list[Answer], drafted: list[Answer]) -> float:
+    return sum(a.ids == b.ids for a, b in zip(plain, drafted, strict=True)) / len(plain)

@@ -1,0 +1,28 @@
+"""What can be looked up in a recorded text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...decoding.text_index import TextIndex
+from ...speculation.lookup import num_agreed
+from ...speculation.trees import WIDE_ROWS
+from .play import NOTHING, Anchor, Lookup
+
+
+def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[Anchor] = ()) -> list[Lookup]:
+    """What can be looked up behind every token of an answer. Of ``drafts`` at the same positions those agree with it
+    that are right, as far as both are."""
+    index, found = TextIndex([*prompt, *answer[:1]]), []
+    for position in range(1, len(answer)):
+        match = index.find()
+        if match is None:
+            found.append(NOTHING)
+        else:
+            rest = answer[position:]
+            guess = index.guess(match, min(WIDE_ROWS[-1] - 1, len(rest)))
+            right = num_agreed(guess, rest)
+            agreed = min(right, drafts[position - 1].num_right) if drafts else 0
+            found.append(Lookup(match.length, len(guess), right, agreed))
+        index.extend(answer[position : position + 1])
+    return found

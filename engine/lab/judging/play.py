@@ -1,0 +1,156 @@
+"""What every policy would have made of a text. A policy changes where rounds start, never the text, so one recording
+with a draft at every position tells it exactly. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...speculation.choice import Judged
+from ...speculation.costs import CostTable
+from ...speculation.lookup import Looked
+from ...speculation.policy import Policy
+from ...speculation.trees import LOOKED_UP, ROWS, Node, accepted_path
+
+
+class Anchor(NamedTuple):
+    """A position of a text, and the draft that starts there."""
+
+    confidences: tuple[float, ...]
+    """What the drafter gave each of its tokens, as far as the text goes."""
+    num_right: int
+    """How many of these the target says too, before the first that it doesn't."""
+
+    @property
+    def chances(self) -> tuple[tuple[float, ...], ...]:
+        """As of a ``Block`` with one choice a position."""
+        return tuple((each,) for each in self.confidences)
+
+    @property
+    def said(self) -> tuple[int, ...]:
+        return (0,) * self.num_right + (-1,) * (len(self.confidences) - self.num_right)
+
+
+class Block(NamedTuple):
+    """What the drafter gave the positions behind a token, as far as the text goes."""
+
+    chances: tuple[tuple[float, ...], ...]
+    """By position, of its choices, the likeliest first."""
+    said: tuple[int, ...]
+    """Which of these the text says, by position; -1 where it says none of them."""
+
+    def chain(self) -> Anchor:
+        """The same, of first choices alone."""
+        right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
+        return Anchor(tuple(position[0] for position in self.chances), right)
+
+    def known(self) -> Anchor:
+        """The chain of somebody who knows beforehand which choices are right, as far as one of them is."""
+        right = next((i for i, choice in enumerate(self.said) if choice < 0), len(self.said))
+        chances = zip(self.chances, self.said, strict=True)
+        return Anchor(tuple(position[max(choice, 0)] for position, choice in chances), right)
+
+
+class Lookup(NamedTuple):
+    """A position of a text, and the chain that can be looked up there."""
+
+    length: int = 0
+    """Of the match; 0 where there is none."""
+    size: int = 0
+    """Tokens of the chain, as far as the text goes."""
+    num_right: int = 0
+    agreed: int = 0
+    """So many of its first tokens the drafter guesses, too."""
+
+
+NOTHING = Lookup()
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a policy made of a recording."""
+
+    tokens: int
+    rounds: int
+    milliseconds: float
+
+    @property
+    def tok_s(self) -> float:
+        return 1e3 * self.tokens / self.milliseconds
+
+
+def play(
+    policy: Policy,
+    drafts: Sequence[Anchor] | Sequence[Block],
+    table: CostTable,
+    prompt_length: int = 0,
+    looked_up: Sequence[Lookup] = (),
+) -> Played:
+    """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do. With
+    ``looked_up``, a round is planned by the match before the latest round, as a device does."""
+    position, rounds, milliseconds, known = 0, 0, 0.0, 0
+    while position < len(drafts):
+        context, tokens = prompt_length + position, 1
+        costs, here = table.at(context), looked_up[position] if looked_up else NOTHING
+        plan, known = policy.plan(context, known), here.length
+        chances = drafts[position].chances if plan.draft else ()
+        if chances:
+            chances = chances[: policy.depth(context, range(1, len(chances) + 1))]
+        looked: Looked | None = None
+        said = drafts[position].said
+        choices: tuple[int, ...] = ()
+        if plan.lookup and here.size:
+            if plan.draft and isinstance(drafts[position], Block):
+                choices = _choices(here, said)
+                said = (*choices[: here.num_right], *said[here.num_right :])
+            looked = Looked(here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0, choices)
+        tree: Sequence[Node] = ()
+        path: list[int] = []
+        taken = False
+        if plan.draft or looked is not None:
+            tree, choice = policy.choose(chances, context, plan.rows, looked)
+            taken = bool(choice.looked_up)
+            path = list(range(1, min(len(tree), here.num_right) + 1))
+            path = path if taken else accepted_path(tree, said)
+        if plan.draft:
+            milliseconds += costs.round(len(tree), len(chances)) + plan.lookup * costs.lookup
+        elif plan.lookup:
+            milliseconds += costs.lookup + costs.verify[len(tree)]
+        else:
+            # A drafter that is never asked need not be told of anything.
+            milliseconds += costs.plain if policy.pause(context) is None else costs.rest
+        tokens += len(path)
+        known_of = min(here.size, max(tokens, ROWS) - 1)
+        right = min(here.num_right, tokens, known_of)
+        failed = right < min(known_of, tokens)
+        judged = Judged(here.length, right, failed, taken, choices) if here.length else None
+        draft_ms = costs.draft + costs.step * len(chances) if chances else 0.0
+        policy.took(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
+        policy.observe(chances, tree, path, context, judged)
+        position += tokens
+        rounds += 1
+    return Played(min(position, len(drafts)), rounds, milliseconds)
+
+
+def _choices(here: Lookup, said: Sequence[int]) -> tuple[int, ...]:
+    """Of a looked up chain, by position: which choices of a block its tokens are. Of those that are wrong nobody knows:
+    then they are none."""
+    right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
+    return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
+
+
+def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:
+    """The fastest way through a recording, knowing beforehand which drafts are right: an upper bound for policies."""
+    end = len(anchors)
+    best: list[tuple[float, int]] = [(0.0, 0)] * (end + 1)
+    """From each position to the end: milliseconds and rounds."""
+    for position in range(end - 1, -1, -1):
+        costs, right = table.at(prompt_length + position), anchors[position].num_right
+        ways = [(costs.rest, 1), *((costs.round(width), width + 1) for width in range(1, right + 1))]
+        best[position] = min(
+            (milliseconds + best[min(position + tokens, end)][0], 1 + best[min(position + tokens, end)][1])
+            for milliseconds, tokens in ways
+        )
+    milliseconds, rounds = best[0]
+    return Played(end, rounds, milliseconds)

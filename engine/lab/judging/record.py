@@ -1,0 +1,99 @@
+"""Records the draft that stands behind every token of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from ...commands import GenerationSettings
+from ...decoding.rounds import require_numbers
+from ...kv_cache.cache import Cache
+from ...models.drafter import Drafter
+from ...models.target import TargetModel
+from ...sampling.sampling import sample
+from ...speculation.trees import CHOICES
+from .play import Anchor, Block
+
+CHUNK = 256
+
+
+@torch.inference_mode()
+def record_drafts(
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
+) -> list[Anchor]:
+    """Lets the target write an answer token by token, and drafts a whole block at every one of them."""
+    anchors = list(drafted_answer(target, drafter, prompt, settings))
+    text = [token for token, _, _ in anchors]
+    return [
+        Anchor(confidences[: len(text) - index - 1], _common_length(draft, text[index + 1 :]))
+        for index, (_, draft, confidences) in enumerate(anchors)
+        if index + 1 < len(text)
+    ]
+
+
+@torch.inference_mode()
+def record_blocks(
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
+) -> list[Block]:
+    """``record_drafts``, with the drafter's best choices for every position."""
+    text: list[int] = []
+    drafts: list[tuple[list[list[int]], list[list[float]]]] = []
+    for token, probabilities in _answer(target, drafter, prompt, settings):
+        best = probabilities.topk(CHOICES)
+        text.append(token)
+        drafts.append((best.indices.tolist(), best.values.tolist()))
+    return [_block(ids, chances, text[place:]) for place, (ids, chances) in enumerate(drafts[:-1], 1)]
+
+
+def drafted_answer(
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
+) -> Iterator[tuple[int, list[int], tuple[float, ...]]]:
+    """Each token of the answer, with the draft behind it and its confidences."""
+    for token, probabilities in _answer(target, drafter, prompt, settings):
+        best = probabilities.max(dim=-1)
+        yield token, best.indices.tolist(), tuple(best.values.tolist())
+
+
+def _answer(
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
+) -> Iterator[tuple[int, Tensor]]:
+    """Each token of the answer, with what the drafter makes of the positions behind it: [block - 1, vocabulary]."""
+    device, dtype = target.device, target.dtype
+    room = len(prompt) + settings.max_new_tokens + drafter.config.block_size
+    cache = Cache(target.config.layers, room, CHUNK, dtype, device)
+    context = drafter.new_cache(cache, room, CHUNK, dtype, device)
+    rows = list(prompt)
+    for count in range(settings.max_new_tokens):
+        hidden: Tensor | None = None
+        for start in range(0, len(rows), CHUNK):
+            ids = torch.tensor(rows[start : start + CHUNK], device=device)
+            output = target(ids, cache.length, cache, drafter.config.target_layer_ids)
+            cache.commit(cache.length + len(ids))
+            drafter.ingest(output.features, context)
+            hidden = output.hidden[-1:]
+        assert hidden is not None, "the prompt is empty"
+        token = sample(
+            target.logits(hidden),
+            len(prompt) + count,
+            temperature=settings.temperature,
+            top_k=settings.top_k,
+            top_p=settings.top_p,
+            seed=settings.seed,
+        ).ids[0]
+        drafted = drafter.probabilities(target, token, drafter.config.block_size, context)
+        require_numbers(drafted[:, :1].tolist())
+        yield token, drafted
+        if token in target.config.stop_token_ids:
+            return
+        rows = [token]
+
+
+def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> Block:
+    said = [choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)]
+    return Block(tuple(map(tuple, chances[: len(said)])), tuple(said))
+
+
+def _common_length(draft: Sequence[int], text: Sequence[int]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(draft, text, strict=False)) if a != b), min(len(draft), len(text)))

@@ -1,0 +1,110 @@
+"""Fixed widths against the chosen one, on what this pair drafts and at what this machine takes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...commands import GenerationSettings, Message
+from ...decoding.decoder import Decoder
+from ...speculation.auto import Auto
+from ...speculation.costs import CostTable
+from ...speculation.policy import Fixed, Policy
+from ...tokenizer import ChatTokenizer
+from .files import Recording
+from .play import Played, play, play_oracle
+from .record import record_blocks, record_drafts
+
+FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
+"""Block sizes to compare; 1 is plain decoding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What every policy would have yielded."""
+
+    fixed: dict[int, Rate]
+    """By block size; 1 is plain decoding."""
+    auto: Rate
+    oracle: Rate
+    """Of somebody who knows beforehand which drafts are right."""
+
+    @property
+    def best_size(self) -> int:
+        return max(self.fixed, key=lambda size: self.fixed[size].tok_s)
+
+
+def record_answers(
+    decoder: Decoder,
+    tokenizer: ChatTokenizer,
+    prompts: Sequence[str],
+    temperatures: Sequence[float],
+    num_tokens: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Recording]:
+    """Answers every prompt at every temperature, and drafts behind each token, with further choices where ``auto``
+    verifies trees. The decoder must have a drafter."""
+    assert decoder.drafter is not None
+    recordings: list[Recording] = []
+    for prompt in prompts:
+        ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
+        for temperature in temperatures:
+            progress(len(recordings), len(prompts) * len(temperatures))
+            settings = GenerationSettings(temperature=temperature, max_new_tokens=num_tokens)
+            if decoder.rounds.choices > 1:
+                blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+                recordings.append(Recording.of_blocks(prompt, temperature, len(ids), blocks))
+            else:
+                anchors = record_drafts(decoder.target, decoder.drafter, ids, settings)
+                recordings.append(Recording(prompt, temperature, len(ids), tuple(anchors)))
+    return recordings
+
+
+def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
+    """Plays every policy over the recordings, at the costs of a table. Fixed widths take chains."""
+    answers = [recording for recording in recordings if recording.anchors]
+    return Sweep(
+        {size: rate(lambda size=size: Fixed(size), answers, table) for size in FIXED_SIZES},  # type: ignore[misc]
+        rate_of([_play_auto(each, table) for each in answers]),
+        rate_of([_play_oracle(each, table) for each in answers]),
+    )
+
+
+def _play_auto(answer: Recording, table: CostTable) -> Played:
+    return play(Auto(table), answer.blocks or answer.anchors, table, answer.prompt_length)
+
+
+def _play_oracle(answer: Recording, table: CostTable) -> Played:
+    anchors = [block.known() for block in answer.blocks] or answer.anchors
+    return play_oracle(anchors, table, answer.prompt_length)
+
+
+RESAMPLES = 400
+
+
+class Rate(NamedTuple):
+    """Tokens per second over several answers, with the bounds of its 95 % interval."""
+
+    tok_s: float
+    low: float
+    high: float
+
+
+def rate(policy: Callable[[], Policy], recordings: Sequence[Recording], table: CostTable, seed: int = 0) -> Rate:
+    """What a policy yields, each answer begun by a policy made for it."""
+    return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings], seed)
+
+
+def rate_of(played: Sequence[Played], seed: int = 0) -> Rate:
+    """All tokens over all time, with a bootstrap interval over whole answers, since rounds of one text are alike."""
+    rng = random.Random(seed)
+
+    def total(indices: Iterable[int]) -> float:
+        chosen = [played[index] for index in indices]
+        return 1e3 * sum(each.tokens for each in chosen) / sum(each.milliseconds for each in chosen)
+
+    count = len(played)
+    drawn = sorted(total(rng.choices(range(count), k=count)) for _ in range(RESAMPLES))
+    return Rate(total(range(count)), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])

@@ -1,0 +1,143 @@
+"""The target's own answers: what the drafter will meet, recorded to learn from."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from ...models.target import TargetModel
+from .generation import Sampler, generate
+from .prompts import Prompt
+from .rows import RESPONSE_WEIGHT, Encoded, Source
+
+SHARD = "answers-{:04d}.safetensors"
+LEAST = 2
+"""Tokens of an answer that holds something to draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A prompt as the template renders it, and the answer up to its stop token."""
+
+    domain: str
+    prompt: list[int]
+    answer: list[int]
+
+    def encoded(self) -> Encoded:
+        return Encoded(self.prompt + self.answer, [0.0] * len(self.prompt) + [RESPONSE_WEIGHT] * len(self.answer))
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How prompts are answered."""
+
+    batch: int
+    limit: int
+    """Tokens of an answer."""
+    seed: int
+    temperatures: tuple[float, ...]
+    """Prompts take turns with these: greedy is what most people see, the rest is what the target says less often."""
+    unfinished: bool = True
+    """Whether answers count that ``limit`` cut off: what there is of them is the target's own."""
+
+
+def record_answers(
+    target: TargetModel,
+    prompts: Sequence[Prompt],
+    asking: Asking,
+    folder: Path,
+    told: Callable[[int, int, int], None],
+    allowed: Callable[[Recorded], bool] = lambda answer: True,
+    enough: Callable[[], bool] = lambda: False,
+) -> None:
+    """Asks the prompts, a file in ``folder`` for each batch; batches that are there are left alone. ``told`` hears
+    (prompts answered, in all, tokens of the last batch). ``enough``: whether to leave out the batches that are left,
+    asked behind each."""
+    groups = [prompts[begin : begin + asking.batch] for begin in range(0, len(prompts), asking.batch)]
+    answered = 0
+    for index, group in enumerate(groups):
+        path = folder / SHARD.format(index)
+        answered += len(group)
+        if path.exists():
+            continue
+        temperatures = list(itertools.islice(itertools.cycle(asking.temperatures), len(group)))
+        sampler = Sampler(temperatures, asking.seed * 1_000_003 + index, target.device)
+        answers = generate(target, [prompt.ids for prompt in group], asking.limit, sampler)
+        recorded = [
+            Recorded(prompt.domain, list(prompt.ids), answer.ids)
+            for prompt, answer in zip(group, answers, strict=True)
+            if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST
+        ]
+        kept = [each for each in recorded if allowed(each)]
+        save_answers(path, kept)
+        told(answered, len(prompts), sum(len(each.answer) for each in kept))
+        if enough():
+            return
+
+
+def save_answers(path: Path, answers: Sequence[Recorded]) -> None:
+    """One file: all ids in a row, the lengths that cut it up, and the domains by number."""
+    domains = sorted({answer.domain for answer in answers})
+    ids = torch.tensor([id for a in answers for id in a.prompt + a.answer], dtype=torch.int32)
+    small = bool((ids < 2**16).all())
+    tensors = {
+        "ids": ids.to(torch.uint16) if small else ids,
+        "lengths": torch.tensor([(len(a.prompt), len(a.answer)) for a in answers], dtype=torch.int32).view(-1, 2),
+        "domains": torch.tensor([domains.index(a.domain) for a in answers], dtype=torch.int32),
+    }
+    beside = path.with_suffix(".partial")
+    save_file(tensors, beside, metadata={"domains": "\n".join(domains)})
+    os.replace(beside, path)
+
+
+def load_answers(path: Path) -> list[Recorded]:
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        domains = (file.metadata() or {})["domains"].split("\n")
+    ids: list[int] = tensors["ids"].tolist()
+    answers, at = [], 0
+    for domain, (prompt, answer) in zip(tensors["domains"].tolist(), tensors["lengths"].tolist(), strict=True):
+        answers.append(Recorded(domains[domain], ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
+        at += prompt + answer
+    return answers
+
+
+def load_all(folder: Path) -> list[Recorded]:
+    """Of all batches."""
+    return [answer for path in sorted(folder.glob(SHARD.replace("{:04d}", "*"))) for answer in load_answers(path)]
+
+
+class Answers(Sequence[Encoded]):
+    """Recorded answers as training takes them. One tensor: what many processes share isn't copied for each as lists of
+    numbers would be."""
+
+    def __init__(self, recorded: Sequence[Recorded]) -> None:
+        self._ids = torch.tensor([id for each in recorded for id in each.prompt + each.answer], dtype=torch.int32)
+        self._lengths = torch.tensor([(len(each.prompt), len(each.answer)) for each in recorded]).view(-1, 2)
+        self._ends = self._lengths.sum(1).cumsum(0)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    @overload
+    def __getitem__(self, index: int) -> Encoded: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Encoded]: ...
+    def __getitem__(self, index: int | slice) -> Encoded | Sequence[Encoded]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        (prompt, answer), end = self._lengths[index].tolist(), int(self._ends[index])
+        return Encoded(self._ids[end - prompt - answer : end].tolist(), [0.0] * prompt + [RESPONSE_WEIGHT] * answer)
+
+
+def drawn(answers: Sequence[Encoded]) -> Source:
+    """Draws any of the answers."""
+    return lambda rng: answers[rng.randrange(len(answers))]

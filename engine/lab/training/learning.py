@@ -1,0 +1,292 @@
+"""Trains a drafter on conversations, by what the target's layers say of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
+
+from ...models.dflash.modules import DFlashDrafter
+from ...models.target import TargetModel
+from .blocks import DECAY, block_visibility, draw_blocks
+from .clock import Clock
+from .masks import MaskedAttention
+from .optimiser import ADAM_RATE, MUON_RATE, Optimiser
+from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
+from .rows import Encoded, RowDataset, Rows, Source, batches, causal_within_documents
+
+log = logging.getLogger(__name__)
+
+LOGITS_AT_ONCE = 2**30
+"""Numbers that the head may put out before its output is computed in parts, twice each: 4 GB in fp32."""
+
+SAVE_SECONDS = 60.0
+"""Time between two saved states."""
+TOLD_EVERY = 10
+"""Steps."""
+HELD_OUT_SEED = 0
+"""Draws the blocks that held-out answers are judged by."""
+
+Probe = Callable[[DFlashDrafter], dict[str, float]]
+"""Acceptance lengths of held-out prompts, by domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a drafter is trained."""
+
+    steps: int
+    rows: int
+    """Packed rows of one update."""
+    row_length: int
+    anchors: int
+    """Drafted blocks per row."""
+    seed: int = 1
+    workers: int = 0
+    """Processes that pack rows."""
+    report_every: int = 100
+    seconds: float | None = None
+    """After which training has ended, its learning rate at zero, however many steps that were."""
+    decay: float = DECAY
+    rate: float = 1.0
+    """Of the usual learning rates: less for weights that have been trained already."""
+    weight_decay: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    step: int
+    loss: float
+    """Mean of the steps since the last report."""
+    tokens_per_second: float
+    acceptance: dict[str, float] = field(default_factory=dict)
+    """Of held-out prompts, by domain."""
+    held_out_loss: float | None = None
+    """Of a batch of their answers: where it rises while ``loss`` falls, answers are learned by heart."""
+
+
+class Learner:
+    """One drafter beside its target, which stays as it is. The drafter's weights are fp32 here; on a GPU both compute
+    in bf16."""
+
+    def __init__(self, target: TargetModel, drafter: DFlashDrafter, schedule: Schedule) -> None:
+        target.requires_grad_(False)
+        drafter.float().requires_grad_(True)
+        self.target, self.drafter, self.schedule = target, drafter, schedule
+        rate = schedule.rate
+        self.optimiser = Optimiser(drafter, schedule.steps, rate * MUON_RATE, rate * ADAM_RATE, schedule.weight_decay)
+        self.history: list[Progress] = []
+        self.losses: list[Tensor] = []
+        """Of the steps since the last report."""
+        self.clock = Clock(schedule.seconds)
+        self._stepping = False
+        """Whether weights are half a step further."""
+        self.fused = target.device.type == "cuda"
+        if self.fused:
+            fuse(drafter)
+
+    def loss(self, rows: Rows, seed: int) -> Tensor:
+        """Cross-entropy of drafted tokens, ``anchors`` blocks per row; the target gets no gradient. A token is drawn
+        with its weight as the chance: what counts little would cost the head as much as what counts."""
+        config = self.drafter.config
+        block, taps = config.block_size, config.target_layer_ids
+        generator = torch.Generator(rows.ids.device).manual_seed(seed)
+        blocks = draw_blocks(rows, self.schedule.anchors, block, config.mask_token_id, generator, self.schedule.decay)
+        weights = blocks.weights.flatten()
+        drawn = torch.rand(weights.shape, generator=generator, device=weights.device) < weights
+        # What is in bf16 already computes as it does when it decodes.
+        autocast = torch.autocast(rows.ids.device.type, torch.bfloat16, enabled=self._mixed(self.target.dtype))
+        with torch.no_grad(), autocast:
+            packed = PackedPass(rows.positions, self.target.config.attention, partial(causal_within_documents, rows))
+            features = BatchedTarget(self.target)(rows.ids, packed, taps).features
+            embedded = self.drafter.embed(self.target, blocks.inputs).float()
+        assert features is not None
+        visible = partial(block_visibility, rows, blocks, block)
+        drafting = PackedDraftPass(rows.positions, blocks.positions, config.layers, visible)
+        hidden = BatchedDrafter(self.drafter)(features, embedded, drafting)
+        return self._head_loss(hidden.flatten(0, 1), blocks.labels.flatten(), drawn)
+
+    def _autocast(self, device: torch.device) -> torch.autocast:
+        return torch.autocast(device.type, torch.bfloat16, enabled=self._mixed(torch.float32))
+
+    def _mixed(self, dtype: torch.dtype) -> bool:
+        """Whether products of weights in this dtype are to be in bf16."""
+        return self.target.device.type == "cuda" and dtype == torch.float32
+
+    def _head_loss(self, hidden: Tensor, labels: Tensor, drawn: Tensor) -> Tensor:
+        """Mean over the rows that were drawn; they go through the head in parts that fit."""
+        chosen = drawn.nonzero()[:, 0]
+        rows, labels = hidden[chosen], labels[chosen]
+        size = max(LOGITS_AT_ONCE // len(self.target.head), 1)
+        if len(rows) <= size:
+            return self._part(rows, labels) / len(rows)
+        parts = [slice(begin, begin + size) for begin in range(0, len(rows), size)]
+        sums: list[Tensor] = [checkpoint(self._part, rows[part], labels[part], use_reentrant=False) for part in parts]
+        return torch.stack(sums).sum() / len(rows)
+
+    def _part(self, rows: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="sum")
+
+    def run(
+        self,
+        source: Source | Sequence[Encoded],
+        told: Callable[[int, int, float], None],
+        state: Path,
+        probe: Probe,
+        held_out: Sequence[Encoded] = (),
+    ) -> list[Progress]:
+        """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss).
+        ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
+        schedule, device = self.schedule, self.target.device
+        if state.exists():
+            self._resume(torch.load(state, map_location=device, weights_only=True))
+        done = self.optimiser.done
+        count = schedule.rows * schedule.steps
+        dataset = RowDataset(
+            source,
+            f"drafter/{schedule.seed}",
+            count,
+            schedule.row_length,
+            schedule.rows * done,
+        )
+        rows = batches(dataset, schedule.rows, schedule.workers, device)
+        saved = since = time.perf_counter()
+        timed = done
+        try:
+            for step, loss, last in self._steps(done, rows):
+                self.losses.append(loss)
+                if step % schedule.report_every == 0 or last:
+                    speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
+                    value = torch.stack(self.losses).mean().item()
+                    self.history.append(Progress(step, value, speed, probe(self.copy()), self._loss_of(held_out)))
+                    self.losses.clear()
+                    since, timed = time.perf_counter(), step
+                if step % TOLD_EVERY == 0 or last:
+                    told(step, step if last else self._expected(step), loss.item())
+                if time.perf_counter() - saved > SAVE_SECONDS or last:
+                    self._save(state)
+                    saved = time.perf_counter()
+        except KeyboardInterrupt:
+            if not self._stepping:  # else what was saved last must do
+                self._save(state)
+            raise
+        return self.history
+
+    def _loss_of(self, held_out: Sequence[Encoded]) -> float | None:
+        """Of the same batch every time, as large as a step's: what is compiled for one serves the other."""
+        if not held_out:
+            return None
+        schedule, device = self.schedule, self.target.device
+        dataset = RowDataset(held_out, "held out", schedule.rows, schedule.row_length)
+        (batch,) = batches(dataset, schedule.rows, 0, device)
+        with self._autocast(device):
+            return self.loss(batch, HELD_OUT_SEED).item()
+
+    def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor, bool]]:
+        """(step, loss, whether it was the last)"""
+        steps = self.schedule.steps
+        self.clock.start()
+        for step, batch in zip(range(done + 1, steps + 1), rows, strict=False):
+            loss = self._gradients(batch, self.schedule.seed * 1_000_003 + step)
+            self._stepping = True
+            self.optimiser.step(self.clock.tick())
+            self._stepping = False
+            last = step == steps or self.clock.progress >= 1
+            yield step, loss, last
+            if last:
+                return
+
+    def _expected(self, step: int) -> int:
+        """How many steps there will be."""
+        progress = self.clock.progress
+        return self.schedule.steps if progress == 0 else min(self.schedule.steps, round(step / progress))
+
+    def _gradients(self, batch: Rows, seed: int) -> Tensor:
+        """The loss, whose gradients the drafter's parameters have then."""
+        try:
+            return self._backward(batch, seed)
+        except Exception as error:  # what is compiled for the way back fails here alone
+            if self.target.device.type != "cuda" or not (self._unfused(error) or MaskedAttention.refuse(error)):
+                raise
+        for parameter in self.drafter.parameters():
+            parameter.grad = None
+        return self._gradients(batch, seed)
+
+    def _unfused(self, error: Exception) -> bool:
+        """Goes on with layers that aren't compiled, unless they aren't already, or the error is one of memory."""
+        if not self.fused or isinstance(error, torch.OutOfMemoryError):
+            return False
+        log.warning("Training goes on without compiled layers, more slowly: %s", error)
+        unfuse(self.drafter)
+        self.fused = False
+        return True
+
+    def _backward(self, batch: Rows, seed: int) -> Tensor:
+        with self._autocast(batch.ids.device):
+            loss = self.loss(batch, seed)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def copy(self) -> DFlashDrafter:
+        """The drafter as it is now, rounded as it will be stored and in the target's dtype."""
+        copy = self.drafter.config.build().to(self.target.device, torch.bfloat16)
+        copy.load_state_dict(self.drafter.state_dict())
+        copy = copy.to(self.target.dtype).requires_grad_(False)
+        copy.prepare()
+        return copy
+
+    def _save(self, path: Path) -> None:
+        state = {
+            "drafter": self.drafter.state_dict(),
+            "optimiser": self.optimiser.state(),
+            "progress": self.clock.progress,
+            "losses": list(self.losses),
+            "history": [asdict(each) for each in self.history],
+        }
+        beside = path.with_suffix(".partial")
+        torch.save(state, beside)
+        os.replace(beside, path)
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        self.drafter.load_state_dict(state["drafter"])
+        self.optimiser.resume(state["optimiser"])
+        self.clock.progress = state["progress"]
+        self.losses = list(state["losses"])
+        self.history = [Progress(**each) for each in state["history"]]
+
+
+def fuse(drafter: DFlashDrafter) -> None:
+    """Compiles its layers for rows as many as there are: most of a step is numbers read and written again."""
+    for layer in drafter.layers:
+        for owner, name in _compiled(layer):
+            setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False))
+
+
+def unfuse(drafter: DFlashDrafter) -> None:
+    for layer in drafter.layers:
+        for owner, name in _compiled(layer):
+            delattr(owner, name)
+
+
+def _compiled(layer: nn.Module) -> tuple[tuple[nn.Module, str], ...]:
+    return (layer.get_submodule("self_attn"), "keys_values"), (layer, "forward")
+
+
+def initialise(drafter: DFlashDrafter, seed: int) -> None:
+    """Random weights of a drafter's shape: matrices by their inputs, norms of one."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in drafter.parameters():
+        if parameter.dim() >= 2:
+            torch.nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
+        else:
+            torch.nn.init.ones_(parameter)

@@ -1,0 +1,131 @@
+"""What shape a drafter has, and the ``config.json`` that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import UsageFailure
+from ...models.family import TargetConfig
+from ...tokenizer import ChatTokenizer
+
+BYTES = 2
+"""Of a stored number."""
+STEP = 32
+"""The MLP's width is a multiple of this: what blocks of packed weights hold."""
+WIDEST_HEAD = 128
+THETA = 1_000_000
+DEEPEST = 5
+"""Taps. Published drafters have five or six."""
+LAST_TAPPED = 3
+"""The deepest tap is so many layers below the top: what comes behind is about the next token alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterShape:
+    """Sizes of a drafter; its width is the target's."""
+
+    layers: int = 5
+    intermediate_size: int | None = None
+    """Of its MLPs; None: the target's."""
+    nbytes: int | None = None
+    """What its file may weigh: its MLPs are as wide as that allows."""
+    block_size: int = 16
+
+
+def taps_of(depth: int, count: int = DEEPEST) -> list[int]:
+    """Evenly spaced layers of a target, as the published drafters have them."""
+    last = max(depth - LAST_TAPPED, 0)
+    first = min(1, last)
+    count = min(count, last - first + 1)
+    if count == 1:
+        return [depth // 2]
+    return [round(first + index * (last - first) / (count - 1)) for index in range(count)]
+
+
+def drafter_json(shape: DrafterShape, target: TargetConfig, embedding_scale: float, mask: int) -> dict[str, Any]:
+    """The published layout. ``mask``: the token that stands for what is to be drafted."""
+    attention = target.attention[0]
+    head_dim = min(attention.head_dim, WIDEST_HEAD)
+    # The kernels' rounds want a power of two of queries for each key.
+    heads = _power_below(attention.num_heads)
+    kv_heads = min(_power_above(attention.num_kv_heads), heads)
+    taps = taps_of(len(target.layers))
+    attending = target.hidden_size * head_dim * (2 * heads + 2 * kv_heads)
+    dflash: dict[str, Any] = {
+        "block_size": shape.block_size,
+        "input_embedding_scale": embedding_scale,
+        "mask_token_id": mask,
+        "target_layer_ids": taps,
+    }
+    if target.logit_softcap is not None:
+        dflash["final_logit_softcapping"] = target.logit_softcap
+    return {
+        "architectures": ["DFlashDraftModel"],
+        "attention_bias": False,
+        "attention_dropout": 0.0,
+        "block_size": shape.block_size,
+        "dflash_config": dflash,
+        "dtype": "bfloat16",
+        "eos_token_id": target.stop_token_ids[0] if target.stop_token_ids else None,
+        "head_dim": head_dim,
+        "hidden_act": "silu",
+        "hidden_size": target.hidden_size,
+        "initializer_range": 0.02,
+        "intermediate_size": _intermediate(shape, target, attending, len(taps)),
+        "layer_types": ["full_attention"] * shape.layers,
+        "max_position_embeddings": target.max_context,
+        "max_window_layers": shape.layers,
+        "model_type": "qwen3",
+        "num_attention_heads": heads,
+        "num_hidden_layers": shape.layers,
+        "num_key_value_heads": kv_heads,
+        "num_target_layers": len(target.layers),
+        "rms_norm_eps": target.rms_norm_eps,
+        "rope_scaling": None,
+        "rope_theta": THETA,
+        "sliding_window": None,
+        "tie_word_embeddings": False,
+        "use_cache": True,
+        "use_sliding_window": False,
+        "vocab_size": target.vocab_size,
+    }
+
+
+def mask_token(target: TargetConfig, tokenizer: ChatTokenizer, used: Collection[int]) -> int:
+    """A token that no text holds: the tokenizer's own for masks, a special one that conversations don't use, or one
+    that the model has and the tokenizer lacks. Raises ``UsageFailure`` where there is none."""
+    taken = {*used, *target.stop_token_ids}
+    spare = [token for token in tokenizer.special() if token < target.vocab_size and token not in taken]
+    if tokenizer.size < target.vocab_size:
+        spare.append(tokenizer.size)
+    if not spare:
+        raise UsageFailure("Every token of this target stands for something: none is left for masks.")
+    return spare[0]
+
+
+def _intermediate(shape: DrafterShape, target: TargetConfig, attending: int, taps: int) -> int:
+    width = target.hidden_size
+    if shape.nbytes is None:
+        moe = target.moe
+        widest = target.intermediate_size or (moe.top_k * moe.intermediate_size if moe is not None else 2 * width)
+        return shape.intermediate_size or widest
+    spare = shape.nbytes // BYTES - width * width * taps - shape.layers * attending
+    norms = (2 * shape.layers + 2) * width + 2 * shape.layers * WIDEST_HEAD
+    header = 8192
+    fitting = (spare - norms - header) // (3 * width * shape.layers) // STEP * STEP
+    if fitting < STEP:
+        raise UsageFailure(
+            f"{shape.layers} layers of width {width} need more than {shape.nbytes / 1e6:.0f} MB.",
+            "Take fewer layers, or allow more.",
+        )
+    return min(fitting, shape.intermediate_size or fitting)
+
+
+def _power_below(number: int) -> int:
+    return 1 << (number.bit_length() - 1)
+
+
+def _power_above(number: int) -> int:
+    return 1 << (number - 1).bit_length()

