@@ -93,6 +93,12 @@ class SlowMotion:
         else:
             self.resume(now)
 
+    def show_from(self, phase: Phase) -> None:
+        """Go to where a phase of the round on show begins, and stay there."""
+        self.playing = False
+        if self._player is not None:
+            self._player.show_from(phase)
+
     def change_phase(self, direction: int) -> None:
         """To the next phase (1) or back to the one before (-1), and stay there."""
         if self._player is None:
