@@ -136,8 +136,8 @@ def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() 
         lines = round_lines(scene, width, height)
         assert len(lines) <= height and max(line.cell_length for line in lines) <= width + 1
         grounds = [str(span.style) for line in lines for span in line.spans]
-        names = ("rejected", "corrected")
-        sizes.append(tuple(sum(f" on $verdict-{name}" in ground for ground in grounds) for name in names))
+        names = ("verdict-rejected", "landed-corrected")
+        sizes.append(tuple(sum(f" on ${name}" in ground for ground in grounds) for name in names))
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
     rejected, corrected = sizes[-1]
     assert corrected >= rejected - 3 >= 3

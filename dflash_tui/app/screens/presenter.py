@@ -102,6 +102,8 @@ class PresenterScreen(LeavesOnce[None]):
     def on_mount(self) -> None:
         self.query_one(TokenLog).can_focus = False  # the keys are the presenter's
         self.set_interval(FRAME, self._frame)
+        self._play_recording(False)
+        self._chat.pump.frame()  # what has come by now, which may begin another answer
 
     def on_unmount(self) -> None:
         self._play_recording(self._played)

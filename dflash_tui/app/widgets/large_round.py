@@ -29,7 +29,7 @@ QUIET = "$foreground on $foreground 15%"
 PLACE = "italic $verdict-pending on $foreground 6%"
 """Where a bonus may come."""
 GROUNDS: dict[Outcome, str] = {
-    "accepted": "bold $verdict-accepted-text on $verdict-accepted",
+    "accepted": "bold $landed-accepted-text on $landed-accepted",
     "rejected": "bold strike $verdict-rejected-text on $verdict-rejected",
     "discarded": "strike $verdict-rejected",
     "unverified": "italic $verdict-pending",
@@ -40,8 +40,8 @@ GROUNDS: dict[Outcome, str] = {
 }
 """Of a guess, once it is judged."""
 OWN_GROUNDS: dict[str, str] = {
-    "corrected": "bold underline $verdict-corrected-text on $verdict-corrected",
-    "bonus": "bold $verdict-bonus-text on $verdict-bonus",
+    "corrected": "bold underline $landed-corrected-text on $landed-corrected",
+    "bonus": "bold $landed-bonus-text on $landed-bonus",
     "plain": "bold italic $verdict-plain-text on $verdict-plain",
 }
 """Of the target's own token, once it joins the text."""

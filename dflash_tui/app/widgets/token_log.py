@@ -27,6 +27,7 @@ from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
+from .landing import LANDED, Landing
 from .round_strip import SHADE_STYLES
 from .spotlight import Role, Spotlight, cut_pieces, role_of, styled_words
 
@@ -41,7 +42,7 @@ class TokenLog(ScrollView, can_focus=True):
     """Follows the end while the reader is there, and lets go when they scroll up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"token-log--{name}" for name in (*get_args(TokenStyle), *get_args(Role), "chip")
+        f"token-log--{name}" for name in (*get_args(TokenStyle), *get_args(Role), *LANDED.values(), "chip")
     }
     DEFAULT_CSS = """
     TokenLog {
@@ -61,7 +62,10 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--output { color: $foreground; background: $surface; }
         & > .token-log--version { color: $primary; }
         & > .token-log--unknown { color: $verdict-pending; text-style: underline; }
-        & > .token-log--after { color: $foreground 45%; }
+        & > .token-log--landed-accepted { color: $landed-accepted-text; background: $landed-accepted; }
+        & > .token-log--landed-corrected { color: $landed-corrected-text; background: $landed-corrected; text-style: $verdict-corrected-style; }
+        & > .token-log--landed-bonus { color: $landed-bonus-text; background: $landed-bonus; text-style: $verdict-bonus-style; }
+        & > .token-log--after { color: $foreground 62%; }
         & > .token-log--hidden { color: $background; }
         & > .token-log--step { background: $foreground 16%; }
         & > .token-log--cursor { color: $background; background: $foreground; text-style: bold; }
@@ -115,8 +119,8 @@ class TokenLog(ScrollView, can_focus=True):
         """What the user's own words stand on."""
         self._shader: Shader | None = None
         self._spotlight: Spotlight | None = None
-        self._frontier = 0
-        """Where the text behind the spotlight begins."""
+        self._frontier = 0  # where the text behind the spotlight begins
+        self._landing = Landing(self, lambda start: self._refresh_from(self._document.row_showing(start)))
         self._seen_rows = 0
 
     @property
@@ -132,10 +136,15 @@ class TokenLog(ScrollView, can_focus=True):
         """Add to the end. Costs what was added, whatever is there already."""
         if not spans:
             return
+        start = self._document.length
         first = self._document.append(spans)
+        first = min(first, self._document.row_showing(self._landing.begin(start, self._document.length)))
         self._update_size()
         if self.following and self._spotlight is None:
             self.follow()
+        self._refresh_from(first)
+
+    def _refresh_from(self, first: int) -> None:
         # Also when following: the last row may have grown without a new row. Clipped to the view, for everything
         # within the bounds of what changed is drawn again.
         top = max(first - self.scroll_offset.y, 0)
@@ -199,6 +208,7 @@ class TokenLog(ScrollView, can_focus=True):
 
     def clear(self) -> None:
         self._document.clear()
+        self._landing.forget()
         self._spotlight = None
         self._cache.clear()
         self._update_size()
@@ -340,7 +350,8 @@ class TokenLog(ScrollView, can_focus=True):
         if cached is not None and cached[0] == row and cached[1].cell_length == width:
             return cached[1]
         strip = self._draw(((text, mark, False) for text, mark in self._document.pieces(row)), width, row.start)
-        self._cache[index] = (row, strip)
+        if not self._landing.reaches(row.start + len(row.text)):
+            self._cache[index] = (row, strip)
         return strip
 
     def _draw(self, pieces: Iterator[tuple[str, Mark, bool]], width: int, start: int) -> Strip:
@@ -364,21 +375,22 @@ class TokenLog(ScrollView, can_focus=True):
         """How to draw a piece, and what: a text that is hidden leaves its room blank."""
         spot = self._spotlight
         if spot is None or start < self._frontier:
-            style = self._styles[self._shade_of(mark)]
             role = role_of(mark, spot) if spot is not None else None
-            return (style + self._styles[role] if role else style), text
+            style = self._styles[self._shade_of(mark, start, new=role == "step")]
+            return (self._styles[role] + style if role == "step" else style + self._styles[role] if role else style), text
         if spot.hide:
             return self._styles["hidden"], " " * width_of(text)
         return self._styles["after"], text
 
-    def _shade_of(self, mark: Mark) -> str:
+    def _shade_of(self, mark: Mark, start: int, new: bool) -> str:
         if self._shader is None or mark.token is None:
-            return mark.style
+            return LANDED.get(mark.style, mark.style) if new else self._landing.look(mark.style, start)
         return self._shader(mark.turn, mark.token) or "even"
 
     def _load_styles(self) -> None:
-        names = (*get_args(TokenStyle), *get_args(Role), "chip")
-        self._styles = {name: self.get_component_rich_style(f"token-log--{name}") for name in names}
+        self._styles = {
+            name.removeprefix("token-log--"): self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES
+        }
         for verdict, guess in GUESSES.items():
             if guess != verdict:  # as it will look when it is proved, dimmed
                 self._styles[guess] = self._styles[verdict] + Style(dim=True)
