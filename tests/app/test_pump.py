@@ -26,7 +26,7 @@ async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypat
     async with launch(round_seconds=0.03) as chat:
         monkeypatch.setattr(FramePump, "_interval", 60.0)
         await chat.ask()
-        await chat.until(lambda: not chat.screen.chat.busy and "acceptance length" in chat.log.text)
+        await chat.until(lambda: not chat.screen.chat.busy and "tokens a round" in chat.log.text)
 
 
 async def test_a_hurried_frame_comes_as_soon_as_the_terminal_took_the_one_before(

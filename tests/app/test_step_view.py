@@ -15,6 +15,7 @@ from dflash_tui.app.widgets.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.step_view import StepView
+from dflash_tui.core.figures.labels import FOUND_SURE
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
@@ -90,7 +91,7 @@ async def test_every_gauge_shows_its_value_at_the_round(launch: Launch) -> None:
         for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
             assert gauge.facts.turn == turn.snapshot_at(2)
         assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
-        await chat.until(lambda: f"ctx {history(chat).context_length[2]}/" in shown(chat))
+        await chat.until(lambda: f"context {history(chat).context_length[2]}/" in shown(chat))
         await chat.pilot.press("end")
         assert place(chat) is None
         assert chat.screen.query_one(RateGauge).facts.turn == turn.snapshot
@@ -244,7 +245,7 @@ def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
     draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
     shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
     assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
-    assert any(str(line).startswith("found p ") for line in shown), "the odds are no drafter's"
+    assert any(str(line).startswith(FOUND_SURE.short) for line in shown), "the odds are no drafter's"
 
 
 @pytest.mark.parametrize("width", [78, 58])

@@ -47,7 +47,9 @@ class PresenterScreen(LeavesOnce[None]):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
     DEFAULT_CSS = """
     PresenterScreen { layout: vertical; background: $background; overflow: hidden; padding: 0 2; }
-    #present-title, #present-tally, #present-phases, #present-keys { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    #present-title, #present-tally, #present-phases, #present-keys {
+        height: 1; text-wrap: nowrap; text-overflow: ellipsis;
+    }
     #present-title { margin: 1 0; }
     #present-text { height: 6; margin: 0 0 1 0; }
     #present-tally { text-style: bold; }
@@ -213,11 +215,11 @@ class PresenterScreen(LeavesOnce[None]):
         self._paused = True
         viewer, motion = self._chat.viewer, self._chat.viewer.motion
         turn = viewer.place.turn if viewer.place else None
-        if direction > 0 and motion.phase == PHASES[-1] and self._is_newest() and self._fetch():
-            if viewer.place is not None and viewer.place.turn != turn:
-                motion.show_from(PHASES[0])
-                self.show()
-                return
+        fetched = direction > 0 and motion.phase == PHASES[-1] and self._is_newest() and self._fetch()
+        if fetched and viewer.place is not None and viewer.place.turn != turn:
+            motion.show_from(PHASES[0])
+            self.show()
+            return
         self._do(lambda: viewer.change_phase(direction))
 
     def action_round(self, direction: int) -> None:

@@ -17,22 +17,23 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from dflash_tui.core.export.document import Origin, Table
+from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
-from dflash_tui.core.export.spans import table_lines, token_spans
+from dflash_tui.core.export.spans import token_spans
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
-from dflash_tui.core.race.race import LaneResult, Race, RaceResult
+from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
 from ..event_queue import EventQueue
-from ..glyphs import fitting, large_number
+from ..glyphs import fitting
 from ..notices import tell_saved
 from ..opponent import Opponent
 from ..themed import ThemedApp
+from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
 from .once import LeavesOnce
@@ -40,11 +41,7 @@ from .once import LeavesOnce
 FRAME, POLL = 1 / 30, 1 / 8
 """Seconds between two looks at the replay, and at the engine: while it is measured the screen keeps out of its way. An
 answer's end is looked at once: a processor that idles meanwhile is slower at first."""
-NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
-"""Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
 SLOWEST, FASTEST = 1e-4, 100.0
-COLORS = ("$verdict-pending", "$verdict-bonus", "$primary", "$verdict-corrected", "$verdict-rejected")
-"""Of the lanes, the one that the others are held against first."""
 LARGE, ROWS_FOR_LARGE = 2, 44
 """How many times as large the winner's factor is, where there are so many rows."""
 
@@ -268,21 +265,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         most = self.race.lanes[place].settings.max_new_tokens
         self._draw_bar(place, "▸ ", self._live_tokens / most, f" {self._live_tokens:>4} tokens")
 
-    def _draw_bar(self, place: int, mark: str, share: float, figures: str, glyph: str = "━") -> None:
-        """A lane's name, a bar in its colour, filled by ``share``, and figures in as much room as they have everywhere."""
-        width = self.size.width - 2
-        room = max(width - NAME - (FIGURES if width >= ROOMY else BRIEF_FIGURES), 4)
-        full = min(round(share * room), room)
-        color = COLORS[min(place, len(COLORS) - 1)]
-        self.query_one(f"#lane-{place}", Static).update(
-            Content.assemble(
-                (mark, color),
-                (f"{self.race.lanes[place].name:<{NAME - 2}.{NAME - 3}}", f"bold {color}"),
-                (glyph * full, color),
-                ((" " if glyph == "█" else "─") * (room - full), "$foreground 25%"),
-                (figures, "bold"),
-            )
-        )
+    def _draw_bar(self, place: int, mark: str, share: float, figures: str) -> None:
+        line = lane_line(place, self.race.lanes[place].name, self.size.width - 2, mark, share, figures)
+        self.query_one(f"#lane-{place}", Static).update(line)
 
     # On one clock
 
@@ -342,22 +327,13 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _draw_result(self, result: RaceResult) -> None:
         """Bars as long as the time that each lane took, and how many times as fast the fastest was."""
-        longest = max(lane.decode_ms for lane in result.lanes)
-        for place, lane in enumerate(result.lanes):
-            self._draw_time(place, lane, longest, result.speed_up(lane))
-        first, best = result.lanes[0], max(result.lanes[1:], key=result.speed_up)
+        for place in range(len(result.lanes)):
+            self.query_one(f"#lane-{place}", Static).update(time_line(result, place, self.size.width - 2))
         ascii = cast("ThemedApp", self.app).screen_options.ascii
-        factor, scale = result.speed_up(best), LARGE if self.size.height >= ROWS_FOR_LARGE else 1
-        digits = large_number(f"{factor:.1f}×", ascii, scale)
-        color = COLORS[min(result.lanes.index(best), len(COLORS) - 1)]
-        self.query_one("#race-factor", Static).update(Content.styled("\n".join(digits), f"bold {color}"))
-        words = [
-            Content.assemble(("as fast as ", "bold"), (first.lane.name, "bold $verdict-pending")),
-            Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best)}"),
-            Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first)}"),
-        ]
-        self.query_one("#race-words", Static).update(Content("\n").join(words))
-        lines = _fitted(race_table(result, brief=self.size.width < 110), self.size.width - 3)
+        scale = LARGE if self.size.height >= ROWS_FOR_LARGE else 1
+        self.query_one("#race-factor", Static).update(factor_lines(result, ascii, scale))
+        self.query_one("#race-words", Static).update(winner_lines(result))
+        lines = fitted(race_table(result, brief=self.size.width < 110), self.size.width - 3)
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
         self.query_one("#race-table", Static).update(Content("\n").join([*table, Content()]))
         remarks = [Content(remark) for remark in race_remarks(result)]
@@ -367,11 +343,6 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         all_runs = heats // 2 // len(result.lanes)
         told = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
         self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {told}"))
-
-    def _draw_time(self, place: int, lane: LaneResult, longest: float, factor: float) -> None:
-        rate = f" {lane.tok_s:>5.0f} tokens/s" if self.size.width - 2 >= ROOMY else ""
-        share = lane.decode_ms / longest if longest else 0.0
-        self._draw_bar(place, "✓ ", share, f" {lane.decode_ms / 1000:6.2f} s{rate} {factor:6.2f}×", glyph="█")
 
     # Keys
 
@@ -437,15 +408,3 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         page = render(race_document(self.race.result, self._origin), "html")
         tell_saved(self, lambda: save_text(page, self._out_dir, "race.html"))
-
-
-def _taken(lane: LaneResult) -> str:
-    return f"{lane.num_tokens} tokens in {lane.decode_ms / 1000:.2f} s, {lane.target_passes} passes of the target"
-
-
-def _fitted(table: Table, width: int) -> list[str]:
-    """The table in lines, without the last columns where there is no room for them."""
-    lines = table_lines(table)
-    if len(lines[0]) <= width or len(table.rows[0]) == 2:
-        return lines
-    return _fitted(Table(tuple(row[:-1] for row in table.rows)), width)

@@ -47,9 +47,10 @@ class Landing:
         """Whether text that ends behind character ``stop`` holds something new."""
         return self.start is not None and stop > self.start
 
-    def look(self, look: str, start: int) -> str:
-        """How a token looks that begins with character ``start``."""
-        return LANDED.get(look, look) if self.start is not None and start >= self.start else look
+    def look(self, look: str, start: int, new: bool = False) -> str:
+        """How a token looks that begins with character ``start``, or is of a round on show, which is ``new``, too."""
+        new |= self.start is not None and start >= self.start
+        return LANDED.get(look, look) if new else look
 
     def forget(self) -> None:
         """What was new is gone, or looked at otherwise."""

@@ -63,8 +63,9 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--version { color: $primary; }
         & > .token-log--unknown { color: $verdict-pending; text-style: underline; }
         & > .token-log--landed-accepted { color: $landed-accepted-text; background: $landed-accepted; }
-        & > .token-log--landed-corrected { color: $landed-corrected-text; background: $landed-corrected; text-style: $verdict-corrected-style; }
-        & > .token-log--landed-bonus { color: $landed-bonus-text; background: $landed-bonus; text-style: $verdict-bonus-style; }
+        & > .token-log--landed-corrected { color: $landed-corrected-text; background: $landed-corrected; }
+        & > .token-log--landed-corrected { text-style: $verdict-corrected-style; }
+        & > .token-log--landed-bonus { color: $landed-bonus-text; background: $landed-bonus; text-style: bold; }
         & > .token-log--after { color: $foreground 62%; }
         & > .token-log--hidden { color: $background; }
         & > .token-log--step { background: $foreground 16%; }
@@ -104,7 +105,6 @@ class TokenLog(ScrollView, can_focus=True):
         by: int
         """Which of its parts: -1 is back, 1 on, 0 the number between."""
 
-    @dataclass
     class Released(Message):
         """The user went back to the live end while the scrubber stood somewhere."""
 
@@ -151,16 +151,15 @@ class TokenLog(ScrollView, can_focus=True):
         if top < self.size.height:
             self.refresh(Region(0, top, self.size.width, self.size.height - top))
 
-    @property
-    def length(self) -> int:
-        """Characters in all."""
-        return self._document.length
-
     def show_character(self, offset: int, *, low: bool = False) -> None:
         """Scroll so that a character, of all that are there, stands near the top, or the bottom: what is before it."""
         row = self._document.row_showing(offset)
         above = self.size.height - 1 if low else 1
         self.scroll_to(y=max(row - above, 0), animate=False, immediate=True)
+
+    @property
+    def length(self) -> int:  # characters in all
+        return self._document.length
 
     def cut(self, length: int) -> None:
         """Forget what stands behind the first ``length`` characters, which end with a line."""
@@ -376,15 +375,16 @@ class TokenLog(ScrollView, can_focus=True):
         spot = self._spotlight
         if spot is None or start < self._frontier:
             role = role_of(mark, spot) if spot is not None else None
-            style = self._styles[self._shade_of(mark, start, new=role == "step")]
-            return (self._styles[role] + style if role == "step" else style + self._styles[role] if role else style), text
+            style = self._styles[self._shade_of(mark, start, role == "step")]
+            over = self._styles.get(role or "", Style())
+            return (over + style if role == "step" else style + over), text
         if spot.hide:
             return self._styles["hidden"], " " * width_of(text)
         return self._styles["after"], text
 
     def _shade_of(self, mark: Mark, start: int, new: bool) -> str:
         if self._shader is None or mark.token is None:
-            return LANDED.get(mark.style, mark.style) if new else self._landing.look(mark.style, start)
+            return self._landing.look(mark.style, start, new)
         return self._shader(mark.turn, mark.token) or "even"
 
     def _load_styles(self) -> None:

@@ -4,8 +4,10 @@ screen, its help, the step view, statistics, exported pages and the lesson take 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..rounds.cells import Fate
+if TYPE_CHECKING:
+    from ..rounds.cells import Fate
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +22,22 @@ class Label:
     def short(self) -> str:
         return self.brief or self.name
 
+    @property
+    def told(self) -> str:
+        """The name, and what it stands for."""
+        return f"{self.name}: {self.says}"
+
 
 SPEED_UP = Label("times as fast", "as the target alone, which writes one token in each pass", "speed-up")
 TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on")
 TOKENS_PER_ROUND = Label(
-    "tokens a round", "what a round writes: the guesses that were kept, and one token of the target's own"
+    "tokens a round", "what a round writes: the guesses that were kept, and one token of the target's own", "a round"
 )
 KEPT = Label("kept a round", "how many guesses the rounds kept: a bar for each number, as high as rounds kept so many")
 RIGHT_SO_FAR = Label(
-    "right so far, by place", "of the rounds that were right up to a place, the share that was right there, too", "right"
+    "right so far, by place",
+    "of the rounds that were right up to a place, the share that was right there, too",
+    "right",
 )
 COST = Label("ms a round", "what a round takes: the drafter's guesses, the target's check of them, and the rest", "ms")
 GUESSING, CHECKING, REST = (
