@@ -38,5 +38,5 @@ def test_labels_are_plain_english() -> None:
         words = f"{label.name} {label.brief} {label.says}"
         assert words.isascii(), words
         assert not {"n", "p", "u", "CI"} & set(words.replace("=", " ").replace(",", " ").split()), words
-    for sign in ("τ ", "±", "n={", "drafter p", "target p", "its p", "if reached"):
+    for sign in ("τ ", "±", "n={", '"drafter p"', '"target p"', '"its p"', "if reached"):
         assert not any(sign in text for text in SCREENS), sign
