@@ -42,9 +42,9 @@ BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
 def to_html(document: Document) -> str:
     """The page as text; write it as UTF-8."""
-    style, script = _variables() + _asset("page.css"), _asset("page.js")
+    style, script = variables() + asset("page.css"), asset("page.js")
     policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}; base-uri 'none'; form-action 'none'"
     )
     title = _text(document.title)
     parts = [
@@ -293,7 +293,7 @@ def _text(text: str) -> str:
     return escape(sanitise(text))
 
 
-def _variables() -> str:
+def variables() -> str:
     """The palettes as custom properties: the reader's system decides between them, or the page's button."""
     dark, light = (_properties(bundled_palette(name)) for name in (DARK, LIGHT))
     return (
@@ -309,9 +309,9 @@ def _properties(palette: Palette) -> str:
     return "".join(f"--{name}:{color};" for name, color in colors.items()) + f"color-scheme:{scheme};"
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(content: str) -> str:
+def content_hash(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
