@@ -12,7 +12,7 @@ from ..lesson.tour import Part, Tour
 from ..rounds.cells import END_MARK, draft_text, show_blanks
 from ..text.harmless import sanitise
 from .document import Answer
-from .html import asset, content_hash, variables
+from .html import asset, policy_for, variables
 
 GUESSES = 15
 
@@ -20,20 +20,17 @@ GUESSES = 15
 def tour_page(tour: Tour) -> str:
     """The page as text; write it as UTF-8."""
     style, script = variables() + asset("tour.css"), asset("tour.js")
-    policy = (
-        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
     pictures = {"alone": _alone, "weights": _weights, "round": _round, "race": _race, "number": _number}
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy_for(style, script)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>Speculative decoding in two minutes</title><style>{style}</style></head><body>",
         '<header><progress id="progress" max="1" value="0" aria-label="How much has been played"></progress>',
         '<button id="play" type="button">❚❚ pause</button></header><main>',
         *(_part(part, "".join(pictures[part.name](tour))) for part in tour.parts),
-        f'</main><script type="application/json" id="data">{_data(tour)}</script><script>{script}</script></body></html>\n',
+        f'</main><script type="application/json" id="data">{_data(tour)}</script>',
+        f"<script>{script}</script></body></html>\n",
     ]
     return "\n".join(parts)
 

@@ -70,7 +70,7 @@ class Tour:
                 "weights",
                 "Checking fifteen guesses reads the weights once, as writing one token does",
                 24.0,
-                "A pass reads all the weights from memory, and that is what takes the time, for one token as for sixteen. "
+                "A pass reads all the weights from memory, and that takes the time, for one token as for sixteen. "
                 f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen. "
                 "The larger the model, the nearer the two.",
             ),
