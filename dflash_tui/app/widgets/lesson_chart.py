@@ -55,7 +55,7 @@ def _bare(line: Content) -> Content:
     """The bar of a line without its words: those stand beside its first row."""
     bar = {"━", "─", "█", "░"}
     kept = "".join(cell if cell in bar else " " for cell in line.plain)
-    return Content(kept, line.spans)
+    return Content(kept, list(line.spans))
 
 
 def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Content:
