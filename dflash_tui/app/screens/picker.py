@@ -50,7 +50,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     }
     PickerScreen Input { border: none; height: 1; padding: 0; background: $surface; }
     PickerScreen Input:focus { border: none; }
-    PickerScreen Input > .input--placeholder { color: $verdict-pending; }
+    PickerScreen Input > .input--placeholder { color: $foreground 72%; }
     PickerScreen OptionList { height: auto; border: none; padding: 0; background: $surface; }
     PickerScreen OptionList:focus { border: none; }
     PickerScreen .keys { color: $verdict-pending; }

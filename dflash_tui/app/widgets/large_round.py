@@ -26,7 +26,7 @@ SQUARE = 2.2
 """How many times as high as wide a cell of a terminal is, about."""
 BONUS, NO_BONUS = "bonus place", "no bonus"
 QUIET = "$foreground on $foreground 15%"
-PLACE = "italic $verdict-pending on $foreground 6%"
+PLACE = "italic $verdict-pending on $foreground 4%"
 """Where a bonus may come."""
 GROUNDS: dict[Outcome, str] = {
     "accepted": "bold $landed-accepted-text on $landed-accepted",

@@ -27,7 +27,7 @@ def tour_page(tour: Tour) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>Speculative decoding in two minutes</title><style>{style}</style></head><body>",
         '<header><progress id="progress" max="1" value="0" aria-label="How much has been played"></progress>',
-        '<button id="play" type="button">❚❚ pause</button></header><main>',
+        '<button id="play" type="button">pause</button></header><main>',
         *(_part(part, "".join(pictures[part.name](tour))) for part in tour.parts),
         f'</main><script type="application/json" id="data">{_data(tour)}</script>',
         f"<script>{script}</script></body></html>\n",

@@ -149,7 +149,7 @@ def test_the_game_asks_for_the_drafters_first_choices() -> None:
     motion.stand(history, 1)
     motion.change_phase(1)
     assert motion.waiting and motion.num_guesses == len(SECOND.draft)
-    assert remark(motion, seen(SECOND)).startswith(f"How many of the {len(SECOND.draft)} drafted tokens")
+    assert remark(motion, seen(SECOND)).startswith(f"How many of the {len(SECOND.draft)} guesses")
     motion.answer(3)
     assert motion.quiz.num_right == 1
 
