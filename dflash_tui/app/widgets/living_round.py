@@ -13,8 +13,6 @@ from textual.widget import Widget
 from dflash_tui.core.rounds.cells import show_blanks
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
 from dflash_tui.core.rounds.playback import PHASES, Phase
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
 from engine.events import Step
 
 from .large_round import GROUNDS, OWN_GROUNDS, QUIET, round_lines
@@ -41,6 +39,10 @@ LARGE = 6
 @cache
 def recorded_round() -> Inspection:
     """The first such round of the recording."""
+    # Imported here: the first frame doesn't wait for who reads recordings.
+    from dflash_tui.core.traces.bundled import find_trace
+    from dflash_tui.core.traces.reader import read_trace
+
     steps = (event for event in read_trace(find_trace(TRACE)).events() if isinstance(event, Step))
     step = next(
         step
