@@ -14,7 +14,8 @@ from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFin
 
 from ..export.document import Answer, AnswerCollector
 
-WARM_UP_QUESTION, WARM_UP_TOKENS = "Hi", 16
+WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
+"""What warms a lane up, and how many tokens of it; fewer while somebody waits for the first lane to move."""
 ALONE = "one token at a time"
 LOOKUP = "lookup"
 Joules = Callable[[], float | None]
@@ -351,7 +352,8 @@ class Race:
             self._joules_before = self._joules()
             send(Ask(self._turn, self._messages, lane.settings))
         else:
-            settings = replace(lane.settings, max_new_tokens=WARM_UP_TOKENS)
+            hasty = self.pausing and self.result is None
+            settings = replace(lane.settings, max_new_tokens=HASTY_TOKENS if hasty else WARM_UP_TOKENS)
             send(Ask(self._turn, (Message("user", WARM_UP_QUESTION),), settings))
 
     def _used(self) -> float | None:
