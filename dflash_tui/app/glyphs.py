@@ -9,19 +9,22 @@ from rich.cells import cell_len
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 _DIGITS = {
-    "0": ("╭─╮", "│ │", "╰─╯"),
-    "1": (" ╷ ", " │ ", " ╵ "),
-    "2": ("╶─╮", "╭─╯", "╰─╴"),
-    "3": ("╶─╮", " ─┤", "╶─╯"),
-    "4": ("╷ ╷", "╰─┤", "  ╵"),
-    "5": ("╭─╴", "╰─╮", "╶─╯"),
-    "6": ("╭─╴", "├─╮", "╰─╯"),
-    "7": ("╶─╮", "  │", "  ╵"),
-    "8": ("╭─╮", "├─┤", "╰─╯"),
-    "9": ("╭─╮", "╰─┤", "╶─╯"),
-    ".": (" ", " ", "."),
-    "–": ("   ", "╶─╴", "   "),
+    "0": ("#####", "## ##", "## ##", "## ##", "## ##", "#####"),
+    "1": (" ### ", "  ## ", "  ## ", "  ## ", "  ## ", " ####"),
+    "2": ("#####", "   ##", "#####", "##   ", "##   ", "#####"),
+    "3": ("#####", "   ##", " ####", "   ##", "   ##", "#####"),
+    "4": ("## ##", "## ##", "#####", "   ##", "   ##", "   ##"),
+    "5": ("#####", "##   ", "#####", "   ##", "   ##", "#####"),
+    "6": ("#####", "##   ", "#####", "## ##", "## ##", "#####"),
+    "7": ("#####", "   ##", "   ##", "  ## ", "  ## ", "  ## "),
+    "8": ("#####", "## ##", "#####", "## ##", "## ##", "#####"),
+    "9": ("#####", "## ##", "#####", "   ##", "   ##", "#####"),
+    ".": ("  ", "  ", "  ", "  ", "##", "##"),
+    "–": ("    ", "    ", "####", "    ", "    ", "    "),
+    "×": ("     ", "     ", "## ##", " ### ", "## ##", "     "),
 }
+"""Pixels, two above each other in a cell."""
+_HALVES = {"  ": " ", "# ": "▀", " #": "▄", "##": "█"}
 
 
 _ASCII_DIGITS = {
@@ -37,16 +40,19 @@ _ASCII_DIGITS = {
     "9": (" _ ", "|_|", " _|"),
     ".": (" ", " ", "."),
     "–": ("   ", " _ ", "   "),
+    "×": ("   ", r"\ /", r"/ \\"),
 }
 """As on a pocket calculator: lines drawn as corners and crosses can't be told apart."""
 
 
-def large_number(text: str, ascii: bool = False) -> tuple[str, str, str]:
-    """Three rows that show ``text``: digits, a point and an en dash."""
-    digits = _ASCII_DIGITS if ascii else _DIGITS
-    rows = zip(*(digits[character] for character in text), strict=True)
-    top, middle, bottom = ("".join(row) for row in rows)
-    return top, middle, bottom
+def large_number(text: str, ascii: bool = False, scale: int = 1) -> tuple[str, ...]:
+    """Three rows, or ``scale`` times as many, that show ``text`` in solid letters: digits, a point, a cross, a dash."""
+    if ascii:
+        return tuple("".join(row) for row in zip(*(_ASCII_DIGITS[character] for character in text), strict=True))
+    pixels = [" ".join(row) for row in zip(*(_DIGITS[character] for character in text), strict=True)]
+    pixels = ["".join(pixel * scale for pixel in row) for row in pixels for _ in range(scale)]
+    pairs = zip(pixels[::2], pixels[1::2], strict=True)
+    return tuple("".join(_HALVES[over + under] for over, under in zip(*pair, strict=True)) for pair in pairs)
 
 
 def bars(values: Sequence[float], height: int) -> list[str]:

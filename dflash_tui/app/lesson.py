@@ -30,9 +30,15 @@ class LessonApp(ThemedApp):
     ) -> None:
         super().__init__(theme, screen_options)
         self.lesson_screen = LessonScreen(lesson, pages, origin, out_dir)
+        self.wants_chat = False
+        """The lesson was left for the chat."""
 
     def on_mount(self) -> None:
-        self.push_screen(self.lesson_screen, lambda _: self.exit())
+        self.push_screen(self.lesson_screen, self._leave)
+
+    def _leave(self, wants_chat: bool | None) -> None:
+        self.wants_chat = bool(wants_chat)
+        self.exit()
 
 
 def run_lesson(
@@ -42,8 +48,8 @@ def run_lesson(
     out_dir: Path,
     theme: str | None,
     screen_options: ScreenOptions | None = None,
-) -> int:
-    """Show a lesson until it is left; returns the exit code."""
+) -> tuple[int, bool]:
+    """Show a lesson until it is left; returns the exit code, and whether the chat is wanted next."""
     app = LessonApp(lesson, pages, origin, out_dir, theme, screen_options)
     app.run(mouse=app.screen_options.mouse)
-    return app.return_code or 0
+    return app.return_code or 0, app.wants_chat

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.governor import FrameGovernor
 from dflash_tui.core.source import Happening, Rewind, StepBatch
-from engine.events import EngineReady, TurnFinished
+from engine.events import EngineReady, Step, TurnFinished
 
 from .event_queue import EventQueue
 
@@ -51,6 +51,8 @@ class FramePump:
         self._stillness = ExitStack()
         self._still = False
         self._gauges_due = 0.0
+        self._undrawn: list[Happening] = []
+        """The newest round that the gauges have not heard of."""
         self._frame_at = time.monotonic()
         self._spent = time.thread_time()
 
@@ -110,8 +112,12 @@ class FramePump:
             jumped |= isinstance(event, StepBatch)
         now = time.monotonic()
         gauges = jumped or now >= self._gauges_due or not self._chat.busy
-        if gauges:
+        if gauges and (events or self._undrawn):
             self._gauges_due = now + GAUGE_INTERVAL
+            events = events or self._undrawn  # told again: it came between two looks at the gauges
+            self._undrawn = []
+        elif events and isinstance(events[-1], Step):
+            self._undrawn = events[-1:]
         self._draw(events, gauges)
 
     def _measure(self) -> None:

@@ -68,7 +68,7 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
     if quiz is None:
         return ""
     if quiz.asked:
-        return f"How many of the {motion.num_guesses} drafted tokens will be kept? Type a number, and Enter."
+        return f"How many of the {motion.num_guesses} guesses that are checked will be kept? Type a number, and Enter."
     if quiz.guess is None:
         return ""
     kept = inspection.step.num_accepted

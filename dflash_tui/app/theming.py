@@ -115,6 +115,7 @@ class _ThemeFile:
             variables={
                 **{f"verdict-{verdict}": color for verdict, color in verdicts.items()},
                 **{f"verdict-{verdict}-text": text_on(color) for verdict, color in verdicts.items()},
+                **landed(verdicts, dark),
                 **{f"verdict-{verdict}-style": style for verdict, style in styles.items()},
                 **{f"verdict-{verdict}-mark": _in_content(style) for verdict, style in styles.items()},
                 **{f"ramp-{step}": color for step, color in ramp.items()},
@@ -192,6 +193,37 @@ def readable(color: str, grounds: Iterable[str]) -> str:
     return next((each for each in steps if all(contrast(each, ground) >= READABLE for ground in behind)), towards.hex)
 
 
+LANDED = {"accepted": (78.0, 30.0), "bonus": (78.0, 30.0), "corrected": (50.0, 62.0)}
+"""How light the grounds of a block that just landed are, in L* of a dark theme and of a light one: success, a mistake,
+and what nobody guessed, which stands on the background, are three greys that a bad projector leaves apart."""
+
+
+def landed(verdicts: Mapping[str, str], dark: bool) -> dict[str, str]:
+    """Grounds in the hues of the verdicts, and the text on them."""
+    grounds = {
+        verdict: with_lightness(verdicts[verdict], steps[not dark])
+        for verdict, steps in LANDED.items()
+        if verdict in verdicts
+    }
+    return {
+        **{f"landed-{verdict}": ground for verdict, ground in grounds.items()},
+        **{f"landed-{verdict}-text": text_on(ground) for verdict, ground in grounds.items()},
+    }
+
+
+def lightness(color: str) -> float:
+    """L* of CIELAB, from 0 to 100."""
+    luminance = _luminance(color)
+    return 116 * luminance ** (1 / 3) - 16 if luminance > 0.008856 else 903.3 * luminance
+
+
+def with_lightness(color: str, wanted: float) -> str:
+    """The hue of a colour in another lightness: mixed with black or white until it is near."""
+    towards = Color.parse("#000000" if lightness(color) > wanted else "#FFFFFF")
+    mixed = (Color.parse(color).blend(towards, step / 50).hex for step in range(51))
+    return min(mixed, key=lambda each: abs(lightness(each) - wanted))
+
+
 @lru_cache(8)
 def default_variables(dark: bool = True, grounds: tuple[str, ...] = ()) -> dict[str, str]:
     """What a theme without its own [verdict], [style] and [ramp] gets, by the ``grounds`` that text stands on there."""
@@ -205,12 +237,19 @@ def default_variables(dark: bool = True, grounds: tuple[str, ...] = ()) -> dict[
         **variables,
         **{f"verdict-{verdict}": color for verdict, color in lifted.items()},
         **{f"verdict-{verdict}-text": text_on(color) for verdict, color in lifted.items()},
+        **landed(lifted, dark),
     }
 
 
+def ground_of(theme: Theme) -> str:
+    """What text stands on: where a theme names no colour, or the terminal's own, what Textual would take."""
+    named = theme.background or ""
+    return named if named.startswith("#") else "#121212" if theme.dark else "#EFEFEF"
+
+
 def defaults_for(theme: Theme) -> dict[str, str]:
-    """The same for this theme. A terminal's own colours are not known."""
-    grounds = tuple(ground for ground in (theme.background, theme.surface) if ground and ground.startswith("#"))
+    """The same for this theme."""
+    grounds = (ground_of(theme), *((theme.surface,) if (theme.surface or "").startswith("#") else ()))
     return default_variables(theme.dark, grounds)
 
 

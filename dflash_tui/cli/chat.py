@@ -57,7 +57,7 @@ MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled p
   dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
-  dflash-chat lesson                              speculative decoding, explained
+  dflash-chat lesson, or dflash-chat tour         speculative decoding, explained
   dflash-chat replay demo                         watch a recorded run
   dflash-chat help                                every other flag, by topic
 """

@@ -51,7 +51,7 @@ def print_or_write(document: Document, wanted: str | None, output: Path | None, 
         standard.write(_rendered(document, chosen))
         standard.close()
         return
-    _write(output, _rendered(document, chosen), force)
+    write_file(output, _rendered(document, chosen), force)
     print(output.resolve())
 
 
@@ -85,7 +85,7 @@ def _as_text(document: Document) -> str:
     return "\n".join(row.text.rstrip() for row in grid.rows).rstrip("\n") + "\n"
 
 
-def _write(path: Path, text: str, force: bool) -> None:
+def write_file(path: Path, text: str, force: bool) -> None:
     """Complete or not at all; an existing file only when that was asked for."""
     if not force and os.path.lexists(path):
         raise Problem(f"{path} exists already.", "Choose another name, or replace it with --force.")

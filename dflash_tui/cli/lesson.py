@@ -9,7 +9,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 
 from .background import check_theme, has_screen, suited_theme
-from .config import saved_screen_options, screen_flags
+from .config import Invocation, saved_screen_options, screen_flags
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 from .logs import log_to_file
 from .output import DEFAULT_OUT
@@ -25,8 +25,16 @@ from .problems import Problem
 @FORMAT
 @OUTPUT
 @FORCE
+@click.pass_obj
 def lesson(
-    file: Path | None, theme: str | None, out: Path, wanted: str | None, output: Path | None, force: bool
+    invocation: Invocation,
+    /,
+    file: Path | None,
+    theme: str | None,
+    out: Path,
+    wanted: str | None,
+    output: Path | None,
+    force: bool,
 ) -> int:
     """How speculative decoding works, in about five minutes, on a recorded conversation. No model is loaded.
 
@@ -47,6 +55,14 @@ def lesson(
             from dflash_tui.app.lesson import run_lesson
 
             theme = suited.theme
-        return run_lesson(read, pages, origin, out, theme, saved_screen_options())
+        code, wants_chat = run_lesson(read, pages, origin, out, theme, saved_screen_options())
+        return open_chat(invocation) if wants_chat else code
     print_or_write(lesson_document(read, pages, origin), wanted, output, force)
     return ExitCode.OK
+
+
+def open_chat(invocation: Invocation) -> int:
+    """What the last page leads to: the chat, as if dflash-chat had been typed."""
+    from .main import main
+
+    return main([], invocation.engine, invocation.attach)

@@ -37,6 +37,7 @@ from .selftest import selftest
 from .serve import serve
 from .sessions import sessions
 from .streams import prepare_streams, silence_stdout
+from .tour import tour
 from .train import train
 from .tune import tune
 
@@ -47,6 +48,7 @@ COMMANDS: dict[str, click.Command] = {
     "replay": replay,
     "race": race,
     "lesson": lesson,
+    "tour": tour,
     "export": export,
     "bench": bench,
     "selftest": selftest,

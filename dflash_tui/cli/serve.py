@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
 from engine.commands import AUTO, NO_DRAFTER, BlockSize, EngineOptions, GenerationSettings, WeightChoice
@@ -215,7 +216,7 @@ def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
     facts = finished.statistics
     parts = [f"{facts.num_prompt_tokens} + {facts.num_tokens} tokens", f"{facts.tok_s:.0f} tok/s"]
     if facts.num_spec_steps:
-        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+        parts.append(f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
     if facts.num_reused_tokens:
         parts.append(f"{facts.num_reused_tokens} reused")
     if ticket.gone:

@@ -99,6 +99,7 @@ async def race(chat: Driver) -> None:
     assert isinstance(screen, RaceScreen)
     heads = list(screen.query(".lane-head").results(Static))
     await chat.until(lambda: all(str(head.render()).startswith("✓") for head in heads))  # replayed to the end
+    await chat.until(lambda: "medians" in words(chat.app))
 
 
 async def files(chat: Driver) -> None:

@@ -59,7 +59,7 @@ def test_a_question_from_a_browser_is_answered() -> None:
         program.wait_for(HELLO)
         program.wait_for(b"ready")
         program.send(b"D", b"What is speculative decoding?\r")
-        program.wait_for(b"acceptance length")
+        program.wait_for(b"tokens a round")
         program.send(b"M", json.dumps({"type": "resize", "width": 60, "height": 18}).encode())
         program.send(b"M", json.dumps({"type": "quit"}).encode())
         assert program.process.wait(20) == 0

@@ -15,6 +15,7 @@ from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.lesson import LessonScreen
 from dflash_tui.app.widgets.lesson_chart import histogram_lines
 from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.settings.config import ScreenOptions
 
@@ -54,7 +55,7 @@ def figure_text(screen: LessonScreen) -> str:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_page_shows_its_figure_and_its_text_to_the_end(lesson: Open, size: tuple[int, int]) -> None:
-    async with lesson(size) as (screen, pilot):
+    async with lesson(size, moves=False) as (screen, pilot):
         for place, page in enumerate(screen.pages):
             assert screen.place == place
             words = shown(screen)
@@ -187,3 +188,31 @@ async def test_a_broken_lesson_is_told_in_the_chat(launch: Launch, tmp_path: Pat
         await driver.ask(f"/lesson {tmp_path / 'mine.md'}")
         await driver.until(lambda: "line 1" in driver.notices())
         assert driver.app.screen is driver.screen
+
+
+async def test_the_first_page_moves_and_the_last_opens_the_chat(lesson: Open) -> None:
+    async with lesson() as (screen, pilot):
+        log, whole = screen.query_one(TokenLog), screen.pages[0].figure
+        assert whole is not None and len(log.text) < len(whole.answers[0].text) / 2
+        await pilot.press("space")
+        stood = log.text
+        await pilot.pause(0.2)
+        assert log.text == stood
+        await pilot.press("end", "enter")
+        app = screen.app
+        assert isinstance(app, LessonApp)
+        await pilot.pause()
+        assert app.wants_chat
+
+
+@pytest.mark.parametrize("size", [(120, 36), (200, 60)])
+async def test_a_page_is_filled(lesson: Open, size: tuple[int, int]) -> None:
+    """No half of it is empty: rows or columns that have something in them."""
+    async with lesson(size, moves=False) as (screen, pilot):
+        for place, page in enumerate(screen.pages):
+            if page.figure is None:
+                continue
+            screen.action_go(place)
+            await pilot.pause()
+            figure = screen.query_one("#lesson-figure").region
+            assert figure.area >= size[0] * size[1] * 0.3, page.title

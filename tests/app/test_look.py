@@ -70,8 +70,8 @@ async def test_large_digits_can_be_read_in_ascii(launch: Launch) -> None:
         chat.screen.drawing.draw_gauges()
         await chat.pilot.pause()
         gauge = chat.screen.query_one(RateGauge)
-        length = f"{gauge.facts.turn.acceptance.mean_acceptance_length:.2f}"
-        assert all(row.rstrip() in drawn(chat) for row in large_number(length, ascii=True))
+        speed = f"{gauge.facts.turn.rate.mean:.0f}"
+        assert all(row.rstrip() in drawn(chat) for row in large_number(speed, ascii=True))
 
 
 async def test_a_models_own_letters_stay(launch: Launch) -> None:

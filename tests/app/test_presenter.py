@@ -6,12 +6,18 @@ import pytest
 from textual.widgets import Static
 
 from dflash_tui.app.screens.presenter import PresenterScreen
-from dflash_tui.app.widgets.large_round import LargeRound
+from dflash_tui.app.widgets.large_round import LargeRound, round_lines
+from dflash_tui.app.widgets.step_table import Scene
+from dflash_tui.core.export.document import collect
 from dflash_tui.core.rounds.cells import draft_text, show_blanks
+from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.playback import PHASES
 from dflash_tui.core.settings.config import ScreenOptions
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
 
 from .conftest import Driver, Launch
+from .test_replay import replaying
 
 STILL = ScreenOptions(reduced_motion=True)
 
@@ -85,3 +91,75 @@ async def test_a_key_that_would_do_nothing_is_not_offered(launch: Launch) -> Non
         assert "phase" in drawn(chat) and "Space" not in drawn(chat)
         await chat.pilot.press("f8")
         assert "[ ] phase" in drawn(chat) and "Space" not in drawn(chat)
+
+
+def tally(chat: Driver) -> str:
+    screen = presenter(chat)
+    screen.show()
+    return str(screen.query_one("#present-tally", Static).render())
+
+
+async def test_a_tally_tells_passes_against_tokens(launch: Launch) -> None:
+    async with launch(screen_options=STILL) as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f8")
+        place, history = chat.screen.viewer.place, chat.screen.chat.turns[-1].history
+        assert place is not None
+        before, behind = history.tokens_before(place.step), history.tokens_before(place.step + 1)
+        assert behind > before
+        assert tally(chat) == f"{before} token written · {place.step} pass of the target (alone: {before})"
+        await chat.pilot.press(*["pagedown"] * 4)
+        assert tally(chat) == f"{behind} tokens written · {place.step + 1} passes of the target (alone: {behind})"
+        await chat.pilot.press("pagedown")
+        assert chat.screen.viewer.place is not None and chat.screen.viewer.place.step == place.step + 1
+        await chat.pilot.press("pageup")
+        assert chat.screen.viewer.place is not None and chat.screen.viewer.place.step == place.step
+
+
+async def test_the_place_of_the_bonus_is_there_from_the_beginning(launch: Launch) -> None:
+    async with launch(screen_options=STILL) as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f8")
+        for _ in PHASES:
+            await chat.pilot.pause()
+            assert "bonus" in drawn(chat)
+            await chat.pilot.press("pagedown")
+
+
+def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() -> None:
+    answers = collect(read_trace(find_trace("code")).events()).answers()
+    rounds = (step for answer in answers for step in answer.steps)
+    step = next(step for step in rounds if step.emitted[-1].verdict == "corrected" and len(step.draft) == 15)
+    scene = Scene(inspect_step(step, 0, 0, None))
+    sizes = []
+    for width, height in ((56, 8), (76, 11), (116, 18), (196, 42)):
+        lines = round_lines(scene, width, height)
+        assert len(lines) <= height and max(line.cell_length for line in lines) <= width + 1
+        grounds = [str(span.style) for line in lines for span in line.spans]
+        names = ("verdict-rejected", "landed-corrected")
+        sizes.append(tuple(sum(f" on ${name}" in ground for ground in grounds) for name in names))
+    assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+    rejected, corrected = sizes[-1]
+    assert corrected >= rejected - 3 >= 3
+
+
+async def test_a_pause_holds_while_a_recording_has_more_answers() -> None:
+    async with replaying(find_trace("lesson"), pace=200.0) as replay:
+        viewer = replay.screen.viewer
+        await replay.until(lambda: viewer.travel.latest() is not None)
+        await replay.pilot.press("f8", "space")
+        stood, played = viewer.place, replay.source.played
+        assert stood is not None and not viewer.motion.playing
+        await replay.pilot.pause(0.5)
+        assert viewer.place == stood and not viewer.motion.playing and replay.source.played == played
+        for _ in range(len(PHASES) + 1):  # a key of its own fetches what is still to come
+            await replay.pilot.press("pagedown")
+        assert viewer.place is not None and viewer.place.step > stood.step and not viewer.motion.playing
+
+
+async def test_f1_tells_the_presenters_keys_and_words(launch: Launch) -> None:
+    async with launch(screen_options=STILL) as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f8", "f1")
+        await chat.until(lambda: "These keys" in drawn(chat) or "these keys" in drawn(chat))
+        assert "next phase" in drawn(chat)

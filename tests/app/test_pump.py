@@ -12,7 +12,10 @@ from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.source import Happening
 from engine.commands import Ask, GenerationSettings
+from engine.events import TurnStarted
+from tests.core.events_for_tests import make_step
 from tests.scripted_engine import ScriptedEngine
 
 from .conftest import Launch
@@ -23,7 +26,7 @@ async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypat
     async with launch(round_seconds=0.03) as chat:
         monkeypatch.setattr(FramePump, "_interval", 60.0)
         await chat.ask()
-        await chat.until(lambda: not chat.screen.chat.busy and "acceptance length" in chat.log.text)
+        await chat.until(lambda: not chat.screen.chat.busy and "tokens a round" in chat.log.text)
 
 
 async def test_a_hurried_frame_comes_as_soon_as_the_terminal_took_the_one_before(
@@ -76,3 +79,21 @@ async def test_a_question_is_seen_although_its_answer_takes_long_to_begin(launch
     async with launch(round_seconds=3600.0) as chat:
         await chat.ask()  # returns when the question stands there
         assert not chat.app._batch_count and "Write a page" in chat.log.text
+
+
+async def test_the_gauges_hear_of_a_round_that_came_between_two_looks() -> None:
+    """And of nothing twice: rounds that come one by one may all fall between."""
+    queue, drawn = EventQueue(SessionLog.nowhere()), list[tuple[list[Happening], bool]]()
+    chat = Chat(GenerationSettings(), lambda command: None, lambda: queue.log)
+    frames = FramePump(chat, queue, lambda events, gauges: drawn.append((events, gauges)))
+    queue.put(TurnStarted(1, 3, 0, {}, "Why?"))
+    frames.frame()
+    step = make_step(0, 0, index=0)
+    queue.put(step)
+    frames.frame()  # at once: no look is due
+    assert drawn[-1] == ([step], False)
+    while not drawn[-1][1]:
+        frames.frame()
+    assert drawn[-1] == ([step], True)
+    frames.frame()
+    assert drawn[-1][0] == []

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 from textual.widgets import Static
 
+from dflash_tui.app.glyphs import large_number
+from dflash_tui.app.screens.keys import KeysScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.race.race import ALONE
+from dflash_tui.core.race.race import ALONE, LaneResult, RaceResult
 from engine.commands import Ask, Stop
 from engine.events import EngineError
 
@@ -31,6 +33,16 @@ def text_of(screen: RaceScreen, name: str) -> str:
 
 def logs_of(screen: RaceScreen) -> Iterator[str]:
     return (log.text for log in screen.query(TokenLog))
+
+
+def best(result: RaceResult) -> LaneResult:
+    return max(result.lanes[1:], key=result.speed_up)
+
+
+def large_in(screen: RaceScreen) -> str:
+    """What the large digits say."""
+    drawn = tuple(text_of(screen, "#race-factor").split("\n"))
+    return next(text for tenth in range(1000) if large_number(text := f"{tenth / 10:.1f}×") == drawn)
 
 
 async def open_race(driver: Driver, command: str = "/race Tell me a story") -> RaceScreen:
@@ -60,8 +72,38 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         table = text_of(screen, "#race-table")
         assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)
         assert f"{result.speed_up(result.lanes[1]):.2f}×" in table
-        for log in screen.query(TokenLog):
-            assert log.size.height >= 1
+        assert f"{result.speed_up(best(result)):.1f}×" in large_in(screen)
+        await driver.pilot.press("space")
+        await driver.until(lambda: all(log.size.height >= 1 for log in screen.query(TokenLog)))
+
+
+async def test_one_run_each_is_shown_and_the_others_follow_behind_it(launch: Launch) -> None:
+    async with launch(answer=STORY, round_seconds=0.02) as driver:
+        screen = await open_race(driver)
+        lanes = len(screen.race.lanes)
+        await driver.until(lambda: "━" in text_of(screen, "#lane-0"))
+        assert len(driver.sent(Ask)) < 2 * lanes, "a lane moves while it runs, whatever is still to come"
+        await driver.until(lambda: screen.race.result is not None)
+        asked = driver.sent(Ask)
+        assert len(asked) == 2 * lanes and max(ask.settings.max_new_tokens for ask in asked) <= 200
+        await driver.pilot.press("end")
+        shown = screen.race.result
+        assert shown is not None and [len(lane.runs) for lane in shown.lanes] == [1] * lanes
+        await driver.until(lambda: screen.race.complete)
+        assert screen.race.result is not None
+        assert [len(lane.runs) for lane in screen.race.result.lanes] == [3] * lanes
+        await driver.until(lambda: "medians of 3 runs" in text_of(screen, "#race-title"))
+
+
+async def test_f1_tells_the_keys_of_the_race(launch: Launch) -> None:
+    async with launch(answer=STORY) as driver:
+        screen = await open_race(driver)
+        await driver.pilot.press("f1")
+        assert isinstance(driver.app.screen, KeysScreen)
+        told = str(driver.app.screen.query_one(Static).render())
+        assert "save as a page" in told and "target alone" in told
+        await driver.pilot.press("f1")
+        assert driver.app.screen is screen
 
 
 async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> None:

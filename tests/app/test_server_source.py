@@ -17,8 +17,9 @@ from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header
-from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.app.widgets.step_table import WIDE_LABEL, StepTable
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.figures.labels import DRAFTER_SURE, GUESS, SURE_OF_OWN, TARGET_SURE
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Emit, SourceFactory
 from dflash_tui.core.text.spans import Span
@@ -96,9 +97,9 @@ async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> 
         await driver.ask("/steps 2")
         await driver.pilot.pause()
         table = str(driver.screen.query_one(StepTable).render())
-        rows = {line[:10].strip(): line[10:].strip() for line in table.splitlines()}
-        assert rows["drafter p"] == rows["target p"] == rows["its p"] == "not known"
-        assert "░" in rows["draft"] and "draft and verify not known" in table
+        rows = {line[:WIDE_LABEL].strip(): line[WIDE_LABEL:].strip() for line in table.splitlines()}
+        assert {rows[label.name] for label in (DRAFTER_SURE, TARGET_SURE, SURE_OF_OWN)} == {"not known"}
+        assert "░" in rows[GUESS.name] and "draft and verify not known" in table
         await driver.pilot.press("escape")
         driver.app.clear_notifications()
         await driver.ask("/lens")

@@ -15,6 +15,7 @@ from dflash_tui.app.widgets.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.step_view import StepView
+from dflash_tui.core.figures.labels import FOUND_SURE
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
@@ -90,7 +91,7 @@ async def test_every_gauge_shows_its_value_at_the_round(launch: Launch) -> None:
         for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
             assert gauge.facts.turn == turn.snapshot_at(2)
         assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
-        await chat.until(lambda: f"ctx {history(chat).context_length[2]}/" in shown(chat))
+        await chat.until(lambda: f"context {history(chat).context_length[2]}/" in shown(chat))
         await chat.pilot.press("end")
         assert place(chat) is None
         assert chat.screen.query_one(RateGauge).facts.turn == turn.snapshot
@@ -244,7 +245,7 @@ def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
     draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
     shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
     assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
-    assert any(str(line).startswith("found p ") for line in shown), "the odds are no drafter's"
+    assert any(str(line).startswith(FOUND_SURE.short) for line in shown), "the odds are no drafter's"
 
 
 @pytest.mark.parametrize("width", [78, 58])
@@ -252,7 +253,7 @@ def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     step = replace(make_step(11, 15), verify_width=13, choice=WidthChoice(0.0004, 0.2, 700.0))
     scene = Scene(inspect_step(step, 7, 107, None, 6.5), keys=("Esc close",))
     *_, choice, cost, _ = map(str, scene_lines(scene, width, 9))
-    assert "the 13th is under 0.1" in choice and choice.endswith("0.20 ms")
+    assert "all 13 hold is under 0.1" in choice and choice.endswith("0.20 ms")
     assert cost.endswith("one at a time: 12 × 6.5 = 78.0 ms")
 
 

@@ -18,6 +18,8 @@ from dflash_tui.app.theming import (
     bundled_themes_dir,
     default_variables,
     defaults_for,
+    ground_of,
+    lightness,
     load_themes,
     read_theme,
 )
@@ -33,6 +35,8 @@ DISTANCE = 20.0
 """CIE76 between any two verdicts, for every type of colour vision. Some 2.3 is just noticeable side by side."""
 STEP = 12.0
 """The same between neighbours of a ramp, where no colour may do all of it: L* too goes one way, by half of this."""
+JUST_NOTICEABLE = 2.3
+"""In L*, side by side."""
 CONTRAST, ENHANCED = 4.5, 7.0
 """WCAG 2 AA and AAA for text."""
 
@@ -114,6 +118,23 @@ def test_verdicts_differ_for_every_type_of_colour_vision(name: str, vision: Visi
 def test_verdicts_differ_without_colour(name: str) -> None:
     for one, other in combinations(ON_SCREEN, 2):
         assert styles(BUNDLED[name])[one] != styles(BUNDLED[name])[other], (one, other)
+
+
+KNOWN = {**BUILTIN_THEMES, **BUNDLED}
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_success_is_seen_on_a_washed_out_projector(name: str) -> None:
+    """In grey and at a quarter of the contrast: what was guessed right, what was corrected, and what nobody guessed."""
+    theme = KNOWN[name]
+    looks = looks_of(theme)
+    grounds = [looks["landed-accepted"], looks["landed-corrected"], ground_of(theme)]
+    greys = [lightness(ground) / 4 for ground in grounds]
+    for one, other in combinations(greys, 2):
+        assert abs(one - other) >= 2 * JUST_NOTICEABLE, greys
+    assert abs(lightness(looks["landed-bonus"]) / 4 - greys[2]) >= 2 * JUST_NOTICEABLE
+    for verdict in ("accepted", "corrected", "bonus"):
+        assert contrast(looks[f"landed-{verdict}-text"], looks[f"landed-{verdict}"]) >= CONTRAST
 
 
 @pytest.mark.parametrize(
@@ -207,3 +228,15 @@ async def test_who_wants_no_colour_gets_a_palette_for_it(
 async def test_an_unknown_theme_falls_back_and_says_so(launch: Launch) -> None:
     async with launch(theme="mauve") as chat:
         assert chat.app.theme == "dflash-dark" and "mauve" in chat.notices()
+
+
+async def test_the_picker_shows_each_theme_in_its_own_colours(launch: Launch) -> None:
+    async with launch() as driver:
+        await driver.ask("/theme")
+        await driver.until(lambda: isinstance(driver.app.screen, ThemePicker))
+        picker = driver.app.screen
+        assert isinstance(picker, ThemePicker)
+        shown = {name: {str(span.style) for span in picker.describe(name).spans} for name in BUNDLED}
+        for name, theme in BUNDLED.items():
+            assert any(verdict_colours(theme)["corrected"] in style for style in shown[name])
+            assert any(f"on {theme.background}" in style for style in shown[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
@@ -82,3 +83,24 @@ async def test_blanks_are_not_underlined() -> None:
         segments = list(log.render_lines(Region(0, 0, log.size.width, 1))[0])
         underlined = {segment.text for segment in segments if segment.style and segment.style.underline}
         assert underlined == {"fixed", "now"}
+
+
+async def test_the_newest_block_stands_on_a_ground_for_a_moment() -> None:
+    """On its own look's, and what nobody guessed on none."""
+    app = LogApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        log = app.query_one(TokenLog)
+
+        def grounds() -> dict[str, str | None]:
+            row = list(log.render_lines(Region(0, 0, log.size.width, 1))[0])
+            return {part.text.strip(): part.style and part.style.bgcolor and part.style.bgcolor.name for part in row}
+
+        log.append([Span("one", "accepted")])
+        log.append([Span(" two", "accepted"), Span(" three", "corrected"), Span(" four", "plain")])
+        seen = grounds()
+        assert seen["one"] == seen["four"] and len({seen["two"], seen["three"], seen["four"]}) == 3
+        async with asyncio.timeout(10):
+            while len(set(grounds().values())) > 1:
+                await pilot.pause(0.05)
+        log.append([Span(" brought back", "accepted")] * 200)
+        assert len(set(grounds().values())) == 1, "an answer that comes back was not just written"

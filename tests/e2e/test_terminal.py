@@ -43,7 +43,6 @@ def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
     answered = window.ask_and_wait("Write a quicksort in Python")
     assert answered.reason == "stop"
     assert answered.statistics["num_reused_tokens"] > 0
-    terminal.wait_for(rf"reused {answered.statistics['num_reused_tokens']:.0f}\b")
     # Still a block of eight: the settings outlive the turn.
     assert answered.statistics["num_draft_tokens"] > 2 * answered.statistics["num_spec_steps"]
 

@@ -114,7 +114,7 @@ def test_the_chat(pair: PairFiles, chat: OpenChat) -> None:  # noqa: F811
     turn = window.ask_and_wait(QUICKSORT)
     assert "def quicksort" in turn.answer and turn.reason == "stop"
     screen = window.terminal.screen
-    length = re.search(r"acceptance length (\d+\.\d+)", screen)
+    length = re.search(r"(\d+\.\d+) tokens a round", screen)
     assert length is not None and float(length[1]) > 4 and "kept" in screen
     (child,) = children(window.terminal.pid)
     assert window.quit() == 0

@@ -14,6 +14,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from dflash_tui.core.figures.labels import COLOURS, PROVISIONAL, SERVERS
+
 from ..actions.action import Action
 from ..keymap import Said, key_name
 from ..widgets.round_strip import legend
@@ -22,14 +24,6 @@ from .once import LeavesOnce
 KEY_WIDTH = 20
 WIDTH, FRAME = 84, 7
 """Cells of the box at most, and what of them its border, padding and scrollbar take."""
-COLOURS = {
-    "accepted": "the drafter had guessed what the target chose",
-    "corrected": "the target's own choice where the first guess went wrong",
-    "bonus": "one more from the target when every guess was right",
-    "rejected": "the wrong guess; struck out behind it, what fell with it",
-    "not known": "a server didn't say whether this token was drafted",
-    "provisional": "a guess, until the server's own count has come",
-}
 
 _PROMPT_KEYS = {
     "Enter": "send; while an answer runs: send after it",
@@ -77,17 +71,19 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         self.query_one(Static).update(Content("\n").join(self._lines(width)))
 
     def _lines(self, width: int) -> list[Content]:
-        known = [*_PROMPT_KEYS.items(), *self._effective_keys()]
-        keys = [_entry(key, does, width) for key, does in known]
+        listed = [*_PROMPT_KEYS.items(), *self._effective_keys()]
+        keys = [_entry(key, does, width) for key, does in listed]
         named = [
             (f"/{action.slash} {action.takes}", self._said(action.title)) for action in self._actions if action.slash
         ]
         commands = [_entry(command, does, width) for command, does in named]
-        colours = [_entry(name, says, width) for name, says in COLOURS.items()]
+        served = getattr(self.app.screen_stack[-2], "served", False)
+        known = [*COLOURS.values(), *((*SERVERS.values(), PROVISIONAL) if served else ())]
+        colours = [_entry(label.name, label.says, width) for label in known]
         return [
             Content.styled("Keys", "bold $primary"), *keys, Content(),
             Content.styled("Commands", "bold $primary"), *commands, Content(),
-            Content.styled("Colours", "bold $primary"), legend(server=True), *colours,
+            Content.styled("Colours", "bold $primary"), legend(server=served), *colours,
         ]  # fmt: skip
 
     def _effective_keys(self) -> list[tuple[str, str]]:

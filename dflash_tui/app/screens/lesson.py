@@ -16,6 +16,7 @@ from textual.widgets import Static
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import token_spans
+from dflash_tui.core.figures.labels import STEPS
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
 from dflash_tui.core.lesson.parsing import Lesson
@@ -25,23 +26,29 @@ from dflash_tui.core.rounds.playback import PHASES
 
 from ..notices import tell_saved
 from ..themed import ThemedApp
-from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
+from ..widgets.large_round import LargeRound
+from ..widgets.lesson_chart import histogram_lines, race_lines, spread, times_lines
 from ..widgets.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
+from .keys import KeysScreen
 from .once import LeavesOnce
 
 FRAME = 1 / 30
+ROWS_FOR_LARGE = 34
+"""Of a screen that has room for a round in large cells above its table."""
 
 
-class LessonScreen(LeavesOnce[None]):
-    """Remembers its page whenever it changes, and begins with the one it was left at."""
+class LessonScreen(LeavesOnce[bool]):
+    """Leaves with whether the chat was wanted. Remembers its page whenever it changes, and begins with the one it was
+    left at."""
 
     CSS_PATH = "lesson.tcss"
     AUTO_FOCUS = ""
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide"), (150, "-vast")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,enter,n,pagedown", "turn(1)", "next page"),
+        Binding("right,n,pagedown", "turn(1)", "next page"),
+        Binding("enter", "enter", "next page; on the last one, the chat"),
         Binding("left,b,pageup", "turn(-1)", "page before"),
         Binding("home", "go(0)", "first page"),
         Binding("end", "go(-1)", "last page"),
@@ -51,6 +58,7 @@ class LessonScreen(LeavesOnce[None]):
         Binding("down,j", "scroll(1)", "scroll"),
         Binding("up,k", "scroll(-1)", "scroll"),
         Binding("e", "export", "save as a page"),
+        Binding("f1", "keys", "these keys"),
         Binding("escape,q", "leave", "leave"),
     ]
 
@@ -70,12 +78,14 @@ class LessonScreen(LeavesOnce[None]):
     def compose(self) -> ComposeResult:
         yield Static(id="lesson-head")
         yield Static(id="lesson-title")
-        with VerticalScroll(id="lesson-text", can_focus=False):
-            yield Static(id="lesson-words")
-        with Container(id="lesson-figure"):
-            yield StepTable(id="lesson-round")
-            yield TokenLog(id="lesson-answer")
-            yield Static(id="lesson-chart")
+        with Container(id="lesson-body"):
+            with VerticalScroll(id="lesson-text", can_focus=False):
+                yield Static(id="lesson-words")
+            with Container(id="lesson-figure"):
+                yield LargeRound(id="lesson-large")
+                yield StepTable(id="lesson-round")
+                yield TokenLog(id="lesson-answer")
+                yield Static(id="lesson-chart")
         yield Static(id="lesson-keys")
 
     def on_mount(self) -> None:
@@ -103,8 +113,17 @@ class LessonScreen(LeavesOnce[None]):
         keep_place(self.lesson, self.place)
         self._show()
 
+    def action_enter(self) -> None:
+        if self.place == len(self.pages) - 1:
+            self.dismiss(True)
+        else:
+            self.action_turn(1)
+
+    def action_keys(self) -> None:
+        self.app.push_screen(KeysScreen("The lesson", self, STEPS))
+
     def action_leave(self) -> None:
-        self.dismiss()
+        self.dismiss(False)
 
     def action_scroll(self, by: int) -> None:
         """The text to its end, then the answer under it."""
@@ -123,7 +142,7 @@ class LessonScreen(LeavesOnce[None]):
         self.query_one("#lesson-text").scroll_home(animate=False)
         self._draw_head()
         self._choose_widget(page.figure)
-        if page.figure is not None and page.figure.kind == "race" and self._moves:
+        if page.figure is not None and page.figure.kind in ("race", "answer") and self._moves:
             self.action_play()
         self._draw_figure()
 
@@ -140,8 +159,9 @@ class LessonScreen(LeavesOnce[None]):
     def _keys(self) -> str:
         """The keys that lead somewhere from this page, as many as there is room for."""
         doing = {"round": "Space plays it · , . rounds", "race": "Space plays it, or pauses"}
+        doing["answer"] = doing["race"]
         keys = [
-            "→ next" if self.place < len(self.pages) - 1 else "",
+            "→ next" if self.place < len(self.pages) - 1 else "Enter opens the chat",
             "← back" if self.place else "",
             doing.get(self.figure.kind, "") if self.figure else "",
             "Esc leave",
@@ -156,7 +176,7 @@ class LessonScreen(LeavesOnce[None]):
         kind = "" if figure is None else figure.kind
         frame = self.query_one("#lesson-figure")
         frame.display = figure is not None
-        frame.set_class(kind != "answer", "-brief")
+        frame.set_class(kind == "round" and self.size.height >= ROWS_FOR_LARGE, "-large")
         self.query_one("#lesson-round").display = kind == "round"
         self.query_one("#lesson-answer").display = kind == "answer"
         self.query_one("#lesson-chart").display = kind in ("histogram", "race", "times")
@@ -181,12 +201,16 @@ class LessonScreen(LeavesOnce[None]):
         room = self.query_one("#lesson-figure").content_size
         width = max(room.width, 40)
         match figure.kind:
+            case "answer":
+                self._draw_answer(figure)
             case "round":
+                self.query_one("#lesson-figure").set_class(self.size.height >= ROWS_FOR_LARGE, "-large")
                 self.query_one(StepTable).show(self._scene(figure))
+                self.query_one(LargeRound).show(self._scene(figure))
             case "histogram":
                 chart.update(Content("\n").join(histogram_lines(figure.answers, width, room.height)))
             case "times":
-                chart.update(Content("\n").join(times_lines(figure.answers, width)))
+                chart.update(Content("\n").join(spread(times_lines(figure.answers, width), room.height)))
             case "race":
                 self._draw_race(figure, width)
 
@@ -205,7 +229,14 @@ class LessonScreen(LeavesOnce[None]):
         else:
             clock = self._clock
             clock.tick(monotonic())
-        self.query_one("#lesson-chart", Static).update(Content("\n").join(race_lines(clock, width)))
+        room = self.query_one("#lesson-figure").content_size.height
+        self.query_one("#lesson-chart", Static).update(Content("\n").join(spread(race_lines(clock, width), room)))
+
+    def _draw_answer(self, figure: Figure) -> None:
+        """As far as it has been written by now; all of it where nothing plays."""
+        if self._clock is not None:
+            for steps in self._clock.tick(monotonic()):
+                self.query_one(TokenLog).append(list(token_spans(steps)))
 
     def _frame(self) -> None:
         clock, figure = self._clock, self.figure
@@ -220,9 +251,11 @@ class LessonScreen(LeavesOnce[None]):
         figure = self.figure
         if figure is None:
             return
-        if figure.kind == "race" and self._clock is not None:
+        if figure.kind in ("race", "answer") and self._clock is not None:
             self._pause(self._clock)
-        elif figure.kind == "race":
+        elif figure.kind in ("race", "answer"):
+            if figure.kind == "answer":
+                self.query_one(TokenLog).clear()
             self._clock = RaceClock(figure.race())
             self._clock.play(monotonic())
         elif figure.kind == "round":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
@@ -11,9 +12,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
+from textual.content import Content, Span
 from textual.screen import ModalScreen
-from textual.theme import BUILTIN_THEMES
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -21,7 +22,7 @@ from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.traces.bundled import bundled_traces
 
-from ..theming import own_first
+from ..theming import defaults_for, ground_of, own_first
 from ..widgets.round_strip import legend
 from .once import LeavesOnce
 
@@ -49,6 +50,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     }
     PickerScreen Input { border: none; height: 1; padding: 0; background: $surface; }
     PickerScreen Input:focus { border: none; }
+    PickerScreen Input > .input--placeholder { color: $foreground 72%; }
     PickerScreen OptionList { height: auto; border: none; padding: 0; background: $surface; }
     PickerScreen OptionList:focus { border: none; }
     PickerScreen .keys { color: $verdict-pending; }
@@ -156,6 +158,19 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         self.dismiss(None)
 
 
+def sample(theme: Theme, room: int) -> Content:
+    """The verdicts in a theme's own colours on its own ground, whatever theme is in force."""
+    looks = {**defaults_for(theme), **theme.variables}
+    ground = f" on {ground_of(theme)}"
+    words = legend(room=room)
+    spans = [
+        Span(span.start, span.end, _VARIABLE.sub(lambda name: looks[name[1]], str(span.style)) + ground)
+        for span in words.spans
+    ]
+    return Content(words.plain, [Span(0, len(words.plain), ground.strip()), *spans])
+
+
+_VARIABLE = re.compile(r"\$([\w-]+)")
 LENGTH = 200
 """Characters of a question in the list."""
 
@@ -217,8 +232,8 @@ class ThemePicker(PickerScreen[str]):
     def describe(self, entry: str) -> Content:
         theme = self.app.available_themes[entry]
         ground = "dark" if theme.dark else "light"
-        name = Content.assemble(f"{entry:<21}", (f"{ground:<7}", "$verdict-pending"))
-        return name + legend(room=self.line_width - name.cell_length)
+        name = Content.assemble(f"{entry:<21}", f"{ground:<7}")
+        return name + sample(theme, self.line_width - name.cell_length)
 
     @on(OptionList.OptionHighlighted)
     def preview(self) -> None:

@@ -1,5 +1,5 @@
-"""The race: lanes measured one after the other, live, then side by side on one clock at a pace one can follow. What
-came out of it is told when the last lane is done."""
+"""The race: lanes run one after the other, each once and for all to see, then side by side on one clock at a pace one
+can follow. Once that is over they run again, so that the figures are medians, while the result stands there."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from dflash_tui.core.export.document import Origin, Table
+from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
-from dflash_tui.core.export.spans import table_lines, token_spans
+from dflash_tui.core.export.spans import token_spans
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
 from dflash_tui.core.race.race import Race, RaceResult
@@ -32,17 +32,18 @@ from ..event_queue import EventQueue
 from ..glyphs import fitting
 from ..notices import tell_saved
 from ..opponent import Opponent
+from ..themed import ThemedApp
+from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines
 from ..widgets.token_log import TokenLog
+from .keys import KeysScreen
 from .once import LeavesOnce
 
-FRAME, POLL = 1 / 30, 1 / 6
+FRAME, POLL = 1 / 30, 1 / 8
 """Seconds between two looks at the replay, and at the engine: while it is measured the screen keeps out of its way. An
 answer's end is looked at once: a processor that idles meanwhile is slower at first."""
-BAR = 20
-"""Cells of the measuring's progress."""
-NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
-"""Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
 SLOWEST, FASTEST = 1e-4, 100.0
+LARGE, ROWS_FOR_LARGE = 2, 44
+"""How many times as large the winner's factor is, where there are so many rows."""
 
 
 class RaceScreen(LeavesOnce[RaceResult | None]):
@@ -63,11 +64,12 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         Binding("end,enter", "finish", "the result at once"),
         Binding("r", "again", "race again"),
         Binding("e", "export", "save as a page"),
+        Binding("f1", "keys", "these keys"),
     ]
     MEASURING_KEYS, RACING_KEYS, OVER_KEYS = (
-        ("Esc stop",),
-        ("Space pause", "End result", "− + pace", "Esc close"),
-        ("Space see it again", "e save as a page", "r race again", "Esc close"),
+        ("F1 keys", "Esc stop"),
+        ("Space pause", "End result", "− + pace", "F1 keys", "Esc close"),
+        ("Space see it again", "e save as a page", "r race again", "F1 keys", "Esc close"),
     )
     BRIEF_OVER_KEYS = ("Space see it again", "e save", "r race again", "Esc close")
 
@@ -92,7 +94,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._answered = asyncio.Event()
         self._clock: RaceClock | None = None
-        self._leaving = False
+        self._leaving = self._again = False
         self._last: RaceResult | None = None
         """Of the race before this one."""
         self._live_tokens = 0
@@ -101,6 +103,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     def compose(self) -> ComposeResult:
         yield Static(id="race-title")
         yield Static(Content(sanitise(self.race.question)), id="race-question")
+        with Horizontal(id="race-winner"):
+            yield Static(id="race-factor")
+            yield Static(id="race-words")
         for place, lane in enumerate(self.race.lanes):
             with Vertical(classes="lane"):
                 yield Static(lane.name, id=f"lane-{place}", classes="lane-head")
@@ -138,12 +143,12 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     # Measuring
 
     def _measure(self) -> None:
+        """Each lane once, in turn; what it writes shows as it comes."""
         self._queue.diverted = self._divert
         self._clock = None
         self._clear()
-        self.query_one("#race-remarks", Static).update(Content.styled(how(self.race.sides), "$verdict-pending"))
-        self.query_one("#race-result").display = True
         self._draw_keys()
+        self.race.pausing = True
         self.race.start()
         self._draw_progress()
 
@@ -154,11 +159,10 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _clear(self) -> None:
         """Lanes without text, and no result."""
-        for place, lane in enumerate(self.race.lanes):
+        self.remove_class("-over")
+        for place in range(len(self.race.lanes)):
             self.query_one(f"#text-{place}", TokenLog).clear()
-            self.query_one(f"#lane-{place}", Static).update(Content.assemble("  ", (lane.name, "bold")))
-        self.query_one("#race-table", Static).update("")
-        self.query_one("#race-remarks", Static).update("")
+            self._draw_bar(place, "  ", 0.0, "")
 
     def _divert(self, event: Event) -> None:
         """Called by the engine thread."""
@@ -173,22 +177,32 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
                 async with asyncio.timeout(POLL):
                     await self._answered.wait()
             self._answered.clear()
+            if len(self.query(TokenLog)) < len(self.race.lanes):
+                return  # the screen is being taken down
             self._poll()
 
     def _poll(self) -> None:
         """Hand the engine's events to the race; the next question goes out from here."""
         before, (lane, measured) = self.race.progress, self.race.running
         events = list(self._arrived())
-        if measured and events:
+        if measured and events and self._clock is None:
             self._draw_live(self.race.lanes.index(lane), events)
+        shown = self.race.result
         for event in events:
             if isinstance(event, EngineReady):
                 self._meet(event)
             else:
                 self.race.apply(event)
-        if events and self.race.over and self.race.idle:
+        if not events:
+            return
+        result = self.race.result
+        if self.race.over and self.race.idle:
             self._settle()
-        elif self.race.progress != before and not self.race.running[1]:
+        elif self._clock is None and self.race.idle and result is not None:
+            self._start(result)
+        elif self.replayed and result is not None and result is not shown:
+            self._draw_result(result)
+        elif self._clock is None and self.race.progress != before:
             self._draw_progress()
 
     def _meet(self, ready: EngineReady) -> None:
@@ -210,9 +224,13 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._queue.diverted = None
         if self.race.failure is not None:
             self._fail(self.race.failure)
+        elif self._again:
+            self._begin_again()
         elif self._leaving or self.race.result is None:
             self.dismiss(self.race.result or self._last)
-        else:
+        elif self.replayed:
+            self._draw_result(self.race.result)
+        elif self._clock is None:
             self._start(self.race.result)
 
     def _fail(self, failure: EngineError) -> None:
@@ -223,15 +241,13 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _draw_progress(self) -> None:
         """While a lane is warmed up, so that nothing is drawn beside a run that is measured."""
-        done, total = (heats // 2 for heats in self.race.progress)
         lane, _ = self.race.running
-        full = round(done / total * BAR)
+        place = self.race.lanes.index(lane)
         self.query_one("#race-title", Static).update(
             Content.assemble(
                 ("race ", "bold $primary"),
-                ("━" * full, "$primary"),
-                ("─" * (BAR - full), "$foreground 25%"),
-                f"  measuring, {done} of {total} runs · {lane.name}",
+                f" each lane once by itself, then all side by side · {place + 1} of {len(self.race.lanes)}: ",
+                (lane.name, "bold"),
             )
         )
 
@@ -246,11 +262,12 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         self._live_tokens += sum(len(step.emitted) for step in steps)
         log.append(list(token_spans(steps)))
-        self.query_one(f"#lane-{place}", Static).update(
-            Content.assemble(
-                ("▸ ", "$verdict-bonus"), (f"{self.race.lanes[place].name:<20} ", "bold"), f"{self._live_tokens} tokens"
-            )
-        )
+        most = self.race.lanes[place].settings.max_new_tokens
+        self._draw_bar(place, "▸ ", self._live_tokens / most, f" {self._live_tokens:>4} tokens")
+
+    def _draw_bar(self, place: int, mark: str, share: float, figures: str) -> None:
+        line = lane_line(place, self.race.lanes[place].name, self.size.width - 2, mark, share, figures)
+        self.query_one(f"#lane-{place}", Static).update(line)
 
     # On one clock
 
@@ -261,8 +278,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _start(self, result: RaceResult) -> None:
         """Every lane from its first token."""
+        self.race.pausing = True
         self._clear()
-        self.query_one("#race-result").display = False
         self._clock = clock = RaceClock(result)
         self._draw_keys()
         if self._moves:
@@ -281,59 +298,51 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         for place, steps in enumerate(ended):
             if steps:
                 self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(steps)))
-        self._draw_lanes(clock)
         if clock.over and self.race.result is not None:
             self._replay_timer.pause()
-            self.query_one("#race-result").display = True
+            self.add_class("-over")
             self._draw_keys()
             self._draw_result(self.race.result)
+            self.race.go_on()
+        else:
+            self._draw_lanes(clock)
 
     def _draw_lanes(self, clock: RaceClock) -> None:
+        """Bars as long as what the lanes have written."""
         for place, now in enumerate(clock.lanes):
             self._draw_lane(place, now, clock.most_tokens)
-        if not clock.over:
-            self.query_one("#race-title", Static).update(
-                Content.assemble(
-                    ("race ", "bold $primary"),
-                    (pace_words(clock.pace), "bold"),
-                    f" · {clock.seconds:.2f} of {clock.length:.2f} s{'' if clock.playing else ' · paused'}",
-                )
-            )
-
-    def _draw_lane(self, place: int, now: LaneClock, most_tokens: int) -> None:
-        """A bar as long as what the lane has written."""
-        width = self.size.width - 2
-        roomy = width >= ROOMY
-        room = max(width - NAME - (FIGURES if roomy else BRIEF_FIGURES), 4)
-        full = round(now.tokens / max(most_tokens, 1) * room)
-        passes = f" in {now.target_passes:>4} passes" if roomy else ""
-        taken = f" {now.seconds:6.2f} s" if now.over else ""
-        self.query_one(f"#lane-{place}", Static).update(
+        self.query_one("#race-title", Static).update(
             Content.assemble(
-                ("✓ " if now.over else "▸ ", "$verdict-bonus"),
-                (f"{now.lane.lane.name:<{NAME - 2}.{NAME - 3}}", "bold"),
-                ("━" * full, "$primary"),
-                ("─" * (room - full), "$foreground 25%"),
-                f" {now.tokens:>4} tokens{passes}",
-                (taken, "bold"),
+                ("race ", "bold $primary"),
+                (pace_words(clock.pace), "bold"),
+                f" · {clock.seconds:.2f} of {clock.length:.2f} s{'' if clock.playing else ' · paused'}",
             )
         )
 
+    def _draw_lane(self, place: int, now: LaneClock, most_tokens: int) -> None:
+        passes = f" in {now.target_passes:>4} passes" if self.size.width - 2 >= ROOMY else ""
+        taken = f" {now.seconds:6.2f} s" if now.over else ""
+        mark = "✓ " if now.over else "▸ "
+        self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f" {now.tokens:>4} tokens{passes}{taken}")
+
     def _draw_result(self, result: RaceResult) -> None:
-        lines = _fitted(race_table(result, brief=self.size.width < 110), self.size.width - 3)
+        """Bars as long as the time that each lane took, and how many times as fast the fastest was."""
+        for place in range(len(result.lanes)):
+            self.query_one(f"#lane-{place}", Static).update(time_line(result, place, self.size.width - 2))
+        ascii = cast("ThemedApp", self.app).screen_options.ascii
+        scale = LARGE if self.size.height >= ROWS_FOR_LARGE else 1
+        self.query_one("#race-factor", Static).update(factor_lines(result, ascii, scale))
+        self.query_one("#race-words", Static).update(winner_lines(result))
+        lines = fitted(race_table(result, brief=self.size.width < 110), self.size.width - 3)
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
         self.query_one("#race-table", Static).update(Content("\n").join([*table, Content()]))
         remarks = [Content(remark) for remark in race_remarks(result)]
         note = Content.styled(how(result.sides), "$verdict-pending")
         self.query_one("#race-remarks", Static).update(Content("\n").join([*remarks, note]))
-        best = max(result.lanes[1:], key=result.speed_up)
-        self.query_one("#race-title", Static).update(
-            Content.assemble(
-                ("race ", "bold $primary"),
-                (f"{result.speed_up(best):.2f}× ", "bold $verdict-bonus"),
-                f"{best.lane.name} against {result.lanes[0].lane.name}",
-            )
-        )
+        runs, (_, heats) = len(result.lanes[0].runs), self.race.progress
+        all_runs = heats // 2 // len(result.lanes)
+        told = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
+        self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {told}"))
 
     # Keys
 
@@ -368,20 +377,30 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self._show(self._clock, self._clock.advance(self._clock.length))
 
     def action_again(self) -> None:
-        if self.race.idle:
-            self._last = self.race.result or self._last
-            self.race = self._create()
-            if self._opponent is not None and self._opponent.ready is not None:
-                self.race.sides += (self._opponent.ready,)
-            self._measure()
+        if self.replayed and not self.race.idle:
+            self._again = True
+            self.race.stop()
+        elif self.race.idle:
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        self._again = False
+        self._last = self.race.result or self._last
+        self.race = self._create()
+        if self._opponent is not None and self._opponent.ready is not None:
+            self.race.sides += (self._opponent.ready,)
+        self._measure()
 
     def action_leave(self) -> None:
         if self.race.idle:
             self.dismiss(self.race.result or self._last)
             return
-        self._leaving = True
+        self._leaving, self._again = True, False
         self.race.stop()
         self.query_one("#race-title", Static).update("stopping after the round in flight")
+
+    def action_keys(self) -> None:
+        self.app.push_screen(KeysScreen("The race", self))
 
     def action_export(self) -> None:
         if self.race.result is None:
@@ -389,11 +408,3 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         page = render(race_document(self.race.result, self._origin), "html")
         tell_saved(self, lambda: save_text(page, self._out_dir, "race.html"))
-
-
-def _fitted(table: Table, width: int) -> list[str]:
-    """The table in lines, without the last columns where there is no room for them."""
-    lines = table_lines(table)
-    if len(lines[0]) <= width or len(table.rows[0]) == 2:
-        return lines
-    return _fitted(Table(tuple(row[:-1] for row in table.rows)), width)

@@ -13,6 +13,7 @@ from textual.widgets import OptionList
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.comparing import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
+from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.text.harmless import sanitise
 
 from .picker import PickerScreen
@@ -127,5 +128,5 @@ def _facts(node: Exchange, wide: bool) -> str:
         return "no answer" if not node.answer else ""
     parts = [f"{figures.num_tokens} tokens", f"{figures.tok_s:.0f} tok/s"]
     if figures.num_spec_steps:
-        parts.append(f"τ {figures.mean_acceptance_length:.2f}")
+        parts.append(f"{figures.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
     return " · ".join(parts) if wide else f"{figures.tok_s:.0f} tok/s"

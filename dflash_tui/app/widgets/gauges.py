@@ -11,10 +11,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, PositionRate, Rate
+from dflash_tui.core.figures.labels import KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
+from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
 
-from ..glyphs import EIGHTHS, axis, bars, large_number, scaled, spaced
+from ..glyphs import axis, bars, large_number, scaled, spaced
 
 if TYPE_CHECKING:
     from ..themed import ThemedApp
@@ -87,7 +88,8 @@ class Gauge(Widget, can_focus=True):
 
 
 class RateGauge(Gauge):
-    """Tokens per second and mean acceptance length in large figures, with the rate's history."""
+    """How many times as fast as the target alone in large figures, or tokens per second where that is not known, with
+    the rate's history."""
 
     section = "speed"
     least = 5
@@ -102,46 +104,51 @@ class RateGauge(Gauge):
             turn.ttft_ms,
             turn.finished,
             facts.speedup,
-            facts.plain_ms if facts.before_race else None,
+            facts.speculation,
             facts.times,
             turn.totals,
         )
 
     def lines(self, height: int) -> list[Content]:
-        turn, half = self.facts.turn, self.size.width // 2
-        told = turn.totals.mean_acceptance_length if turn.totals else 0.0
-        length = turn.acceptance.mean_acceptance_length or told
         ascii = cast("ThemedApp", self.app).screen_options.ascii
-        speed, tau = (large_number(figure, ascii) for figure in (self._figure, f"{length:.2f}" if length else "–"))
+        faster = self.facts.speedup
+        number = self._speed if faster is None else f"{faster:.1f}×"
+        head = TOKENS_PER_SECOND.name if faster is None else f"{SPEED_UP.name} as the target alone"
+        digits = large_number(number, ascii)
+        told = self._told()
+        room_beside = self.size.width - len(digits[0]) - 2
+        fits = all(len(line) <= room_beside for line in told)
+        beside = [*(told if fits else ()), "", "", ""]
         figures = [
-            Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))
-            for left, right in zip(speed, tau, strict=True)
+            Content.assemble((f"{row}  ", "bold $primary"), words) for row, words in zip(digits, beside, strict=False)
         ]
-        head = Content.assemble((f"{'tokens/s':<{half}}", "bold"), ("acceptance length", "bold"))
-        words = [self._speeds(), self._speedup(), *self._shares()][: max(height - 4, 0)]
+        below = [] if fits else [Content.styled(" · ".join(told)[: self.size.width], MUTED)]
+        words = [*below, *self._shares(), *self._remark()][: max(height - 4, 0)]
         room = height - 4 - len(words)
-        chart = bars(_history(turn.rate, self.size.width), room) if room else []
-        return [head, *figures, *(Content.styled(row, "$primary") for row in chart), *words]
+        chart = bars(_history(self.facts.turn.rate, self.size.width), room) if room else []
+        return [Content.styled(head, "bold"), *figures, *(Content.styled(row, "$primary") for row in chart), *words]
 
     def compact(self) -> Content:
+        if self.facts.speedup is not None:
+            return Content.assemble((f"{self.facts.speedup:.1f}×", "bold $primary"), (" as fast", MUTED))
         history = bars(_history(self.facts.turn.rate, max(self.size.width - 6, 1)), 1)[0]
         return Content.assemble(("tok/s ", MUTED), (history, "$primary"))
 
     @property
-    def _figure(self) -> str:
+    def _speed(self) -> str:
         """The last second while it runs, the whole answer once it has ended."""
         turn = self.facts.turn
         value = turn.rate.mean if turn.finished else turn.rate.now
         return f"{value:.0f}" if value else "–"
 
-    def _speeds(self) -> Content:
+    def _told(self) -> list[str]:
+        """What else there is to tell of the answer: beside the digits a line each, where they have room."""
         turn = self.facts.turn
-        if turn.step is None:
-            return Content.styled("no answer yet", MUTED)
-        words = f"mean {turn.rate.mean:.0f} · peak {turn.rate.peak:.0f}"
-        first = "" if turn.ttft_ms is None else f" · first {milliseconds(turn.ttft_ms)}"
-        # Beside a GPU's speeds there may be no room; the table behind the gauge has it.
-        return Content.styled(words + first if len(words + first) <= self.size.width else words, MUTED)
+        told = turn.totals.mean_acceptance_length if turn.totals else 0.0
+        length = turn.acceptance.mean_acceptance_length or told
+        lines = [] if self.facts.speedup is None else [f"{self._speed} {TOKENS_PER_SECOND.name}"]
+        lines += [f"{length:.2f} {TOKENS_PER_ROUND.short}"] if length else []
+        return lines + ([f"first {milliseconds(turn.ttft_ms)}"] if turn.ttft_ms is not None else [])
 
     def _shares(self) -> list[Content]:
         """Who guessed what was accepted, where that is not the drafter alone."""
@@ -149,21 +156,15 @@ class RateGauge(Gauge):
         told = " · ".join(f"{name} {share:.0%}" for name, share in shares)
         return [Content.styled(f"guessed: {told}", MUTED)] if shares else []
 
-    def _speedup(self) -> Content:
-        speedup, plain = self.facts.speedup, self.facts.plain_ms
+    def _remark(self) -> list[Content]:
+        """Why there may be no more to tell."""
         if self.facts.turn.step is None:
-            return Content("")
-        if speedup is not None and plain is not None:
-            return Content.assemble((f"{speedup:.1f}×", "bold"), (f" the target alone ({1e3 / plain:.0f}/s)", MUTED))
+            return [Content.styled("no answer yet", MUTED)]
         if not self.facts.speculation:
-            words = "the target alone: no speculation"
-        elif self.facts.times != "engine":
-            words = f"times{CLOCKS['arrival']}"
-        elif plain is not None:
-            words = f"target alone: {1e3 / plain:.0f}/s in the race"
-        else:
-            words = "speed-up: plain not measured yet"
-        return Content.styled(words, MUTED)
+            return [Content.styled("the target alone: no speculation", MUTED)]
+        if self.facts.times != "engine":
+            return [Content.styled(f"times{CLOCKS['arrival']}", MUTED)]
+        return []
 
 
 def _history(rate: Rate, width: int) -> list[float]:
@@ -229,7 +230,7 @@ class HistogramGauge(ColumnChart):
         rows = bars(scaled(self._counts), max(height - 2, 1))
         labels = {0: "0", 5: "5", 10: "10", MAX_DRAFT: f"{MAX_DRAFT}{'+' * (len(acceptance.histogram) > self.columns)}"}
         return [
-            self.title("accepted per round", f"n={acceptance.num_spec_steps}"),
+            self.title(KEPT.name),
             *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
             self._choice() or Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
@@ -284,8 +285,7 @@ class HistogramGauge(ColumnChart):
 
 
 class PositionGauge(ColumnChart):
-    """How likely the draft at each position is accepted once every draft before it was. Full colour reaches to the
-    lower end of the 95 % interval, the palest to its upper end; the rate itself lies where the middle one ends."""
+    """How likely the draft at each place is accepted once every draft before it was."""
 
     section = "positions"
     compact_width = 26
@@ -294,44 +294,20 @@ class PositionGauge(ColumnChart):
         return facts.turn.acceptance.positions
 
     def lines(self, height: int) -> list[Content]:
-        positions = self.facts.turn.acceptance.positions[:MAX_DRAFT]
-        reached = [position.reached for position in positions if position.reached]
         labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT - 1: str(MAX_DRAFT)}
-        rows = max(height - 2, 1)
+        rows = bars(self._rates, max(height - 2, 1))
         return [
-            self.title("accepted if reached ±95%", f"n={reached[0]}–{reached[-1]}" if reached else "n=0"),
-            *(self._row(positions, rows, level) for level in reversed(range(rows))),
+            self.title(RIGHT_SO_FAR.name),
+            *(Content.styled(self.widened(row), "$verdict-bonus") for row in rows),
             Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
 
+    @property
+    def _rates(self) -> list[float]:
+        return [position.rate or 0.0 for position in self.facts.turn.acceptance.positions[:MAX_DRAFT]]
+
     def compact(self) -> Content:
-        chart = bars([position.rate or 0.0 for position in self.facts.turn.acceptance.positions[:MAX_DRAFT]], 1)[0]
-        return _labelled("reached 1", chart, "$verdict-bonus")
-
-    def _row(self, positions: tuple[PositionRate, ...], rows: int, level: int) -> Content:
-        cells = [_interval_cell(position, rows, level) for position in positions]
-        gap = " " if self.pitch > 1 else ""
-        thick = max(self.pitch - 1, 1)
-        return Content.assemble(
-            *((part, style) for glyph, style in cells for part, style in ((glyph * thick, style), (gap, "")))
-        )
-
-
-def _interval_cell(position: PositionRate, rows: int, level: int) -> tuple[str, str]:
-    """One cell of a column: glyph and style. Two colours fit in a cell, so the rate wins over the interval's ends."""
-    if position.rate is None:
-        return " ", ""
-    low, high = position.interval
-    ends = (low, position.rate, high)
-    lower, rate, upper = (min(max(round(end * rows * 8) - 8 * level, 0), 8) for end in ends)
-    sure, likely, possible = "$verdict-bonus", "$verdict-bonus 60%", "$verdict-bonus 30%"
-    if rate == 8:
-        behind = f"{sure} on {likely}" if 0 < lower < 8 else sure if lower else likely
-        return EIGHTHS[lower or 8], behind
-    if rate > 0:
-        front = sure if 2 * lower >= rate else likely
-        return EIGHTHS[rate], f"{front} on {possible}" if upper == 8 else front
-    return EIGHTHS[upper], possible
+        return _labelled(f"{RIGHT_SO_FAR.short} 1", bars(self._rates, 1)[0], "$verdict-bonus")
 
 
 def _labelled(left: str, chart: str, style: str) -> Content:

@@ -3,6 +3,8 @@ under it what the target said. Colours are grounds, not letters: a projector was
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 
 from rich.cells import cell_len, set_cell_size
@@ -11,19 +13,23 @@ from textual.widget import Widget
 
 from dflash_tui.core.rounds.cells import END_MARK, draft_text, show_blanks
 from dflash_tui.core.rounds.inspection import Column, Outcome
+from dflash_tui.core.rounds.playback import PHASES
 from engine.events import EmittedToken
 
 from .step_table import MASK, VERDICTS, Cell, Scene
 
-LEAST_WIDTH, LONGEST_TEXT, MOST_WIDTH = 7, 13, 18
+LEAST_WIDTH, LONGEST_TEXT, MOST_WIDTH = 7, 13, 40
 """Cells of a position at least, for its text at most, and at most."""
-PARTS = {
-    8: "_go__t", 7: "_go_t", 6: "_got", 5: "got", 4: "got", 3: "gt", 2: "gt",
-}  # fmt: skip
-"""By the rows of a position: a blank, the guess and its odds on its ground, then the target's token, and air."""
+LEAST_HIGH, MOST_HIGH = 2, 16
+"""Rows of a position at least and at most."""
+SQUARE = 2.2
+"""How many times as high as wide a cell of a terminal is, about."""
+BONUS, NO_BONUS = "bonus place", "no bonus"
 QUIET = "$foreground on $foreground 15%"
+PLACE = "italic $verdict-pending on $foreground 4%"
+"""Where a bonus may come."""
 GROUNDS: dict[Outcome, str] = {
-    "accepted": "bold $verdict-accepted-text on $verdict-accepted",
+    "accepted": "bold $landed-accepted-text on $landed-accepted",
     "rejected": "bold strike $verdict-rejected-text on $verdict-rejected",
     "discarded": "strike $verdict-rejected",
     "unverified": "italic $verdict-pending",
@@ -34,8 +40,8 @@ GROUNDS: dict[Outcome, str] = {
 }
 """Of a guess, once it is judged."""
 OWN_GROUNDS: dict[str, str] = {
-    "corrected": "bold underline $verdict-corrected-text on $verdict-corrected",
-    "bonus": "bold $verdict-bonus-text on $verdict-bonus",
+    "corrected": "bold underline $landed-corrected-text on $landed-corrected",
+    "bonus": "bold $landed-bonus-text on $landed-bonus",
     "plain": "bold italic $verdict-plain-text on $verdict-plain",
 }
 """Of the target's own token, once it joins the text."""
@@ -65,33 +71,63 @@ class LargeRound(Widget):
 
 
 def round_lines(scene: Scene, width: int, height: int) -> list[Content]:
-    """The positions of a round in rows of cells that are all of one size."""
-    columns = scene.inspection.columns
-    cell, per_row = _grid(scene, width)
+    """The positions of a round in rows of cells that are all of one size, as large as there is room."""
+    columns = _places(scene)
+    cell, per_row = _grid(scene, columns, width, height)
     rows = [columns[start : start + per_row] for start in range(0, len(columns), per_row)]
-    high = next((high for high in PARTS if high * len(rows) <= height), min(PARTS))
+    high = min(max(height // max(len(rows), 1), LEAST_HIGH), MOST_HIGH)
     lines = [line for row in rows for line in _row(scene, row, cell, high)]
     return lines[: max(height, 1)]
 
 
-def _grid(scene: Scene, width: int) -> tuple[int, int]:
-    """The width of a cell, and how many stand in a row: in as few rows as the texts allow, which are as even as can
-    be."""
-    texts = (text for column in scene.inspection.columns for text in (_guess(scene, column), _own(scene, column)[0]))
+def _places(scene: Scene) -> tuple[Column, ...]:
+    """Every guess, and from the beginning on the place behind them, where a bonus may come."""
+    columns = scene.inspection.columns
+    if len(columns) > len(scene.inspection.step.draft):
+        return columns
+    return (*columns, Column(len(columns) + 1, "bonus", None, None, None))
+
+
+def _grid(scene: Scene, columns: Sequence[Column], width: int, height: int) -> tuple[int, int]:
+    """The width of a cell, and how many stand in a row: of the arrangements in which the texts have room the one whose
+    cells are largest, by their shorter side."""
+    told = replace(scene, phase=PHASES[-1])  # a round holds still from its first phase to its last
+    texts = (text for column in columns for text in (_guess(told, column), _own(told, column)[0]))
     least = max(min(max(map(cell_len, texts), default=0) + 2, LONGEST_TEXT), LEAST_WIDTH)
-    count = max(len(scene.inspection.columns), 1)
-    rows = ceil(count / max((width + 1) // (least + 1), 1))
-    per_row = ceil(count / rows)
-    return min((width + 1) // per_row - 1, MOST_WIDTH), per_row
+    count = len(columns)
+    fewest = ceil(count / max((width + 1) // (least + 1), 1))
+    sizes = []
+    for rows in range(fewest, max(height // LEAST_HIGH, fewest) + 1):
+        per_row = ceil(count / rows)
+        cell, high = min((width + 1) // per_row - 1, MOST_WIDTH), min(height // rows, MOST_HIGH)
+        sizes.append((min(cell, high * SQUARE), -rows, cell, per_row))
+    _, _, cell, per_row = max(sizes)
+    return cell, per_row
 
 
-def _row(scene: Scene, columns: tuple[Column, ...], width: int, high: int) -> list[Content]:
+def _parts(high: int) -> str:
+    """What the rows of a position are: blanks, the guess and its odds on its ground, then the target's own token on its
+    ground, which is as large, and air."""
+    if high <= 4:
+        return "gt" if high == 2 else "got" + "." * (high - 3)
+    upper = high // 2
+    lower = high - 1 - upper
+    above, over = (upper - 2) // 2, (lower - 1) // 2
+    return "_" * above + "go" + "_" * (upper - 2 - above) + " " * over + "t" + " " * (lower - 1 - over) + "."
+
+
+def _row(scene: Scene, columns: Sequence[Column], width: int, high: int) -> list[Content]:
     guesses = [(_guess(scene, column), _ground(scene, column)) for column in columns]
     odds = [(_odds(scene, column), _unlined(ground)) for column, (_, ground) in zip(columns, guesses, strict=True)]
-    blank = [("", ground) for _, ground in guesses]
-    parts = {"g": guesses, "o": odds, "_": blank, "t": [_own(scene, column) for column in columns]}
-    lines = [_line(parts[part], width) for part in PARTS[high]]
-    return [*lines, *[Content()] * (high - len(lines))]
+    own = [_own(scene, column) for column in columns]
+    parts: dict[str, list[Cell]] = {
+        "g": guesses,
+        "o": odds,
+        "_": [("", ground) for _, ground in guesses],
+        "t": own,
+        " ": [("", ground if " on " in ground else "") for _, ground in own],
+    }
+    return [_line(parts[part], width) if part in parts else Content() for part in _parts(high)]
 
 
 def _line(cells: list[Cell], width: int) -> Content:
@@ -116,7 +152,8 @@ def _unlined(style: str) -> str:
 
 def _guess(scene: Scene, column: Column) -> str:
     if column.draft is None:
-        return ""
+        filled = column.choice is not None or not scene.reached("judge")
+        return (BONUS if filled else NO_BONUS) if scene.inspection.step.draft else ""
     return show_blanks(draft_text(column.draft)) if scene.reached("draft") else MASK
 
 
@@ -127,7 +164,7 @@ def _odds(scene: Scene, column: Column) -> str:
 
 def _ground(scene: Scene, column: Column) -> str:
     if column.draft is None:
-        return ""
+        return PLACE if scene.inspection.step.draft else ""
     if not scene.reached("judge"):
         return QUIET
     return GROUNDS["rejected" if column.kept_further else column.outcome]
@@ -137,6 +174,8 @@ def _own(scene: Scene, column: Column) -> Cell:
     """What the target said at a position: a check under a kept guess, its own token where it wrote one."""
     choice: EmittedToken | None = column.choice
     if not scene.reached("verify"):
+        return "", ""
+    if choice is None and column.draft is None:
         return "", ""
     if choice is None:
         return (VERDICTS[column.outcome], "$verdict-pending") if scene.reached("judge") else ("", "")

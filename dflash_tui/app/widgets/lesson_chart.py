@@ -17,7 +17,7 @@ from ..glyphs import axis, bars
 NAME_WIDTH, FIGURES_WIDTH, SHORTEST_BAR = 22, 30, 4
 RACE_FIGURES, BRIEF_FIGURES, GOOD_BAR = 26, 15, 12
 """Cells of a lane's figures, with its tokens and without, and of a bar that is long enough for them not to give way."""
-CHART_HEIGHT, WORDS_HEIGHT = 5, 3
+CHART_HEIGHT, WORDS_HEIGHT = 24, 3
 """Rows of a histogram's bars, and of the words above and below them."""
 PITCHES = (3, 2, 1)
 """Cells from one bar of a histogram to the next: the first that has room."""
@@ -39,6 +39,23 @@ def race_lines(clock: RaceClock, width: int) -> list[Content]:
     paused = "" if clock.playing or clock.over else ", paused"
     words = f"runs of the target: {passes} · {pace_words(clock.pace)}{paused}"
     return [*lines, Content(), Content.styled(words, NUMBERS)]
+
+
+def spread(lines: list[Content], height: int) -> list[Content]:
+    """Each line as high as there is room for: a bar of several rows, and air below it."""
+    thick = min(height // max(len(lines), 1) - 1, 3)
+    if thick < 1:
+        return lines
+    return [
+        row for line in lines for row in ([line, *[_bare(line)] * (thick - 1), Content()] if line.plain else [line])
+    ]
+
+
+def _bare(line: Content) -> Content:
+    """The bar of a line without its words: those stand beside its first row."""
+    bar = {"━", "─", "█", "░"}
+    kept = "".join(cell if cell in bar else " " for cell in line.plain)
+    return Content(kept, list(line.spans))
 
 
 def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Content:

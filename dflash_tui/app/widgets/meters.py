@@ -8,6 +8,7 @@ from textual.content import Content
 
 from dflash_tui.core.conversation.context import ALMOST_FULL, NEARLY_FULL
 from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.labels import CHECKING, CONTEXT, COST, GUESSING, REST
 from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
 from engine.events import Clock
@@ -27,7 +28,7 @@ class CostGauge(Gauge):
     least = 2
     compact_width = 22
     PARTS: ClassVar[tuple[tuple[str, str, str], ...]] = (
-        ("draft", "▒", "$verdict-corrected"), ("verify", "█", "$verdict-accepted"), ("other", "░", MUTED),
+        (GUESSING.name, "▒", "$verdict-corrected"), (CHECKING.name, "█", "$verdict-accepted"), (REST.name, "░", MUTED),
     )  # fmt: skip
 
     def part(self, facts: GaugeFacts) -> object:
@@ -36,21 +37,24 @@ class CostGauge(Gauge):
     def lines(self, height: int) -> list[Content]:
         cost = self.facts.turn.cost
         if not cost.rounds:
-            return [self.title("ms per round"), self._bar(self.size.width)]
+            return [self.title(COST.name), self._bar(self.size.width)]
         if cost.parts is None:
             whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]}"
             told = next((words for words in (f"{whole} {NOT_KNOWN}", f"{whole} unknown") if self._fits(words)), whole)
-            return [Content.assemble(("ms", "bold"), (told.removesuffix(", parts"), MUTED)), self._bar(self.size.width)]
+            return [
+                Content.assemble((COST.short, "bold"), (told.removesuffix(", parts"), MUTED)),
+                self._bar(self.size.width),
+            ]
         parts = zip(self.PARTS, cost.parts, strict=True)
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
-        return [Content.assemble(("ms", "bold"), *words), self._bar(self.size.width)]
+        return [Content.assemble((COST.short, "bold"), *words), self._bar(self.size.width)]
 
     def _fits(self, words: str) -> bool:
-        return len("ms") + len(words) <= self.size.width
+        return len(COST.short) + len(words) <= self.size.width
 
     def compact(self) -> Content:
         cost = self.facts.turn.cost
-        head = f"ms {'+'.join(map(short, cost.parts or (cost.mean_ms,)))} "
+        head = f"{COST.short} {'+'.join(map(short, cost.parts or (cost.mean_ms,)))} "
         return Content.assemble((head, MUTED)) + self._bar(max(self.size.width - len(head), 1))
 
     def _bar(self, width: int) -> Content:
@@ -81,9 +85,11 @@ class ContextGauge(Gauge):
     def compact(self) -> Content:
         used, most = self.facts.turn.context_length, self.facts.max_context
         if used and not most:  # a server may not tell how much it takes
-            return Content.assemble((f"{'context':<8}", "bold"), f"{thousands(used)} tokens")
+            return Content.assemble((f"{CONTEXT.name:<8}", "bold"), f"{thousands(used)} tokens")
         share = used / most if most else 0.0
-        return meter("context", share, f"{thousands(used)}/{thousands(most)}", self.size.width, fullness_style(share))
+        return meter(
+            CONTEXT.name, share, f"{thousands(used)}/{thousands(most)}", self.size.width, fullness_style(share)
+        )
 
     def lines(self, height: int) -> list[Content]:
         return [self.compact()]

@@ -45,6 +45,7 @@ class Prompt(TextArea):
         padding: 0;
         background: $background;
         &:focus { border: none; background: $background; }
+        & .text-area--placeholder { color: $verdict-pending; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

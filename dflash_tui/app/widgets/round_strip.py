@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
+from dflash_tui.core.figures.labels import COLOURS, PROVISIONAL, SERVERS
 from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
 from dflash_tui.core.rounds.lenses import GUESSES, LEGENDS, Lens, Shade
 from dflash_tui.core.text.wrapping import shortened
@@ -27,7 +28,7 @@ STYLES: dict[Fate, str] = {
 """Colours and attributes are the theme's."""
 MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+", "unknown": "?"}
 """In front of the target's own tokens: a mark that needs no colour."""
-NAMES: dict[Fate, str] = {"plain": "target alone", "unknown": "not known"}
+LABELS = COLOURS | SERVERS
 LONGEST_CELL = 14
 
 
@@ -36,9 +37,9 @@ def legend(server: bool = False, narrow: bool = False, room: int | None = None) 
     ``narrow``, only what the transcript itself holds, in fewer words; in ``room`` cells, as much as they take."""
     fates: tuple[Fate, ...] = ("accepted", "corrected", "bonus", "rejected", "plain")
     fates = (*(fate for fate in fates if fate != "rejected" or not narrow), "unknown") if server else fates
-    names = NAMES | {"plain": "alone"} if (server and narrow) or room is not None else NAMES
-    words = [(names.get(fate, fate), STYLES[fate]) for fate in fates]
-    words += [("provisional", f"dim {STYLES['accepted']}")] if server else []
+    brief = (server and narrow) or room is not None
+    words = [(LABELS[fate].short if brief else LABELS[fate].name, STYLES[fate]) for fate in fates]
+    words += [(PROVISIONAL.name, f"dim {STYLES['accepted']}")] if server else []
     while room is not None and cell_len("  ".join(word for word, _ in words)) > room:
         words.pop()
     return Content("  ").join(Content.styled(word, style) for word, style in words)

@@ -9,6 +9,11 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from .living_round import LivingRound
+
+LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 16
+"""Rows of a screen that has room for a round that lives; what of them is not its own; and its own at most."""
+
 
 class Starter(Static):
     """One question. A click, or its key, puts it into the prompt."""
@@ -31,11 +36,12 @@ class Starter(Static):
 
 
 class Starters(Vertical):
-    """Shown until the first question is asked."""
+    """The first screen: a round that lives, and questions to begin with; until the first one is asked."""
 
     DEFAULT_CSS = """
     Starters { display: none; height: auto; padding: 0 1; }
     Starters > .head { color: $verdict-pending; }
+    Starters > LivingRound { margin: 0 0 1 0; }
     """
 
     def __init__(self, *, id: str) -> None:
@@ -47,11 +53,24 @@ class Starters(Vertical):
         if questions and questions != self.questions:
             self.questions = questions
             self.refresh(recompose=True)
+            self.call_after_refresh(self.share_room)
         self.display = bool(questions)
 
     def compose(self) -> ComposeResult:
+        if self.questions:
+            yield LivingRound()
         yield Static("Try one of these: → or a click brings it into the prompt.", classes="head")
         yield from map(Starter, self.questions)
+
+    def on_resize(self) -> None:
+        self.share_room()
+
+    def share_room(self) -> None:
+        """The round takes what the questions and the introduction above leave it."""
+        rows = self.screen.size.height
+        for living in self.query(LivingRound):
+            living.display = rows >= LEAST_ROWS
+            living.styles.height = max(2, min(rows - TAKEN, MOST_HIGH))
 
     def following(self, text: str) -> str | None:
         """The question after ``text``, the first one for an empty prompt; None for a text of the user's own."""

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.conversation.context import NEARLY_FULL
 from dflash_tui.core.conversation.models import short_name
+from dflash_tui.core.figures.labels import CONTEXT
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineReady
 
@@ -139,25 +140,14 @@ class StatusLine(Widget):
 
 
 def _figures(facts: StatusFacts) -> list[tuple[str, str]]:
-    """Each with its style, those last that can be missed first: a context that is nearly full stands out, and says what
-    still fits."""
-    figures = []
-    if facts.tok_s:
-        figures.append((f"{facts.tok_s:.0f} tok/s", "$foreground"))
-    if facts.acceptance_length:
-        figures.append((f"τ {facts.acceptance_length:.2f}", "$foreground"))
-    if facts.context_length:
-        figures.append(_context(facts.context_length, facts.max_context))
-    if facts.reused:
-        figures.append((f"reused {facts.reused}", "$foreground"))
-    if facts.screen_load is not None:
-        figures.append((f"screen {facts.screen_load:.0%} CPU", "$foreground"))
-    return figures
+    """The context alone, with its style: nearly full it stands out, and says what still fits. Other figures have their
+    gauges."""
+    return [_context(facts.context_length, facts.max_context)] if facts.context_length else []
 
 
 def _context(used: int, most: int) -> tuple[str, str]:
     share = used / most if most else 0.0
-    text = f"ctx {used}/{most}" if most else f"ctx {used}"
+    text = f"{CONTEXT.name} {used}/{most}" if most else f"{CONTEXT.name} {used}"
     if share < NEARLY_FULL:
         return text, "$foreground"
     return f"{text}, {max(most - used, 0)} left", f"bold {fullness_style(share)}"

@@ -10,6 +10,17 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
+from dflash_tui.core.figures.labels import (
+    DRAFTER_SURE,
+    FOUND_SURE,
+    FURTHER,
+    GUESS,
+    RANDOM,
+    SURE_OF_OWN,
+    TARGET_SURE,
+    TARGET_WRITES,
+    Label,
+)
 from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
 from dflash_tui.core.rounds.cells import END_MARK, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
@@ -21,7 +32,8 @@ from engine.events import DraftToken, EmittedToken
 from ..glyphs import bars, fitting
 from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
 
-LABEL_WIDTH = 10
+LABEL_WIDTH, WIDE_LABEL, ROOMY = 10, 17, 100
+"""Cells of the rows' names, and where there is so much room, of their longer ones."""
 SHORTEST_CELL = 4
 """A random number needs as much."""
 PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
@@ -59,7 +71,7 @@ VERDICTS: dict[Outcome, str] = {
 PHASE_WORDS: dict[Phase, str] = {
     "block": "The drafter fills the whole block in one pass: {drafts} places, all at once.",
     "draft": "All {drafts} guesses are there together, each with the drafter's own probability.",
-    "verify": "One pass of the target says what it would have written at each of those places.",
+    "verify": "One pass of the target says what it would have written at each place, up to where it first differs.",
     "judge": "Guesses are kept up to the first that is not the target's own choice.",
     "emit": "The target's own token joins what was kept: {tokens} in one round.",
 }
@@ -222,10 +234,12 @@ Cell = tuple[str, str]
 """A text and its style."""
 
 
-FURTHER_ROWS = ("or 2nd", "or 3rd", "or 4th", "or found")
-"""The drafter's choices behind the first, and what was looked up: only rounds with a tree have such rows."""
-ROWS = ("draft", *FURTHER_ROWS, "drafter p", "target p", "target", "its p", "u", "")
-DISPENSABLE = ("its p", "drafter p", "u", *reversed(FURTHER_ROWS), "target p")
+FURTHER_ROWS = {name: Label(name, "") for name in FURTHER}
+"""Only rounds with a tree have such rows."""
+LABELS = {"draft": GUESS, **FURTHER_ROWS, "drafter": DRAFTER_SURE, "target": TARGET_SURE, "choice": TARGET_WRITES,
+          "own": SURE_OF_OWN, "random": RANDOM}  # fmt: skip
+ROWS = (*LABELS, "")
+DISPENSABLE = ("own", "drafter", "random", *reversed(FURTHER_ROWS), "target")
 """What goes first where there is no room: the explanation says some of it."""
 
 
@@ -235,21 +249,23 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     columns = scene.inspection.columns
     absent = set(FURTHER_ROWS) - {_row_of(each) for column in columns for each in column.further}
     if all(column.noise is None for column in columns):
-        absent.add("u")
+        absent.add("random")
     rows = [row for row in ROWS if row not in absent]
     dropped = [row for row in DISPENSABLE if row in rows][: max(len(rows) - height, 0)]
     rows = [row for row in rows if row not in dropped]
     cells = [dict(zip(ROWS, _cells(scene, place), strict=True)) for place in range(len(columns))]
-    first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - LABEL_WIDTH, scene)
+    label_width = WIDE_LABEL if width >= ROOMY else LABEL_WIDTH
+    first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - label_width, scene)
     more = "›" if first + len(widths) < len(cells) else ""
     shown = list(enumerate(widths, start=first))
     unknown = _unknown_rows(columns)
-    names = {"drafter p": "found p"} if _looked_up(columns) else {}
+    labels = LABELS | ({"drafter": FOUND_SURE} if _looked_up(columns) else {})
+    names = {row: label.name if width >= ROOMY else label.short for row, label in labels.items()}
     return [
-        Content.assemble((f"{row:<{LABEL_WIDTH}}", NUMBERS), (NOT_KNOWN, PENDING))
+        Content.assemble((f"{names.get(row, row):<{label_width}}", NUMBERS), (NOT_KNOWN, PENDING))
         if row in unknown
         else Content.assemble(
-            (f"{names.get(row, row):<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
+            (f"{names.get(row, row):<{label_width - 1}}{'‹' if first else ' '}", NUMBERS),
             *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
             (more, NUMBERS),
         )
@@ -267,8 +283,8 @@ def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:
     """Rows of odds that the source of the round knows nothing of."""
     drafts = [column.draft.probability for column in columns if column.draft]
     choices = [column.choice.probability for column in columns if column.choice]
-    unknown = {"drafter p"} if drafts and set(drafts) == {None} else set()
-    return unknown | ({"target p", "its p"} if choices and set(choices) == {None} else set())
+    unknown = {"drafter"} if drafts and set(drafts) == {None} else set()
+    return unknown | ({"target", "own"} if choices and set(choices) == {None} else set())
 
 
 def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:

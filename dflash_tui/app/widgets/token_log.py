@@ -27,6 +27,7 @@ from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
+from .landing import LANDED, Landing
 from .round_strip import SHADE_STYLES
 from .spotlight import Role, Spotlight, cut_pieces, role_of, styled_words
 
@@ -41,7 +42,7 @@ class TokenLog(ScrollView, can_focus=True):
     """Follows the end while the reader is there, and lets go when they scroll up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"token-log--{name}" for name in (*get_args(TokenStyle), *get_args(Role), "chip")
+        f"token-log--{name}" for name in (*get_args(TokenStyle), *get_args(Role), *LANDED.values(), "chip")
     }
     DEFAULT_CSS = """
     TokenLog {
@@ -61,7 +62,11 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--output { color: $foreground; background: $surface; }
         & > .token-log--version { color: $primary; }
         & > .token-log--unknown { color: $verdict-pending; text-style: underline; }
-        & > .token-log--after { color: $foreground 45%; }
+        & > .token-log--landed-accepted { color: $landed-accepted-text; background: $landed-accepted; }
+        & > .token-log--landed-corrected { color: $landed-corrected-text; background: $landed-corrected; }
+        & > .token-log--landed-corrected { text-style: $verdict-corrected-style; }
+        & > .token-log--landed-bonus { color: $landed-bonus-text; background: $landed-bonus; text-style: bold; }
+        & > .token-log--after { color: $foreground 62%; }
         & > .token-log--hidden { color: $background; }
         & > .token-log--step { background: $foreground 16%; }
         & > .token-log--cursor { color: $background; background: $foreground; text-style: bold; }
@@ -100,7 +105,6 @@ class TokenLog(ScrollView, can_focus=True):
         by: int
         """Which of its parts: -1 is back, 1 on, 0 the number between."""
 
-    @dataclass
     class Released(Message):
         """The user went back to the live end while the scrubber stood somewhere."""
 
@@ -115,8 +119,8 @@ class TokenLog(ScrollView, can_focus=True):
         """What the user's own words stand on."""
         self._shader: Shader | None = None
         self._spotlight: Spotlight | None = None
-        self._frontier = 0
-        """Where the text behind the spotlight begins."""
+        self._frontier = 0  # where the text behind the spotlight begins
+        self._landing = Landing(self, lambda start: self._refresh_from(self._document.row_showing(start)))
         self._seen_rows = 0
 
     @property
@@ -132,26 +136,30 @@ class TokenLog(ScrollView, can_focus=True):
         """Add to the end. Costs what was added, whatever is there already."""
         if not spans:
             return
+        start = self._document.length
         first = self._document.append(spans)
+        first = min(first, self._document.row_showing(self._landing.begin(start, self._document.length)))
         self._update_size()
         if self.following and self._spotlight is None:
             self.follow()
+        self._refresh_from(first)
+
+    def _refresh_from(self, first: int) -> None:
         # Also when following: the last row may have grown without a new row. Clipped to the view, for everything
         # within the bounds of what changed is drawn again.
         top = max(first - self.scroll_offset.y, 0)
         if top < self.size.height:
             self.refresh(Region(0, top, self.size.width, self.size.height - top))
 
-    @property
-    def length(self) -> int:
-        """Characters in all."""
-        return self._document.length
-
     def show_character(self, offset: int, *, low: bool = False) -> None:
         """Scroll so that a character, of all that are there, stands near the top, or the bottom: what is before it."""
         row = self._document.row_showing(offset)
         above = self.size.height - 1 if low else 1
         self.scroll_to(y=max(row - above, 0), animate=False, immediate=True)
+
+    @property
+    def length(self) -> int:  # characters in all
+        return self._document.length
 
     def cut(self, length: int) -> None:
         """Forget what stands behind the first ``length`` characters, which end with a line."""
@@ -199,6 +207,7 @@ class TokenLog(ScrollView, can_focus=True):
 
     def clear(self) -> None:
         self._document.clear()
+        self._landing.forget()
         self._spotlight = None
         self._cache.clear()
         self._update_size()
@@ -340,7 +349,8 @@ class TokenLog(ScrollView, can_focus=True):
         if cached is not None and cached[0] == row and cached[1].cell_length == width:
             return cached[1]
         strip = self._draw(((text, mark, False) for text, mark in self._document.pieces(row)), width, row.start)
-        self._cache[index] = (row, strip)
+        if not self._landing.reaches(row.start + len(row.text)):
+            self._cache[index] = (row, strip)
         return strip
 
     def _draw(self, pieces: Iterator[tuple[str, Mark, bool]], width: int, start: int) -> Strip:
@@ -364,21 +374,23 @@ class TokenLog(ScrollView, can_focus=True):
         """How to draw a piece, and what: a text that is hidden leaves its room blank."""
         spot = self._spotlight
         if spot is None or start < self._frontier:
-            style = self._styles[self._shade_of(mark)]
             role = role_of(mark, spot) if spot is not None else None
-            return (style + self._styles[role] if role else style), text
+            style = self._styles[self._shade_of(mark, start, role == "step")]
+            over = self._styles.get(role or "", Style())
+            return (over + style if role == "step" else style + over), text
         if spot.hide:
             return self._styles["hidden"], " " * width_of(text)
         return self._styles["after"], text
 
-    def _shade_of(self, mark: Mark) -> str:
+    def _shade_of(self, mark: Mark, start: int, new: bool) -> str:
         if self._shader is None or mark.token is None:
-            return mark.style
+            return self._landing.look(mark.style, start, new)
         return self._shader(mark.turn, mark.token) or "even"
 
     def _load_styles(self) -> None:
-        names = (*get_args(TokenStyle), *get_args(Role), "chip")
-        self._styles = {name: self.get_component_rich_style(f"token-log--{name}") for name in names}
+        self._styles = {
+            name.removeprefix("token-log--"): self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES
+        }
         for verdict, guess in GUESSES.items():
             if guess != verdict:  # as it will look when it is proved, dimmed
                 self._styles[guess] = self._styles[verdict] + Style(dim=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.events import TurnStatistics
 
+from ..figures.labels import TOKENS_PER_ROUND
 from ..figures.statistics import accepted_share
 from .chat import Exchange
 from .models import short_name
@@ -90,7 +91,7 @@ def _figure(of: Callable[[Exchange], str]) -> Callable[[Exchange], str]:
 _FIGURES: dict[str, Callable[[Exchange], str]] = {
     "tokens": _figure(lambda each: str(each.figures.num_tokens)),
     "tok/s": _figure(lambda each: f"{each.figures.tok_s:.0f}"),
-    "acceptance length": _figure(lambda each: _acceptance(each.figures)),
+    TOKENS_PER_ROUND.name: _figure(lambda each: _acceptance(each.figures)),
     "rounds": _figure(lambda each: str(each.figures.num_spec_steps) if each.figures.num_spec_steps else "–"),
     "first token": _figure(lambda each: f"{each.figures.ttft_ms:.0f} ms"),
     "prompt": _figure(lambda each: f"{each.figures.num_prompt_tokens}, {each.figures.num_reused_tokens} reused"),

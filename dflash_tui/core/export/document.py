@@ -155,6 +155,8 @@ class Document:
     title: str
     sections: tuple[Section, ...]
     origin: Origin = Origin()
+    plain_ms: float | None = None
+    """Milliseconds per token of the target alone, where they were measured."""
 
     @property
     def one_by_one(self) -> Iterator[Plain]:

@@ -16,52 +16,37 @@ from typing import Any
 from engine.events import Clock, EmittedToken, Step
 
 from ..conversation.folds import SHOWN_LINES
+from ..figures.labels import COLOURS, KEPT, PROVISIONAL, SERVERS, SPEED_UP, TOKENS_PER_ROUND, UNCHECKED, Label
 from ..figures.statistics import CLOCKS, NOT_KNOWN
 from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
-from ..rounds.pace import pace_words, race_pace
+from ..rounds.pace import pace_words, race_pace, replay_pace
 from ..rounds.trees import accepted_drafts
 from ..text.harmless import sanitise
 from .document import SET_LINE, Answer, Document, Heading, Lanes, Plain, Prose, RoundFigure, Table, is_set
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary
 
-_LEGEND = (
-    ("accepted", "the drafter had guessed what the target chose"),
-    ("corrected", "the target's own choice where the first guess went wrong"),
-    ("bonus", "one more from the target when every guess was right"),
-    ("rejected", "the wrong guess"),
-    ("plain", "no guess was verified here: the target wrote it by itself"),
-    ("unverified", "a guess that was never looked at"),
-)
-_SERVER_LEGEND = (
-    ("unknown", "the server didn't say whether this token was drafted"),
-    ("guess", "provisional: the server's own count has not confirmed it"),
-)
-NAMES = {"plain": "target alone", "unverified": "not verified"}
-"""Where a look's own name says too little."""
 _BUTTONS = (
     ("reject-back", "«", "round before with a correction: {"),
     ("back", "‹", "round before: ,"),
     ("next", "›", "next round: ."),
     ("reject-next", "»", "next round with a correction: }"),
-    ("play", "play", "in the time it took"),
 )
+LAST_COLOUR = 4
+"""Lanes behind it share its colour."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
 
 def to_html(document: Document) -> str:
     """The page as text; write it as UTF-8."""
-    style, script = _variables() + _asset("page.css"), _asset("page.js")
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+    style, script = variables() + asset("page.css"), asset("page.js")
     title = _text(document.title)
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy_for(style, script)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title><style>{style}</style></head><body>",
         f'<header><h1>{title}</h1><p class="origin">{_text(document.origin.describe())}</p>{_legend(document)}',
@@ -80,30 +65,51 @@ def _sections(document: Document) -> Iterator[str]:
         if isinstance(section, Lanes):
             yield from _lanes(section, numbers)
         else:
-            yield _section(section, numbers)
+            yield _section(section, numbers, document.plain_ms)
 
 
 def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
-    """Side by side on one clock, which runs at a pace that can be followed."""
+    """A bar for each lane, all on one clock that runs at a pace that can be followed, then what they write."""
     pace = race_pace(max((answer.decode_seconds for answer in lanes.answers), default=0.0))
     most = max((sum(1 for _ in answer.tokens) for answer in lanes.answers), default=0)
-    yield (
-        f'<section class="race"><div class="scrub only-js"><button type="button" data-go="race" data-pace="{pace!r}">'
-        f'play the race</button><span class="pace">{pace_words(pace)}</span>'
-        '<input type="range" min="0" step="any" aria-label="Seconds"><output></output></div><div class="lanes">'
-    )
-    for answer in lanes.answers:
-        number = next(numbers)
+    numbered = [(next(numbers), answer) for answer in lanes.answers]
+    yield f'<section class="race">{_winner(lanes)}<ol class="tracks">'
+    for place, (number, answer) in enumerate(numbered):
         yield (
-            f'<article data-answer="{number}"><p class="label">{_text(answer.label)}</p>'
-            f'<progress class="only-js" max="{max(most, 1)}" aria-label="Tokens written"></progress>{_written(answer)}'
+            f'<li class="lane-{min(place, LAST_COLOUR)}" data-track="{number}"><span class="label">'
+            f'{_text(answer.label)}</span><progress max="{max(most, 1)}" value="{max(most, 1)}" '
+            f'aria-label="Tokens written"></progress><output>{answer.decode_seconds:.2f} s</output></li>'
+        )
+    yield (
+        f'</ol><div class="scrub only-js"><button type="button" class="play" data-go="race" data-pace="{pace!r}">'
+        f'▶ play the race</button><input type="range" min="0" max="1000" value="1000" aria-label="Seconds">'
+        f'<span class="pace">{pace_words(pace)}</span></div><div class="lanes">'
+    )
+    for place, (number, answer) in enumerate(numbered):
+        yield (
+            f'<article class="lane-{min(place, LAST_COLOUR)}" data-answer="{number}">'
+            f'<p class="label">{_text(answer.label)}</p>{_written(answer)}'
             f'<details><summary>round by round</summary><p class="summary">{_text(answer_summary(answer))}</p>'
-            f"{_histogram(answer)}{_scrubber(len(answer.steps))}</details></article>"
+            f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
         )
     yield "</div></section>"
 
 
-def _section(section: Plain, numbers: Iterator[int]) -> str:
+def _winner(lanes: Lanes) -> str:
+    """The number that the page is about: how many times as fast as the first lane the fastest was, per token."""
+    first, *others = lanes.answers
+    rates = [answer.statistics.tok_s for answer in others]
+    if not others or not first.statistics.tok_s or not max(rates):
+        return ""
+    best = others[rates.index(max(rates))]
+    place = min(lanes.answers.index(best), LAST_COLOUR)
+    return (
+        f'<p class="winner lane-{place}"><strong>{best.statistics.tok_s / first.statistics.tok_s:.1f}×</strong> '
+        f"<span><b>{_text(best.label)}</b> is so many times as fast as <b>{_text(first.label)}</b></span></p>"
+    )
+
+
+def _section(section: Plain, numbers: Iterator[int], plain_ms: float | None) -> str:
     match section:
         case Heading():
             return f"<h2>{_text(section.text)}</h2>"
@@ -114,7 +120,7 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
         case RoundFigure():
             return _round(section)
         case Answer():
-            return _answer(section, next(numbers))
+            return _answer(section, next(numbers), plain_ms)
         case RunResult():
             return _run(section)
 
@@ -133,13 +139,27 @@ def _paragraph(text: str) -> str:
     return f'<pre class="wide">{_text(lines)}</pre>'
 
 
-def _answer(answer: Answer, number: int) -> str:
+def _answer(answer: Answer, number: int, plain_ms: float | None) -> str:
     label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
     return (
         f'<article data-answer="{number}">{label}<p class="question">{_text(answer.question)}</p>'
-        f'<p class="summary">{_text(answer_summary(answer))}</p>{_histogram(answer)}{_scrubber(len(answer.steps))}'
-        f"{_written(answer)}</article>"
+        f'{_gain(answer, plain_ms)}<p class="summary">{_text(answer_summary(answer))}</p>{_scrubber(answer)}'
+        f"{_written(answer)}{_histogram(answer)}</article>"
     )
+
+
+def _gain(answer: Answer, plain_ms: float | None) -> str:
+    """What drafting gave, in one large number: how many times as fast, or where that is not known, tokens a round."""
+    facts = answer.statistics
+    if not facts.num_spec_steps:
+        return ""
+    passes = sum(1 for step in answer.steps if step.verify_width)
+    told = f"{facts.num_tokens} tokens in {passes} passes of the target; alone it needs one for each"
+    if plain_ms is None or not facts.tok_s:
+        number, what = f"{facts.mean_acceptance_length:.1f}", TOKENS_PER_ROUND.name
+    else:
+        number, what = f"{facts.tok_s * plain_ms / 1000:.1f}×", f"{SPEED_UP.name.removeprefix('times ')} as the target"
+    return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{told}</span></p>'
 
 
 def _written(answer: Answer) -> str:
@@ -167,17 +187,18 @@ def _token(token: EmittedToken, step: int, place: int, first: bool, provisional:
     return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
 
 
-def _scrubber(steps: int) -> str:
-    if not steps:
+def _scrubber(answer: Answer) -> str:
+    if not answer.steps:
         return ""
-    last = steps - 1
+    last, pace = len(answer.steps) - 1, replay_pace(answer.decode_seconds)
     buttons = {
         go: f'<button type="button" data-go="{go}" title="{title}">{sign}</button>' for go, sign, title in _BUTTONS
     }
+    play = f'<button type="button" class="play" data-go="play" data-pace="{pace!r}">▶ play it</button>'
     return (
-        f'<div class="scrub only-js">{buttons["reject-back"]}{buttons["back"]}'
+        f'<div class="scrub only-js">{play}{buttons["reject-back"]}{buttons["back"]}'
         f'<input type="range" min="0" max="{last}" value="{last}" aria-label="Round">'
-        f"{buttons['next']}{buttons['reject-next']}{buttons['play']}"
+        f'{buttons["next"]}{buttons["reject-next"]}<span class="pace">{pace_words(pace)}</span>'
         '<output aria-live="polite"></output></div><div class="round only-js"></div>'
     )
 
@@ -213,14 +234,16 @@ def _histogram(answer: Answer) -> str:
     return (
         f'<figure class="histogram"><svg viewBox="0 0 {width} {CHART_HEIGHT}" width="{width}" height="{CHART_HEIGHT}" '
         f'role="img" aria-label="accepted per round: {", ".join(map(str, counts))}">{bars}</svg>'
-        f"<figcaption>drafts accepted per round, 0 to {len(counts) - 1}</figcaption></figure>"
+        f"<figcaption>{KEPT.name}, 0 to {len(counts) - 1}: {KEPT.says}</figcaption></figure>"
     )
 
 
 def _legend(document: Document) -> str:
-    known = (*_LEGEND, *(_SERVER_LEGEND if document.origin.server else ()))
-    names = [f'<span class="{name}">{NAMES.get(name, name)}</span>' for name, _ in known]
-    entries = "".join(f"<li>{name} {meaning}</li>" for name, (_, meaning) in zip(names, known, strict=True))
+    known: list[tuple[str, Label]] = [*(COLOURS | UNCHECKED).items()]
+    if document.origin.server:
+        known += [*SERVERS.items(), ("guess", PROVISIONAL)]
+    names = [f'<span class="{look}">{label.name}</span>' for look, label in known]
+    entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
     return f'<details id="legend" open><summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
 
 
@@ -267,7 +290,7 @@ def _text(text: str) -> str:
     return escape(sanitise(text))
 
 
-def _variables() -> str:
+def variables() -> str:
     """The palettes as custom properties: the reader's system decides between them, or the page's button."""
     dark, light = (_properties(bundled_palette(name)) for name in (DARK, LIGHT))
     return (
@@ -283,9 +306,15 @@ def _properties(palette: Palette) -> str:
     return "".join(f"--{name}:{color};" for name, color in colors.items()) + f"color-scheme:{scheme};"
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(content: str) -> str:
+def policy_for(style: str, script: str) -> str:
+    """A page may run its own style and script, and load nothing."""
+    own = f"style-src {content_hash(style)}; script-src {content_hash(script)}"
+    return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+
+
+def content_hash(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

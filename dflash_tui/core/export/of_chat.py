@@ -22,4 +22,4 @@ def chat_document(chat: Chat, *, last: bool = False) -> Document:
     if not document.answers:
         raise SlashError("There is no answer to export yet.")
     title = document.answers[0].question.strip().partition("\n")[0] or "dflash-chat"
-    return Document(title, document.sections, origin)
+    return Document(title, document.sections, origin, chat.reducer.plain_ms)

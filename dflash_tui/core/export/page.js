@@ -16,24 +16,32 @@ function probability(value) {
   return value === null ? "" : value.toFixed(3);
 }
 
-// Time that runs while its button says so, at a multiple of its own pace. ``now`` tells where it stands and ``show``
-// draws it, in seconds.
+// Time that runs while its button says so, at a multiple of its own pace, from the first token to ``length`` seconds
+// behind it. It keeps its own time: what a slider makes of a number is rounded. ``show`` draws it.
 class Clock {
-  constructor(button, length, now, show) {
+  constructor(button, length, show) {
     const pace = Number(button.dataset.pace || 1);
-    Object.assign(this, { button, length, now, show, pace, name: button.textContent, timer: 0 });
+    Object.assign(this, { button, length, show, pace, name: button.textContent, timer: 0, time: length, over: true });
+  }
+
+  at(seconds) {
+    this.over = seconds >= this.length;
+    this.time = this.over ? this.length : seconds;
+    this.show(this.time);
   }
 
   toggle() {
     if (this.timer) return this.pause();
-    const from = this.now() < this.length ? this.now() : 0, began = performance.now();
-    const frame = (time) => {
-      const seconds = from + Math.max(time - began, 0) / 1000 * this.pace;
-      this.show(Math.min(seconds, this.length));
-      if (seconds >= this.length) this.pause();
+    const from = this.over ? 0 : this.time;
+    let began = 0;
+    const frame = (now) => {
+      began ||= now;
+      this.at(from + (now - began) / 1000 * this.pace);
+      if (this.over) this.pause();
       else this.timer = requestAnimationFrame(frame);
     };
-    this.button.textContent = "pause";
+    this.at(from);
+    this.button.textContent = "❚❚ pause";
     this.timer = requestAnimationFrame(frame);
   }
 
@@ -47,11 +55,11 @@ class Clock {
 class Answer {
   constructor(article, rounds) {
     this.rounds = rounds;
+    this.number = article.dataset.answer;
     this.label = article.querySelector(".label")?.textContent;
     this.slider = article.querySelector("input");
     this.output = article.querySelector("output");
     this.lane = article.querySelector(".round");
-    this.bar = article.querySelector("progress");
     this.text = article.querySelector(".text");
     this.tokens = [...article.querySelectorAll(".t")];
     this.byRound = rounds.map(() => []);
@@ -61,7 +69,7 @@ class Answer {
     let written = 0;
     this.written = rounds.map((round) => written += round.tokens.length);
     const play = article.querySelector("[data-go=play]");
-    this.clock = new Clock(play, this.seconds, () => this.since(this.shown), (now) => this.showAt(now));
+    this.clock = new Clock(play, this.seconds, (now) => this.showAt(now));
     article.addEventListener("keydown", (event) => this.key(event));
     this.slider.addEventListener("input", () => { this.pause(); this.show(Number(this.slider.value)); });
     for (const button of article.querySelectorAll("[data-go]"))
@@ -94,19 +102,25 @@ class Answer {
 
   showAt(seconds) {
     const round = this.roundAt(seconds);
-    if (round !== this.shown) this.show(round);
+    if (round !== this.shown) this.draw(round);
+  }
+
+  show(round) {
+    this.draw(round);
+    this.clock.time = this.since(this.shown);
+    this.clock.over = this.shown === this.rounds.length - 1;
   }
 
   // Only the tokens between the old and the new round change.
-  show(round) {
+  draw(round) {
     const target = Math.min(Math.max(round, 0), this.rounds.length - 1);
-    for (const token of this.byRound[this.shown]) token.classList.remove("current");
+    for (const token of this.byRound[this.shown]) token.classList.remove("current", "landed");
     for (let i = target + 1; i <= this.shown; i++) for (const token of this.byRound[i]) token.classList.add("later");
     for (let i = this.shown + 1; i <= target; i++) for (const token of this.byRound[i]) token.classList.remove("later");
     for (const token of this.byRound[target]) token.classList.add("current");
+    if (target > this.shown) for (const token of this.byRound[target]) token.classList.add("landed");
     this.shown = target;
     this.slider.value = target;
-    if (this.bar) this.bar.value = this.written[target];
     const facts = this.rounds[target];
     this.output.textContent = `${facts.summary} · ${facts.cost} · ${facts.time.toFixed(3)} s`;
     this.slider.setAttribute("aria-valuetext", facts.summary);
@@ -133,6 +147,7 @@ class Answer {
     if (round >= 0 && round < this.rounds.length) this.show(round);
   }
 
+  // By hand: the clock goes on from there.
   pause() {
     this.clock.pause();
     this.touched();
@@ -181,46 +196,42 @@ class Answer {
 class Race {
   constructor(section, lanes) {
     this.lanes = lanes;
-    this.slider = section.querySelector("input");
-    this.output = section.querySelector("output");
+    this.section = section;
+    this.slider = section.querySelector(".scrub input");
+    this.tracks = lanes.map((lane) => section.querySelector(`[data-track="${lane.number}"]`));
     const button = section.querySelector("[data-go=race]");
-    const length = Math.max(...lanes.map((lane) => lane.seconds));
-    this.slider.max = this.slider.value = length;
-    this.clock = new Clock(button, length, () => Number(this.slider.value), (now) => this.show(now));
-    button.addEventListener("click", () => {
-      this.pauseLanes();
-      this.clock.toggle();
-      if (section.getBoundingClientRect().bottom > innerHeight) section.scrollIntoView();
-    });
+    this.clock = new Clock(button, Math.max(...lanes.map((lane) => lane.seconds)), (now) => this.show(now));
+    button.addEventListener("click", () => { this.pauseLanes(); this.clock.toggle(); });
     this.slider.addEventListener("input", () => {
       this.clock.pause();
       this.pauseLanes();
-      this.show(Number(this.slider.value));
+      this.clock.at(this.clock.length * (this.slider.value / this.slider.max)); // at its end times one, exactly
     });
     for (const lane of lanes) lane.touched = () => this.clock.pause();
-    this.tell(length);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.clock.at(this.clock.length);
+    else this.clock.toggle();
   }
 
   pauseLanes() {
     for (const lane of this.lanes) lane.clock.pause();
   }
 
+  // While it runs bars are tokens written; at the end they are the time that each lane took.
   show(seconds) {
-    for (const lane of this.lanes) {
+    const { over, length } = this.clock;
+    this.section.classList.toggle("over", over);
+    this.lanes.forEach((lane, place) => {
       lane.showAt(seconds);
       lane.follow();
-    }
-    this.slider.value = seconds;
-    this.tell(seconds);
-  }
-
-  tell(seconds) {
-    const lanes = this.lanes.map((lane) => {
-      const mark = seconds >= lane.seconds ? "✓ " : "";
-      return `${mark}${lane.label}: ${Math.min(seconds, lane.seconds).toFixed(2)} s, ${lane.written[lane.shown]} tokens`;
+      const [bar, told] = this.tracks[place].querySelectorAll("progress, output");
+      const took = Math.min(seconds, lane.seconds), tokens = lane.written[lane.shown];
+      bar.max = over ? length || 1 : Math.max(...this.lanes.map((each) => each.written.at(-1)));
+      bar.value = over ? lane.seconds : tokens;
+      bar.setAttribute("aria-label", over ? "Seconds it took" : "Tokens written");
+      told.textContent = over ? `${took.toFixed(2)} s` : `${seconds >= lane.seconds ? "✓ " : ""}${tokens} tokens`;
     });
-    this.output.textContent = [`${seconds.toFixed(2)} s`, ...lanes].join(" · ");
-    this.slider.setAttribute("aria-valuetext", this.output.textContent);
+    this.slider.value = Math.round(seconds / (length || 1) * this.slider.max);
+    this.slider.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);
   }
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from engine.events import Step
 
 from ..conversation.folds import output_spans
+from ..figures.labels import TOKENS_PER_ROUND
 from ..files.running import RunResult
 from ..rounds.cells import Fate, round_cells, show_blanks
 from ..text.spans import Span, token_style
@@ -88,7 +89,7 @@ def answer_summary(answer: Answer) -> str:
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
     if facts.num_spec_steps:
-        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+        parts.append(f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
     if answer.reason not in (None, "stop"):
         parts.append(
             {"length": "reached the token limit", "context": "the context was full"}.get(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from html import escape
 
+from ..figures.labels import COLOURS
 from ..text.harmless import sanitise
 from ..text.spans import TOKEN_STYLES, Span, TokenStyle
 from ..text.wrapping import Document as Grid
@@ -19,6 +20,7 @@ CELL_WIDTH, CELL_HEIGHT, FONT_SIZE = 8.4, 18, 14
 MARGIN, BASELINE = 16, 13
 MAX_ROWS = 5000
 """A picture of more rows is of no use; the other formats have no such limit."""
+LEGEND_ROWS = 2
 _FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _STYLES: dict[TokenStyle, str] = {
     "prompt": "font-weight:bold",
@@ -45,7 +47,7 @@ def to_svg(document: Document) -> str:
     grid.append(list(document_spans(document)))
     rows = grid.rows[:MAX_ROWS]
     width = round(COLUMNS * CELL_WIDTH) + 2 * MARGIN
-    height = len(rows) * CELL_HEIGHT + 2 * MARGIN
+    height = (len(rows) + LEGEND_ROWS) * CELL_HEIGHT + 2 * MARGIN
     styles = "".join(f".{style}{{fill:{palette.of(style)};{_STYLES.get(style, '')}}}" for style in TOKEN_STYLES)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width} {height}" '
@@ -56,7 +58,16 @@ def to_svg(document: Document) -> str:
     ]
     for number, row in enumerate(rows):
         lines += _row(grid.spans(row), MARGIN + number * CELL_HEIGHT + BASELINE)
+    lines += _row(list(_legend()), MARGIN + (len(rows) + 1) * CELL_HEIGHT + BASELINE)
     return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _legend() -> Iterator[Span]:
+    """What the colours of the answer's tokens mean."""
+    for look in ("accepted", "corrected", "bonus", "plain"):
+        label = COLOURS[look]
+        yield Span(label.name, look)
+        yield Span("  ", "note")
 
 
 def _row(spans: list[Span], y: int) -> Iterator[str]:

@@ -10,6 +10,7 @@ from math import sqrt
 from engine.commands import MAX_BLOCK_SIZE
 from engine.events import Clock, Source, Step, TurnStatistics, sources_in, verified_in
 
+from .labels import TOKENS_PER_ROUND
 from .series import Beginning
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
@@ -103,9 +104,9 @@ class AcceptanceStatistics:
 
 
 def accepted_share(facts: TurnStatistics) -> str:
-    """What speculation gave, in a few words: the acceptance length, else how many drafts of how many; maybe nothing."""
+    """What speculation gave, in a few words: tokens a round, else how many drafts of how many; maybe nothing."""
     if facts.num_spec_steps:
-        return f"acceptance length {facts.mean_acceptance_length:.2f}"
+        return f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
     if facts.num_draft_tokens:
         return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
     return ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.events import Clock, TurnStatistics
 
 from .gpu import GpuReading
+from .labels import CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND
 from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
 
 
@@ -76,7 +77,7 @@ def _speed(facts: GaugeFacts) -> Table:
     if facts.plain_ms is not None:
         rows.append(("tokens per second, target alone", f"{1e3 / facts.plain_ms:.1f}"))
     if facts.speedup is not None:
-        rows.append(("speed-up against the target alone", f"{facts.speedup:.2f}×"))
+        rows.append((f"{SPEED_UP.name} as the target alone", f"{facts.speedup:.2f}×"))
     unknown = "Speed-up: not measured. Ask once with /speculation off, and the next answer is compared with it."
     note = CLOCK_NOTES[facts.times] or ("" if facts.plain_ms else unknown)
     return Table("speed", "Speed", tuple(rows), note=note)
@@ -94,7 +95,7 @@ def _acceptance(facts: GaugeFacts) -> Table:
         ("drafted tokens that were checked", f"{drafted:,}"),
         ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
         *((f"of the accepted guessed by {name}", f"{share:.0%}") for name, share in acceptance.shares),
-        ("acceptance length: tokens per round, the target's own included", f"{acceptance.mean_acceptance_length:.2f}"),
+        (TOKENS_PER_ROUND.told, f"{acceptance.mean_acceptance_length:.2f}"),
     )
     note = "The share of accepted drafts falls with the block size by itself; compare block sizes by tokens per second."
     return Table("acceptance", "Acceptance", rows, note=note)
@@ -108,7 +109,7 @@ def _totals(totals: TurnStatistics) -> Table:
         ("rounds with a draft", f"{totals.num_spec_steps:,}" if totals.num_spec_steps else NOT_KNOWN),
         ("drafted tokens that were checked", f"{drafted:,}"),
         ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
-        ("acceptance length: tokens per round, the target's own included", length),
+        (TOKENS_PER_ROUND.told, length),
     )
     return Table("acceptance", "Acceptance", rows, note="Totals of the whole answer: the server tells no rounds.")
 
@@ -119,7 +120,7 @@ def _histogram(facts: GaugeFacts) -> Table:
     # Wide rounds may keep any number up to 63, and most of them never do.
     told = [(accepted, count) for accepted, count in counts if count or accepted <= MAX_DRAFT]
     rows = tuple((str(accepted), f"{count:,}", f"{count / rounds:.1%}") for accepted, count in told if rounds)
-    return Table("histogram", "Accepted per round", rows, ("accepted drafts", "rounds", "share"))
+    return Table("histogram", KEPT.name.capitalize(), rows, ("accepted drafts", "rounds", "share"))
 
 
 def _positions(facts: GaugeFacts) -> Table:
@@ -131,27 +132,27 @@ def _positions(facts: GaugeFacts) -> Table:
             rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}", interval))
     return Table(
         "positions",
-        "Accepted if reached",
+        RIGHT_SO_FAR.name.capitalize(),
         tuple(rows),
-        ("position", "reached", "accepted", "95% interval"),
-        "A position counts as reached when every draft before it was accepted and the target said something there.",
+        ("place", "rounds that got there", "right", "95% interval"),
+        f"{RIGHT_SO_FAR.says.capitalize()}. A round gets to a place when every guess before it was right.",
     )
 
 
 def _cost(facts: GaugeFacts) -> Table:
     cost = facts.turn.cost
     if not cost.rounds:
-        return Table("cost", "Milliseconds per round", ())
+        return Table("cost", COST.name.replace("ms", "Milliseconds", 1), ())
     total = sum(cost.parts or (cost.mean_ms,)) or 1.0
     whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
     if cost.parts is None:
-        parts = (("drafting, verifying", NOT_KNOWN, ""), whole)
-        return Table("cost", "Milliseconds per round", parts, note=CLOCK_NOTES[facts.times])
-    names = ("drafting", "verifying", "everything else")
+        parts = ((f"{GUESSING.name}, {CHECKING.name}", NOT_KNOWN, ""), whole)
+        return Table("cost", COST.name.replace("ms", "Milliseconds", 1), parts, note=CLOCK_NOTES[facts.times])
+    names = (GUESSING.name, CHECKING.name, REST.name)
     shares = tuple(
         (name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True)
     )
-    return Table("cost", "Milliseconds per round", (*shares, whole))
+    return Table("cost", COST.name.replace("ms", "Milliseconds", 1), (*shares, whole))
 
 
 def _context(facts: GaugeFacts) -> Table:

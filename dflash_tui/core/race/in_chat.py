@@ -12,7 +12,14 @@ from ..conversation.slash import SlashError
 from .race import LOOKUP, Lane, kind_of, lanes_for, lanes_of
 
 RACE_RUNS = 3
-"""Runs per lane: enough for a median, few enough to wait for."""
+"""Runs per lane: the first is shown, those behind it make medians of the figures."""
+RACE_TOKENS = 200
+"""What a lane writes at most: enough to see who is faster, little enough for the target alone to be waited for."""
+
+
+def shortened(settings: GenerationSettings) -> GenerationSettings:
+    """For a race that somebody waits for."""
+    return replace(settings, max_new_tokens=min(settings.max_new_tokens, RACE_TOKENS))
 
 
 def own_lanes(settings: GenerationSettings, ready: EngineReady | None, looks_up: bool) -> tuple[Lane, ...]:
@@ -20,6 +27,7 @@ def own_lanes(settings: GenerationSettings, ready: EngineReady | None, looks_up:
     look drafts up, these alone too. Raises ``SlashError`` where there is nothing to race with."""
     if ready is None:
         raise SlashError("The models are still loading; a race needs them.")
+    settings = shortened(settings)
     alone, lookup = lanes_of(settings, [settings.block_size], [NO_DRAFTER, LOOKUP])[0]
     if ready.drafter is None and not looks_up:
         raise SlashError("There is no drafter to race with: this target runs alone.")

@@ -14,7 +14,8 @@ from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFin
 
 from ..export.document import Answer, AnswerCollector
 
-WARM_UP_QUESTION, WARM_UP_TOKENS = "Hi", 16
+WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
+"""What warms a lane up, and how many tokens of it; fewer while somebody waits for the first lane to move."""
 ALONE = "one token at a time"
 LOOKUP = "lookup"
 Joules = Callable[[], float | None]
@@ -252,7 +253,7 @@ class _Heat:
 
 
 class Race:
-    """Asks heat after heat as events are fed; ``result`` comes with the last answer, or ``failure``."""
+    """Asks heat after heat as events are fed; ``result`` comes when every lane has run once, or ``failure``."""
 
     def __init__(
         self,
@@ -267,8 +268,11 @@ class Race:
         self.sides: tuple[EngineReady, ...] = ()
         """What the lanes run on, as far as that is known when the race is over."""
         self.result: RaceResult | None = None
+        """Of every run so far, from the moment on when each lane has had one."""
         self.failure: EngineError | None = None
-        self.stopped = False
+        self.stopped = self.complete = False
+        self.pausing = False
+        """Nothing more is asked once there is a result, until :meth:`go_on`: somebody looks at it."""
         self.idle = True
         """The engine owes no event of this race any more."""
         self._messages = tuple(messages)
@@ -286,7 +290,7 @@ class Race:
 
     @property
     def over(self) -> bool:
-        return self.result is not None or self.failure is not None or self.stopped
+        return self.complete or self.failure is not None or self.stopped
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -302,8 +306,14 @@ class Race:
     def start(self) -> None:
         self._next()
 
+    def go_on(self) -> None:
+        """Run the lanes again, as often as is left: the result gets better."""
+        self.pausing = False
+        if self.idle and not self.over:
+            self._next()
+
     def stop(self) -> None:
-        """End after the engine's round in flight; there is no result."""
+        """End after the engine's round in flight; what every lane has had stays the result."""
         if not self.over:
             self.stopped = True
             self._sends[self.running[0].side](Stop())
@@ -323,12 +333,13 @@ class Race:
             (answer,) = self._collector.answers()
             lane = self.lanes[heat.lane]
             self._runs[heat.lane].append(Run(replace(answer, label=lane.name), self._used()))
-        if self._turn < len(self._heats):
-            self._next()
-        else:
+        if heat.measured and len({len(runs) for runs in self._runs}) == 1:
             lanes = zip(self.lanes, self._runs, strict=True)
             results = tuple(LaneResult(lane, tuple(runs)) for lane, runs in lanes)
             self.result = RaceResult(self.question, results, self.sides)
+        self.complete = self._turn == len(self._heats)
+        if not self.complete and not (self.pausing and self.result is not None):
+            self._next()
 
     def _next(self) -> None:
         heat = self._heats[self._turn]
@@ -341,7 +352,8 @@ class Race:
             self._joules_before = self._joules()
             send(Ask(self._turn, self._messages, lane.settings))
         else:
-            settings = replace(lane.settings, max_new_tokens=WARM_UP_TOKENS)
+            hasty = self.pausing and self.result is None
+            settings = replace(lane.settings, max_new_tokens=HASTY_TOKENS if hasty else WARM_UP_TOKENS)
             send(Ask(self._turn, (Message("user", WARM_UP_QUESTION),), settings))
 
     def _used(self) -> float | None:

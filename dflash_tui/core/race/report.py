@@ -143,5 +143,6 @@ def race_document(result: RaceResult, origin: Origin) -> Document:
     """The race as something to export."""
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
     lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
-    title = "Race: " + " against ".join(lane.lane.name for lane in result.lanes)
+    best = max(result.lanes[1:], key=result.speed_up)
+    title = f"{best.lane.name} against {result.lanes[0].lane.name}"
     return Document(title, (Heading(result.question), lanes, race_table(result), remarks), origin)

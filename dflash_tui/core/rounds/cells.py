@@ -89,11 +89,11 @@ def _summary(step: Step) -> str:
     if not step.draft:
         return NOTHING_SAID if "unknown" in verdicts else "no draft: the target wrote this token alone"
     if step.verify_width <= 1:
-        return f"none of {len(step.draft)} verified: the target wrote this token alone"
+        return f"none of {len(step.draft)} checked: the target wrote this token alone"
     verified = num_verified(step)
-    looked_at = "" if step.tree or verified == len(step.draft) else f" of {verified} verified"
     drafted = f"a tree of {verified}" if step.tree else f"{len(step.draft)}"
-    kept = f"kept {step.num_accepted}{looked_at} of {drafted}"
+    some = not step.tree and verified < len(step.draft)
+    kept = f"kept {step.num_accepted} of {f'{verified} checked ({drafted} drafted)' if some else drafted}"
     if "unknown" in verdicts:
         return f"{kept}, which of these tokens is not known"
     if "corrected" in verdicts:

@@ -77,16 +77,17 @@ class Inspection:
         if not step.draft:
             return "the prompt's token: nothing to draft yet" if step.index == 0 else "nothing drafted"
         if not verified:
-            return f"verified none of {len(step.draft)} drafted: the target wrote this token alone"
+            return f"checked none of {len(step.draft)} drafted: the target wrote this token alone"
         last = step.emitted[-1].verdict if step.emitted else "accepted"
         end = {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ", then the answer ended")
         end = ", which of these tokens is not known" if unknown else end
         if step.tree:
             positions = num_positions(step)
             over = f"{positions} position{'s' * (positions != 1)}"
-            return f"kept {step.num_accepted}{end} · verified a tree of {verified} over {over}"
-        looked_at = "" if verified == len(step.draft) else f" of {verified} verified"
-        return f"kept {step.num_accepted}{looked_at} of {len(step.draft)} drafted{end}"
+            return f"kept {step.num_accepted}{end} · checked a tree of {verified} over {over}"
+        if verified < len(step.draft):
+            return f"kept {step.num_accepted} of {verified} checked ({len(step.draft)} drafted){end}"
+        return f"kept {step.num_accepted} of {len(step.draft)} drafted{end}"
 
     @property
     def cost(self) -> tuple[str, ...]:
@@ -130,12 +131,13 @@ class Inspection:
                 f"nothing drafted: lately not {worth}",
             )
         verified, drafted = num_verified(step), MAX_DRAFT if step.tree else len(step.draft)
-        edge = ordinal(min(verified + 1, drafted))
+        further = min(verified + 1, drafted)
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
         cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
         which = f"{'all' if verified == drafted else f'{verified} of'} {drafted}"
-        said = f"verified {f'the {verified} likeliest' if step.tree else which}: "
-        likely = f"the {edge} is {_percent(choice.chance)} likely"
+        said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
+        what = f"the {ordinal(further)} is" if step.tree or further == 1 else f"that all {further} hold is"
+        likely = f"{what} {_percent(choice.chance)} likely"
         return f"{said}{likely} and {cost}", f"{said}{likely}, {cost}", f"{likely} and {cost}"
 
     @property

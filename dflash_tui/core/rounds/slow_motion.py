@@ -93,6 +93,12 @@ class SlowMotion:
         else:
             self.resume(now)
 
+    def show_from(self, phase: Phase) -> None:
+        """Go to where a phase of the round on show begins, and stay there."""
+        self.playing = False
+        if self._player is not None:
+            self._player.show_from(phase)
+
     def change_phase(self, direction: int) -> None:
         """To the next phase (1) or back to the one before (-1), and stay there."""
         if self._player is None:
@@ -129,8 +135,11 @@ class SlowMotion:
 
     @property
     def num_guesses(self) -> int:
-        """Drafts of the round on show, verified or not: to say how many were would give part of the answer away."""
-        return len(self._player.history[self._player.step].draft) if self._player else 0
+        """Drafts of the round on show that are checked: of the others none can be kept."""
+        if self._player is None:
+            return 0
+        history, step = self._player.history, self._player.step
+        return min(len(history[step].draft), history.verified[step])
 
     def answer(self, guess: int) -> None:
         """Say how many will be kept. The round shows its verdict, and stands until the user goes on."""

@@ -49,8 +49,10 @@ def test_summaries() -> None:
     assert round_summary(make_step(15, 15)) == "kept 15 of 15, plus a bonus"
     assert "ended" in round_summary(make_step(3, 15, ending="stop"))
     assert "alone" in round_summary(make_step(0, 0))
-    assert round_summary(replace(make_step(6, 15), verify_width=9)) == "kept 6 of 8 verified of 15, then corrected"
-    assert round_summary(replace(make_step(0, 15), verify_width=1)).startswith("none of 15 verified")
+    assert (
+        round_summary(replace(make_step(6, 15), verify_width=9)) == "kept 6 of 8 checked (15 drafted), then corrected"
+    )
+    assert round_summary(replace(make_step(0, 15), verify_width=1)).startswith("none of 15 checked")
 
 
 def test_the_end_mark_has_one_name_drafted_or_written() -> None:

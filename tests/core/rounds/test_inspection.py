@@ -104,12 +104,12 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     bonus = replace(narrow.emitted[3], verdict="bonus")
     seen = inspect_step(replace(narrow, num_accepted=3, emitted=(*narrow.emitted[:3], bonus)), 0, 0, SEED)
     assert [column.outcome for column in seen.columns] == ["accepted", "accepted", "accepted", "bonus"]
-    assert "kept 3 of 3 verified of 4 drafted" in seen.summary
+    assert "kept 3 of 3 checked (4 drafted)" in seen.summary
     corrected = inspect_step(replace(step, verify_width=4), 0, 0, SEED)
     assert corrected.columns[3].outcome == "unverified"
     assert "only 3 guesses in this round" in corrected.why(3)
     chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
-    assert chosen.width[0] == f"verified 3 of {len(step.draft)}: the 4th is 12% likely and costs 0.40 ms"
+    assert chosen.width[0] == f"checked 3 of {len(step.draft)}: that all 4 hold is 12% likely and costs 0.40 ms"
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
     assert free.width[0].endswith("is under 0.1% likely and costs nothing")
     assert inspect_step(step, 0, 0, SEED).width == ()
@@ -126,7 +126,7 @@ def test_a_draft_of_which_nothing_was_looked_at() -> None:
     step = replace(step_at(0, verify_width=1), num_accepted=0, emitted=(own,), choice=WidthChoice(0.12, 0.4, 700.0))
     seen = inspect_step(step, 0, 0, SEED)
     assert [column.outcome for column in seen.columns] == ["plain", "unverified", "unverified", "unverified"]
-    assert seen.summary == "verified none of 4 drafted: the target wrote this token alone"
+    assert seen.summary == "checked none of 4 drafted: the target wrote this token alone"
     assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12%")
     assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5%).")
 

@@ -115,10 +115,10 @@ def test_every_position_of_a_tree_has_a_sentence(step: Step) -> None:
 
 
 def test_a_round_with_a_tree_is_summed_up() -> None:
-    assert seen(SECOND).summary == "kept 3, plus a bonus · verified a tree of 15 over 5 positions"
-    assert seen(NONE).summary == "kept 0, then corrected · verified a tree of 15 over 5 positions"
-    assert seen(make_tree_step((9,), rows=3)).summary.endswith("verified a tree of 2 over 2 positions")
-    assert seen(make_tree_step((9,), rows=2)).summary.endswith("verified a tree of 1 over 1 position")
+    assert seen(SECOND).summary == "kept 3, plus a bonus · checked a tree of 15 over 5 positions"
+    assert seen(NONE).summary == "kept 0, then corrected · checked a tree of 15 over 5 positions"
+    assert seen(make_tree_step((9,), rows=3)).summary.endswith("checked a tree of 2 over 2 positions")
+    assert seen(make_tree_step((9,), rows=2)).summary.endswith("checked a tree of 1 over 1 position")
     assert round_summary(SECOND) == "kept 3 of a tree of 15, plus a bonus"
     stopped = replace(SECOND, emitted=SECOND.emitted[:3])
     assert seen(stopped).summary.startswith("kept 3, then the answer ended ·")
@@ -128,8 +128,8 @@ def test_a_round_with_a_tree_is_summed_up() -> None:
 def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
     choice = WidthChoice(0.04, 0.02, 700.0)
     small = replace(make_tree_step((0,), rows=12), choice=choice)
-    assert seen(small).width[0] == "verified the 11 likeliest: the 12th is 4% likely and costs 0.02 ms"
-    assert seen(replace(SECOND, choice=choice)).width[0].startswith("verified the 15 likeliest: the 15th is 4% likely")
+    assert seen(small).width[0] == "checked the 11 likeliest: the 12th is 4% likely and costs 0.02 ms"
+    assert seen(replace(SECOND, choice=choice)).width[0].startswith("checked the 15 likeliest: the 15th is 4% likely")
 
 
 def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
@@ -149,7 +149,7 @@ def test_the_game_asks_for_the_drafters_first_choices() -> None:
     motion.stand(history, 1)
     motion.change_phase(1)
     assert motion.waiting and motion.num_guesses == len(SECOND.draft)
-    assert remark(motion, seen(SECOND)).startswith(f"How many of the {len(SECOND.draft)} drafted tokens")
+    assert remark(motion, seen(SECOND)).startswith(f"How many of the {len(SECOND.draft)} guesses")
     motion.answer(3)
     assert motion.quiz.num_right == 1
 

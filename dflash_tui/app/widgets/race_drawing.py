@@ -1,0 +1,83 @@
+"""What a race looks like: a bar for each lane in its own colour, and who won by how much."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from dflash_tui.core.export.document import Table
+from dflash_tui.core.export.spans import table_lines
+from dflash_tui.core.race.race import LaneResult, RaceResult
+
+from ..glyphs import large_number
+
+NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
+"""Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
+COLORS = ("$verdict-pending", "$verdict-bonus", "$primary", "$verdict-corrected", "$verdict-rejected")
+"""Of the lanes, the one that the others are held against first."""
+WRITING, TOOK = "━", "█"
+"""A bar of tokens written, and one of the time that it took."""
+
+
+def color_of(place: int) -> str:
+    return COLORS[min(place, len(COLORS) - 1)]
+
+
+def lane_line(
+    place: int, name: str, width: int, mark: str, share: float, figures: str, glyph: str = WRITING
+) -> Content:
+    """A lane's name, a bar in its colour that is filled by ``share``, and figures in a room of one width."""
+    room = max(width - NAME - (FIGURES if width >= ROOMY else BRIEF_FIGURES), 4)
+    full = min(round(share * room), room)
+    color = color_of(place)
+    return Content.assemble(
+        (mark, color),
+        (f"{name:<{NAME - 2}.{NAME - 3}}", f"bold {color}"),
+        (glyph * full, color),
+        (("─" if glyph == WRITING else " ") * (room - full), "$foreground 25%"),
+        (figures, "bold"),
+    )
+
+
+def time_line(result: RaceResult, place: int, width: int) -> Content:
+    """How long a lane took, as a thick bar beside the slowest's."""
+    lane = result.lanes[place]
+    longest = max(each.decode_ms for each in result.lanes)
+    rate = f" {lane.tok_s:>5.0f} tokens/s" if width >= ROOMY else ""
+    figures = f" {lane.decode_ms / 1000:6.2f} s{rate} {result.speed_up(lane):6.2f}×"
+    share = lane.decode_ms / longest if longest else 0.0
+    return lane_line(place, lane.lane.name, width, "✓ ", share, figures, TOOK)
+
+
+def winner(result: RaceResult) -> tuple[LaneResult, str]:
+    """The fastest of the lanes behind the first, and its colour."""
+    best = max(result.lanes[1:], key=result.speed_up)
+    return best, color_of(result.lanes.index(best))
+
+
+def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
+    """How many times as fast as the first lane the winner is, in large digits."""
+    best, color = winner(result)
+    return Content.styled("\n".join(large_number(f"{result.speed_up(best):.1f}×", ascii, scale)), f"bold {color}")
+
+
+def winner_lines(result: RaceResult) -> Content:
+    """What those digits compare."""
+    first, (best, color) = result.lanes[0], winner(result)
+    lines = [
+        Content.assemble(("as fast as ", "bold"), (first.lane.name, "bold $verdict-pending")),
+        Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best)}"),
+        Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first)}"),
+    ]
+    return Content("\n").join(lines)
+
+
+def _taken(lane: LaneResult) -> str:
+    return f"{lane.num_tokens} tokens in {lane.decode_ms / 1000:.2f} s, {lane.target_passes} passes of the target"
+
+
+def fitted(table: Table, width: int) -> list[str]:
+    """A table in lines, without the last columns where there is no room for them."""
+    lines = table_lines(table)
+    if len(lines[0]) <= width or len(table.rows[0]) == 2:
+        return lines
+    return fitted(Table(tuple(row[:-1] for row in table.rows)), width)

@@ -1,0 +1,79 @@
+"""What figures, colours and rows are called, and in one line each what they are: the only place that says so. The
+screen, its help, the step view, statistics, exported pages and the lesson take their words from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..rounds.cells import Fate
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name, what it stands for, and a shorter name for where there is little room."""
+
+    name: str
+    says: str
+    brief: str = ""
+
+    @property
+    def short(self) -> str:
+        return self.brief or self.name
+
+    @property
+    def told(self) -> str:
+        """The name, and what it stands for."""
+        return f"{self.name}: {self.says}"
+
+
+SPEED_UP = Label("times as fast", "as the target alone, which writes one token in each pass", "speed-up")
+TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on")
+TOKENS_PER_ROUND = Label(
+    "tokens a round", "what a round writes: the guesses that were kept, and one token of the target's own", "a round"
+)
+KEPT = Label("kept a round", "how many guesses the rounds kept: a bar for each number, as high as rounds kept so many")
+RIGHT_SO_FAR = Label(
+    "right so far, by place",
+    "of the rounds that were right up to a place, the share that was right there, too",
+    "right",
+)
+COST = Label("ms a round", "what a round takes: the drafter's guesses, the target's check of them, and the rest", "ms")
+GUESSING, CHECKING, REST = (
+    Label("guess", "milliseconds of the drafter"),
+    Label("check", "milliseconds of the target"),
+    Label("rest", "milliseconds of everything else"),
+)
+CONTEXT = Label("context", "how much of what the model can look back on is used")
+REUSED = Label("remembered", "tokens of the question that need not be read again")
+FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)
+"""Of the gauges, in their order."""
+
+COLOURS: dict[Fate, Label] = {
+    "accepted": Label("accepted", "the drafter had guessed what the target chose"),
+    "corrected": Label("corrected", "the target's own choice, where the first guess went wrong"),
+    "bonus": Label("bonus", "one more from the target, when every guess was right"),
+    "rejected": Label("rejected", "the wrong guess; struck out behind it, what fell with it"),
+    "plain": Label("target alone", "no guess was checked here: the target wrote it by itself", "alone"),
+}
+"""Of tokens, as they stand in an answer and in its rounds."""
+UNCHECKED: dict[Fate, Label] = {
+    "unverified": Label("not checked", "a guess that the target never looked at"),
+}
+SERVERS: dict[Fate, Label] = {
+    "unknown": Label("not known", "the server didn't say whether this token was drafted"),
+}
+PROVISIONAL = Label("provisional", "taken for granted until the server's own count has come")
+
+GUESS = Label("guess", "the drafter's choice at each place, all of them at once")
+DRAFTER_SURE = Label("drafter sure", "how sure the drafter was of its guess, from 0 to 1", "drafter")
+FOUND_SURE = Label("match sure", "how often what was looked up has been right lately, from 0 to 1", "match")
+TARGET_SURE = Label("target sure", "how likely the target finds that guess, from 0 to 1", "target")
+TARGET_WRITES = Label("target writes", "what the target chose at that place", "writes")
+SURE_OF_OWN = Label("sure of its own", "how likely the target found what it chose, from 0 to 1", "its own")
+RANDOM = Label("random number", "the number that chose, where the target's choice is by chance", "random")
+FURTHER = ("or 2nd", "or 3rd", "or 4th", "or found")
+"""The drafter's choices behind the first, and what was looked up."""
+STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM)
+"""Rows of the step view."""
