@@ -263,7 +263,7 @@ class MessageStream(AnswerStream):
 
 
 def stream_of(tokenizer: ChatTokenizer, prompt: Sequence[int] = ()) -> AnswerStream:
-    """The stream for a checkpoint's format, behind a prompt: some templates open the thought that answers begin with."""
+    """The stream for a checkpoint's format. Some templates open the thought that an answer begins with."""
     if tokenizer.headers is None or tokenizer.header_end_id < 0:
         return AnswerStream(tokenizer, _ends_in_thought(tokenizer, prompt))
     return MessageStream(tokenizer, tokenizer.headers)

@@ -110,13 +110,17 @@ class DeltaState(LayerState):
         if len(rows.raw) <= MAX_ROWS:
             for kept, new in zip(self.rows, rows, strict=True):
                 kept[: len(new)] = new
-            self._kept = len(rows.raw)
+            self.keeps(len(rows.raw))
             return True
         self.begin_long()
         if len(rows.raw) <= MOST_REFUSED:
             self._pass = rows
             return True
         return False
+
+    def keeps(self, count: int) -> None:
+        """Says that ``rows`` now hold so many of a pass that has begun here."""
+        self._kept = count
 
     def begin_long(self) -> None:
         """Copies what a pass writes over that begins here."""

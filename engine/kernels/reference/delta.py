@@ -67,11 +67,11 @@ def delta_rows(
         mixed = mixed + seen[tap : tap + n] * taps[:, tap]
     mixed = F.silu(mixed).to(raw.dtype).to(wide)
     q, k = (unit(part.reshape(n, key_heads, key_dim)) for part in (mixed[:, :keys], mixed[:, keys : 2 * keys]))
-    v = mixed[:, 2 * keys :].reshape(n, heads, -1)
+    v = mixed[:, 2 * keys :].reshape(n, heads, -1).contiguous()  # kernels take rows further: none may be strided
     more = -heads % VECTOR
     a, b, a_log, dt_bias = (F.pad(each.to(wide), (0, more)) for each in (a, b, weights.a_log, weights.dt_bias))
-    decay = torch.exp(-a_log.exp() * F.softplus(a + dt_bias))[:, :heads]
-    return q * key_dim**-0.5, DeltaRows(raw, k, v, decay, b.sigmoid()[:, :heads])
+    decay = torch.exp(-a_log.exp() * F.softplus(a + dt_bias))[:, :heads].contiguous()
+    return q * key_dim**-0.5, DeltaRows(raw.contiguous(), k, v, decay, b.sigmoid()[:, :heads].contiguous())
 
 
 def unit(x: Tensor) -> Tensor:

@@ -154,7 +154,7 @@ class DecoderLayer(nn.Module):
 class Qwen35Target(TargetModel):
     """Weights and forward pass."""
 
-    has_decode_pass = False
+    has_decode_pass = True
     verifies_trees = False
     branch_ends = ("self_attn.o_proj.weight", "linear_attn.out_proj.weight", "mlp.down_proj.weight")
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("in_proj_qkv", "in_proj_z"))
@@ -206,6 +206,19 @@ class Qwen35Target(TargetModel):
 
     def logits(self, hidden: Tensor) -> Tensor:
         return capped_logits(hidden, self.head_weight, None)
+
+    def prefill_pass(self, cache: Cache) -> PrefillPass:
+        """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
+        from . import prefill_pass
+
+        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+
+    def decode_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> DecodePass:
+        from . import decode_pass
+
+        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
 
 
 def turning_first(layer: AttentionConfig) -> Tensor:
