@@ -11,6 +11,8 @@ import argparse
 import random
 import sys
 import traceback
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -21,19 +23,24 @@ from engine.bench.pass_tiles import PassTiles
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.bench.weights import random_pair
 from engine.bench.whole_passes import WholePasses
-from engine.commands import WeightFormat
+from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.cuda_graphs import captured
-from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import passes_depart, prompts_depart
+from engine.kernels.decode.delta import Projected, StateTable, fold, norm_and_gate, prepare_rows, scan_rows
+from engine.kernels.decode.dense import partial_sums, project
 from engine.kernels.decode.tiles import TargetTiles, draft_tiles, target_tiles
 from engine.kernels.toolchain.card import card_of
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.delta_state import DeltaState, Moment
 from engine.models.packed import format_of_target
+from engine.models.qwen3_5.decode_pass import rates_tiles
+from engine.models.qwen3_5.kernel_layers import RecurringMixer, kernel_layers
+from engine.models.qwen3_5.modules import Qwen35Target
 from engine.models.target import TargetModel
-from engine.tuning.timing import time_calls
+from engine.tuning.timing import time_calls, time_launches
 from measure.gpu.check_rounds import WAYS, OracleLaunches, check_shape, spoiled
 from measure.gpu.report import Report
 
@@ -116,26 +123,26 @@ def check_turns(decoder: Decoder, report: Report) -> None:
         said: list[list[int]] = []
         for speculation in (False, True):
             decoder.clear()
-            launches = OracleLaunches(decoder, spoiled([*question, *said[0]]) if speculation else question)
-            decoder.use_rounds(DeviceRounds(launches))
-            made = decoder.decode(
-                Prompt(tuple(question), len(question)), lambda s=speculation: way.settings(80, 16 if s else None)
-            )  # type: ignore[misc]
-            said.append([token for event in made if isinstance(event, Round) for token in event.emitted])
+            right = spoiled([*question, *said[0]]) if speculation else question
+            decoder.use_rounds(DeviceRounds(OracleLaunches(decoder, [*right, *[0] * 300])))
+            said.append(told(decoder, question, way.settings(80, 16 if speculation else None))[1])
         report.line(f"{way.name}, one turn", "equal" if said[0] == said[1] else "PART", said[0] == said[1])
-        text = (*question, *said[1], *other)
-        reused, answer = -1, []
-        for event in decoder.decode(Prompt(text, len(text)), lambda: way.settings(30, 16)):
-            if isinstance(event, Round):
-                answer += event.emitted
-            elif hasattr(event, "num_reused"):
-                reused = event.num_reused
-        report.line(
-            f"{way.name}, next turn",
-            f"{reused} of {len(text)} tokens reused, {len(answer)} said",
-            reused > len(question),
-        )
+        text = [*question, *said[1], *other]
+        reused, answer = told(decoder, text, way.settings(30, 16))
+        value = f"{reused} of {len(text)} tokens reused, {len(answer)} said"
+        report.line(f"{way.name}, next turn", value, reused > len(question))
     decoder.use_rounds(host)
+
+
+def told(decoder: Decoder, text: list[int], settings: GenerationSettings) -> tuple[int, list[int]]:
+    """How much of a prompt was reused, and what is answered."""
+    reused, answer = -1, []
+    for event in decoder.decode(Prompt(tuple(text), len(text)), lambda: settings):
+        if isinstance(event, Round):
+            answer += event.emitted
+        elif isinstance(event, PrefillStarted):
+            reused = event.num_reused
+    return reused, answer
 
 
 @torch.inference_mode()
@@ -143,6 +150,55 @@ def check_passes(decoder: Decoder, report: Report) -> None:
     text = [random.Random(3).randrange(decoder.target.config.vocab_size) for _ in range(200)]
     for what, where in (("prompt", prompts_depart(decoder, text)), ("rows", passes_depart(decoder, text, None))):
         report.line(f"{what} by kernels and by modules", where or "near", where is None)
+
+
+@torch.inference_mode()
+def parts(decoder: Decoder, name: str, lines: list[str]) -> None:
+    """What the kernels of layers that recur take by themselves, in microseconds of one layer."""
+    target = decoder.target
+    assert isinstance(target, Qwen35Target)
+    layers = kernel_layers(target, decoder.cache)
+    mixers = [layer.mixer for layer in layers if isinstance(layer.mixer, RecurringMixer)]
+    config, eps = mixers[0].config, target.config.rms_norm_eps
+    heads, keys = config.num_value_heads, config.num_key_heads
+    many = partial(torch.randn, dtype=torch.float32, device=DEVICE)
+    width = config.channels + config.values
+    projected = Projected(many(MAX_ROWS, width).to(target.dtype), many(20, MAX_ROWS, 2 * heads))
+    q, read = many(MAX_ROWS, keys, config.key_dim), many(MAX_ROWS, heads, config.value_dim)
+    out = torch.zeros(MAX_ROWS, config.values, dtype=target.dtype, device=DEVICE)
+    normed = many(MAX_ROWS, target.config.hidden_size).to(target.dtype)
+    table = StateTable([mixer.state for mixer in mixers], config)
+    ahead = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+    found = []
+
+    def took(what: str, launches: list[Callable[[], None]]) -> None:
+        found.append(f"{what} {time_launches(launches, DEVICE):.1f}")
+
+    for rows in (1, MAX_ROWS):
+        count = torch.full((1,), rows, dtype=torch.int32, device=DEVICE)
+        given = projected, mixers[0].state.now.window
+        took(
+            f"prepare {rows}:",
+            [partial(prepare_rows, *given, m.weights, config, q, m.state.rows, None, None, None, rows) for m in mixers],
+        )
+        for values in (4, 8, 16):
+            scan = partial(scan_rows, writes=False, values=values)
+            took(
+                f"scan {rows} by {values}:",
+                [partial(scan, m.state.now.recurrent, q, m.state.rows, read, count, config) for m in mixers],
+            )
+        took(f"norm {rows}:", [partial(norm_and_gate, read, m.norm, eps, projected, out, config, rows) for m in mixers])
+        ahead.fill_(rows)
+        for values in (4, 8, 16):
+            took(f"fold of all {rows} by {values}:", [partial(fold, table, ahead, count, values)] * 2)
+    rates, tiles = rates_tiles(target.config.hidden_size), _tiles(target)
+    sums = partial_sums(rates, 2 * heads, DEVICE)
+    took("rates:", [partial(project, normed, m.rates, sums, rates) for m in mixers])
+    wide = torch.zeros(MAX_ROWS, width, dtype=target.dtype, device=DEVICE)
+    took("rows:", [partial(project, normed, m.rows, wide, tiles.qkv) for m in mixers])
+    lines.append(f"{name}, us: " + ", ".join(found))
+    print(lines[-1], flush=True)
+    decoder.clear()
 
 
 @torch.inference_mode()
@@ -164,6 +220,7 @@ def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: lis
         f" round {sixteen + draft:.3f} ({(least + drafting) / (sixteen + draft):.0%})"
     )
     print(lines[-1], flush=True)
+    parts(decoder, name, lines)
     rng = random.Random(0)
     for length in prompts:
         ids = tuple(rng.randrange(target.config.vocab_size) for _ in range(length))

@@ -35,16 +35,17 @@ TILES = TargetTiles(
     qkv=Tiles(64, 64), output=Tiles(32, 64, splits=2), gate_up=Tiles(32, 64), down=Tiles(32, 32, splits=3),
     head=Tiles(128, 64),
 )  # fmt: skip
-KINDS = [RECURS, ATTENDS, RECURS]
-TAPS = (0, 1, 2)
+KINDS = [RECURS, ATTENDS]
+FEW = {"linear_num_key_heads": 1, "linear_num_value_heads": 3, "num_attention_heads": 3, "num_key_value_heads": 1}
+TAPS = (0, 1)
 PROMPT = 21
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("qwen3_5")
-    write_target(folder / "target", 7, num_hidden_layers=3, layer_types=KINDS)
-    config = drafter_config([FULL], list(TAPS), 3, final_logit_softcapping=None)
+    write_target(folder / "target", 7, num_hidden_layers=2, layer_types=KINDS, **FEW)
+    config = drafter_config([FULL], list(TAPS), 2, final_logit_softcapping=None)
     write_drafter(folder / "drafter", config)
     return folder
 
@@ -112,10 +113,10 @@ def test_a_row_alone_has_the_bits_it_has_among_others(target: Qwen35Target) -> N
     ids = list(prompt_ids(16, 2))
     among, alone = Pass(target), Pass(target)
     wanted = among.run(ids)
-    for row in range(7):
+    for row in range(5):
         assert torch.equal(alone.run(ids[row : row + 1], 1)[0], wanted[row])
         alone.accept(1)
-    among.accept(7)
+    among.accept(5)
     assert same(among.moments(), alone.moments())
 
 
@@ -126,7 +127,7 @@ def test_accepted_rows_are_taken_in_by_the_next_pass(target: Qwen35Target) -> No
     rng = random.Random(3)
     drafted, plain = Pass(target, 2), Pass(target, 2)
     text: list[int] = []
-    while len(text) < 20:
+    while len(text) < 14:
         ids = [rng.randrange(VOCAB_SIZE) for _ in range(rng.choice((1, 4, 16)))]
         accepted = rng.randint(1, len(ids))
         rows = drafted.run(ids)
@@ -162,14 +163,14 @@ def test_rows_of_a_cursor_that_was_put_somewhere_are_no_rows(target: Qwen35Targe
     posed = Pass(target)
     posed.run(list(prompt_ids(16, 5)))
     before = posed.cache.layers[0].now.recurrent.clone()  # type: ignore[attr-defined]
-    for place in (PROMPT + 17, 3, 40):
+    for place in (PROMPT + 17, 3):
         posed.cursor.fill_(place)
         posed.run(list(prompt_ids(2, 6)))
         assert torch.equal(posed.cache.layers[0].now.recurrent, before)  # type: ignore[attr-defined]
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("sizes", [[37], [16, 21], [1, 30, 6]])
+@pytest.mark.parametrize("sizes", [[16, 21], [1, 36]])
 def test_prompts_in_any_pieces(sizes: list[int], target: Qwen35Target) -> None:
     ids = torch.tensor(prompt_ids(37, 8))
     ours, theirs = (Cache(target.config.layers, 64, 16, torch.float32, CPU) for _ in range(2))

@@ -74,17 +74,17 @@ def _distance(tensor: Tensor, first: Tensor) -> int:
     return distance
 
 
-def fold(table: StateTable, cursor: Tensor, rows: Tensor) -> None:
+def fold(table: StateTable, cursor: Tensor, rows: Tensor, values: int = VALUES) -> None:
     """Takes into each state the rows that it keeps before the cursor, unless no row is to be run: ``rows`` int32 [1].
     A state that stands elsewhere, as where someone measures, stays as it is. The states are told where they stand by
     ``prepare_rows``."""
     config, first = table.config, table.first
     layers = len(table.states)
-    heads, tiles = config.num_value_heads, config.value_dim // _values(config)
-    _fold[(heads * tiles, layers)](
+    heads, values = config.num_value_heads, min(values, config.value_dim)
+    _fold[(heads * (config.value_dim // values), layers)](
         table.table, first[STATE], first[K], first[V], first[DECAY], first[RATE], first[AT], cursor, rows,
         HEADS=heads, GROUP=heads // config.num_key_heads, KEY_DIM=config.key_dim, VALUE_DIM=config.value_dim,
-        VALUES=_values(config), **PINNED,
+        VALUES=values, **PINNED,
     )  # fmt: skip
     _slide[(cdiv(config.channels, WINDOW_CHANNELS), layers)](
         table.table, first[AT], first[WINDOW], first[RAW], cursor, rows,
@@ -119,13 +119,20 @@ def prepare_rows(
 
 
 def scan_rows(
-    state: Tensor, q: Tensor | None, rows: DeltaRows, out: Tensor | None, count: Tensor, config: DeltaConfig, *,
+    state: Tensor,
+    q: Tensor | None,
+    rows: DeltaRows,
+    out: Tensor | None,
+    count: Tensor,
+    config: DeltaConfig,
+    *,
     writes: bool,
-) -> None:  # fmt: skip
+    values: int = VALUES,
+) -> None:
     """``reference.scan`` of the first ``count`` rows, int32 [1] on the device: what queries read goes to ``out`` fp32
     [n, value heads, value channels], and the state is changed if it ``writes``. The launch just before may not write
-    the state."""
-    heads, values = config.num_value_heads, _values(config)
+    the state. ``values`` is for measuring."""
+    heads, values = config.num_value_heads, min(values, config.value_dim)
     _scan[(heads * (config.value_dim // values),)](
         state, q, rows.k, rows.v, rows.decay, rows.rate, out, count,
         HEADS=heads, GROUP=heads // config.num_key_heads, KEY_DIM=config.key_dim, VALUE_DIM=config.value_dim,
@@ -157,10 +164,6 @@ def take_by_kernels(config: DeltaConfig, moment: Moment, rows: DeltaRows) -> Non
     count = torch.full((1,), len(rows.raw), dtype=torch.int32, device=moment.window.device)
     scan_rows(moment.recurrent, None, rows, None, count, config, writes=True)
     moment.slide(rows.raw)
-
-
-def _values(config: DeltaConfig) -> int:
-    return min(VALUES, config.value_dim)
 
 
 @jit
@@ -365,8 +368,7 @@ def _prepare(
             tl.store(decay_out + row * HEADS + number, tl.exp(-tl.exp(tl.load(a_log + number).to(tl.float32)) * soft))
             tl.store(rate_out + row * HEADS + number, 1 / (1 + tl.exp(-b)))
         if at is not None:
-            if row + head == 0:
-                tl.store(at, tl.load(cursor))
+            tl.store(at, tl.load(cursor), mask=row + head == 0)
 
 
 @early_kernel

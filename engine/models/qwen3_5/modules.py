@@ -14,9 +14,8 @@ from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.delta import DeltaWeights, delta_rows, gated_norm, scan
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
-from ...kv_cache.delta_state import MOST_REFUSED, DeltaState
+from ...kv_cache.delta_state import DeltaState
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import DELTA_TAPS, AttentionConfig, DeltaConfig
 from ..attention_backends import TRITON
