@@ -188,6 +188,8 @@ def parts(decoder: Decoder, name: str, lines: list[str]) -> None:
                 [partial(scan, m.state.now.recurrent, q, m.state.rows, read, count, config) for m in mixers],
             )
         took(f"norm {rows}:", [partial(norm_and_gate, read, m.norm, eps, projected, out, config, rows) for m in mixers])
+        for state in table.states:
+            state.clear()  # nothing tells it where it stands here: all that are counted are taken in
         ahead.fill_(rows)
         for values in (4, 8, 16):
             took(f"fold of all {rows} by {values}:", [partial(fold, table, ahead, count, values)] * 2)

@@ -31,6 +31,7 @@ from ..family import TargetConfig
 from ..rows_pass import RowBuffers, RowsPass
 from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, kernel_layers, layers_of
 from .modules import Qwen35Target
+from .tile_trials import target_trials
 
 RATES_DEPTH = 256
 
@@ -98,7 +99,7 @@ class DecodePass(RowsPass[KernelLayer]):
         super().forward(max_rows, beside)
 
     def trials(self) -> Trials[TargetTiles]:
-        return {}
+        return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         buffers, mixer = self._buffers, layer.mixer
