@@ -24,7 +24,7 @@ PUBLISHED = {
     "Qwen3.5-4B": ("Qwen3.5-4B", "Qwen3.5-4B-DFlash"),
     "Qwen3.5-9B": ("Qwen3.5-9B", "Qwen3.5-9B-DFlash"),
     "Qwen3.5-27B": ("Qwen3.5-27B", "Qwen3.5-27B-DFlash"),
-    "Qwen3.6-27B": ("Qwen3.5-27B", "Qwen3.6-27B-DFlash"),
+    "Qwen3.6-27B": ("Qwen3.6-27B", "Qwen3.6-27B-DFlash"),
     "Qwen3-Coder-30B-A3B": ("Qwen3-Coder-30B-A3B-Instruct", "Qwen3-Coder-30B-A3B-DFlash"),
     "gpt-oss-20b": ("gpt-oss-20b", "gpt-oss-20b-DFlash"),
 }

@@ -179,9 +179,9 @@ class _Finder:
                 attention = model.get_submodule(name.rsplit(".", 2)[0])
                 assert isinstance(attention, AttentionModule)
                 found[name] = replace(found[name], interleaved=attention.config.head_dim)
-        for name in found if isinstance(model, TargetModel) else ():
-            if (order := model.row_order(name)) is not None:
-                found[name] = replace(found[name], order=order)
+        if isinstance(model, TargetModel):
+            orders = {name: model.row_order(name) for name in found}
+            found |= {name: replace(found[name], order=order) for name, order in orders.items() if order is not None}
         return found
 
     def _find(self, name: str, shape: tuple[int, ...]) -> Stored | None:

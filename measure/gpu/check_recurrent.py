@@ -74,7 +74,7 @@ def check_states(decoder: Decoder, report: Report) -> None:
 
     def begin() -> None:
         decoder.clear()
-        decoder.read(prompt, 0, cache)
+        decoder.read(prompt, 0, cache, ())
         cache.commit(len(prompt))
         cursor.fill_(len(prompt))
 
@@ -136,7 +136,8 @@ def check_turns(decoder: Decoder, report: Report) -> None:
 
 def told(decoder: Decoder, text: list[int], settings: GenerationSettings) -> tuple[int, list[int]]:
     """How much of a prompt was reused, and what is answered."""
-    reused, answer = -1, []
+    reused = -1
+    answer: list[int] = []
     for event in decoder.decode(Prompt(tuple(text), len(text)), lambda: settings):
         if isinstance(event, Round):
             answer += event.emitted
@@ -281,7 +282,8 @@ def main() -> int:
     parser.add_argument("--speeds", nargs="*", default=["Qwen3.5-27B:bf16", "Qwen3.5-9B:bf16", "Qwen3.5-27B:int4"])
     parser.add_argument("--prompts", type=int, nargs="*", default=[2048])
     options = parser.parse_args()
-    report, lines, started = Report(), [], perf_counter()
+    report, started = Report(), perf_counter()
+    lines: list[str] = []
     if options.layers:
         decoder = decoder_of(read_shape(options.shape, options.layers), "bf16")
         for check in (
@@ -304,7 +306,7 @@ def main() -> int:
     for each in options.speeds:
         name, _, weights = each.partition(":")
         try:
-            check_speed(name, weights, bandwidth, options.prompts, lines)  # type: ignore[arg-type]
+            check_speed(name, weights, bandwidth, options.prompts, lines)
         except Exception:
             traceback.print_exc()
             torch.cuda.empty_cache()

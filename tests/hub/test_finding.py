@@ -42,9 +42,14 @@ def refusal(name: str) -> WeightsFailure:
     return caught.value
 
 
+NAMED = ("Qwen/Qwen3.5-27B",)
+"""Targets of a shape that others have had since: by their names alone they are found."""
+
+
 @pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
 def test_a_published_target_finds_its_drafter_by_shape(pair: KnownPair, tmp_path: Path) -> None:
-    assert known_drafter(write_config(tmp_path / "renamed", config_of(pair.target))) == pair.drafter
+    folder = pair.target.replace("/", "--") if pair.target in NAMED else "renamed"
+    assert known_drafter(write_config(tmp_path / folder, config_of(pair.target))) == pair.drafter
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
 from .tiles import RowTiles
 
-VALUES, FOLDED = 4, 16
+VALUES, FOLDED = 4, 8
 """Value channels of a program that runs rows, and of one that takes them in, of which there are many more. The order of
 sums is the same whatever they are: it goes over key channels, which are one warp's."""
 UNIT = 4
@@ -183,57 +183,36 @@ def take_rows(
     HEADS: tl.constexpr, GROUP: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """A program's state behind ``count`` rows; what queries read behind each goes to ``out``. While a row is taken in,
-    the next two are on their way."""
-    k_at = (head // GROUP) * KEY_DIM + tl.arange(0, KEY_DIM)
+    the next is on its way."""
+    lane = tl.arange(0, KEY_DIM)
+    k_at = (head // GROUP) * KEY_DIM + lane
     k_row: tl.constexpr = HEADS // GROUP * KEY_DIM
     v_at = head * VALUE_DIM + value
-    v_row: tl.constexpr = HEADS * VALUE_DIM
-    k, v, decay, rate = load_row(keys + k_at, values + v_at, decays + head, rates + head, count > 0)
-    at = k_row + k_at
-    next_k, next_v, next_decay, next_rate = load_row(
-        keys + at, values + v_row + v_at, decays + HEADS + head, rates + HEADS + head, count > 1
-    )
+    some = count > 0
+    k = tl.load(keys + k_at, mask=some & (lane >= 0), other=0.0)
+    v = tl.load(values + v_at, mask=some & (value >= 0), other=0.0)
+    decay = tl.load(decays + head, mask=some, other=0.0)
+    rate = tl.load(rates + head, mask=some, other=0.0)
     if q is not None:
-        asked = tl.load(q + k_at, mask=(count > 0) & (k_at >= 0), other=0.0)
-        next_asked = tl.load(q + at, mask=(count > 1) & (k_at >= 0), other=0.0)
+        asked = tl.load(q + k_at, mask=some & (lane >= 0), other=0.0)
     for row in range(0, count):
-        ahead = row + 2
-        there = ahead < count
-        later_k, later_v, later_decay, later_rate = load_row(
-            keys + ahead * k_row + k_at, values + ahead * v_row + v_at, decays + ahead * HEADS + head,
-            rates + ahead * HEADS + head, there,
-        )  # fmt: skip
+        more = row + 1 < count
+        next_k = tl.load(keys + (row + 1) * k_row + k_at, mask=more & (lane >= 0), other=0.0)
+        next_v = tl.load(values + (row + 1) * HEADS * VALUE_DIM + v_at, mask=more & (value >= 0), other=0.0)
+        next_decay = tl.load(decays + (row + 1) * HEADS + head, mask=more, other=0.0)
+        next_rate = tl.load(rates + (row + 1) * HEADS + head, mask=more, other=0.0)
         if q is not None:
-            later_asked = tl.load(q + ahead * k_row + k_at, mask=there & (k_at >= 0), other=0.0)
+            next_asked = tl.load(q + (row + 1) * k_row + k_at, mask=more & (lane >= 0), other=0.0)
         state = take_row(state, k, v, decay, rate)
         if q is not None:
             read = tl.sum(state * tl.broadcast_to(asked[None, :], state.shape), axis=1)
-            tl.store(out + row * v_row + v_at, read)
+            tl.store(out + row * HEADS * VALUE_DIM + v_at, read)
             asked = next_asked
-            next_asked = later_asked
         k = next_k
         v = next_v
         decay = next_decay
         rate = next_rate
-        next_k = later_k
-        next_v = later_v
-        next_decay = later_decay
-        next_rate = later_rate
     return state
-
-
-@jit
-def load_row(
-    k: tl.tensor, v: tl.tensor, decay: tl.tensor, rate: tl.tensor, there: tl.tensor
-) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What a row says, where it is ``there``."""
-    lanes = tl.broadcast_to(there, k.shape)
-    return (
-        tl.load(k, mask=lanes, other=0.0),
-        tl.load(v, mask=tl.broadcast_to(there, v.shape), other=0.0),
-        tl.load(decay, mask=there, other=0.0),
-        tl.load(rate, mask=there, other=0.0),
-    )
 
 
 @early_kernel

@@ -18,8 +18,9 @@ QWEN3_5 = Family(
     skipped_tensors=("model.visual.", "mtp.", "lm_head."),
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),
     pairs=(
-        KnownPair("Qwen/Qwen3.5-4B", "z-lab/Qwen3.5-4B-DFlash", 2560, 32, 4_840_000_000),
-        KnownPair("Qwen/Qwen3.5-9B", "z-lab/Qwen3.5-9B-DFlash", 4096, 32, 10_246_000_000),
-        KnownPair("Qwen/Qwen3.5-27B", "z-lab/Qwen3.5-27B-DFlash", 5120, 64, 29_024_000_000),
+        KnownPair("Qwen/Qwen3.5-4B", "z-lab/Qwen3.5-4B-DFlash", 2560, 32, 4_840_177_152),
+        KnownPair("Qwen/Qwen3.5-9B", "z-lab/Qwen3.5-9B-DFlash", 4096, 32, 10_245_707_776),
+        KnownPair("Qwen/Qwen3.6-27B", "z-lab/Qwen3.6-27B-DFlash", 5120, 64, 28_626_211_584),
+        KnownPair("Qwen/Qwen3.5-27B", "z-lab/Qwen3.5-27B-DFlash", 5120, 64, 29_024_680_960),
     ),
 )

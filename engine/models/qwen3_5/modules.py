@@ -223,5 +223,6 @@ class Qwen35Target(TargetModel):
 def turning_first(layer: AttentionConfig) -> Tensor:
     """Where in a published head the channels of ours lie: the two halves of what turns begin our two halves."""
     half, turning = layer.head_dim // 2, int(layer.rope.rotated_fraction * layer.head_dim) // 2
-    rest = torch.arange(2 * turning, layer.head_dim).split([half - turning, half - turning])
-    return torch.cat((torch.arange(turning), rest[0], torch.arange(turning, 2 * turning), rest[1]))
+    first, second = torch.arange(2 * turning, layer.head_dim).chunk(2)
+    assert len(first) == len(second) == half - turning
+    return torch.cat((torch.arange(turning), first, torch.arange(turning, 2 * turning), second))
