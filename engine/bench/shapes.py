@@ -25,8 +25,12 @@ PUBLISHED = {
     "Qwen3.5-9B": ("Qwen3.5-9B", "Qwen3.5-9B-DFlash"),
     "Qwen3.5-27B": ("Qwen3.5-27B", "Qwen3.5-27B-DFlash"),
     "Qwen3.6-27B": ("Qwen3.6-27B", "Qwen3.6-27B-DFlash"),
+    "Qwen3.5-35B-A3B": ("Qwen3.5-35B-A3B", "Qwen3.5-35B-A3B-DFlash"),
+    "Qwen3.6-35B-A3B": ("Qwen3.6-35B-A3B", "Qwen3.6-35B-A3B-DFlash"),
+    "Qwen3.5-122B-A10B": ("Qwen3.5-122B-A10B", "Qwen3.5-122B-A10B-DFlash"),
     "Qwen3-Coder-30B-A3B": ("Qwen3-Coder-30B-A3B-Instruct", "Qwen3-Coder-30B-A3B-DFlash"),
     "gpt-oss-20b": ("gpt-oss-20b", "gpt-oss-20b-DFlash"),
+    "gpt-oss-120b": ("gpt-oss-120b", "gpt-oss-120b-DFlash"),
 }
 """Names of the config files of target and drafter. Of Llama's drafter only width, depth, block and taps are known; the
 rest is as a layer of its target. Qwen3.6's target has the shape of Qwen3.5's; of drafters for Qwen3.5 the shapes and

@@ -42,7 +42,7 @@ def refusal(name: str) -> WeightsFailure:
     return caught.value
 
 
-NAMED = ("Qwen/Qwen3.5-27B",)
+NAMED = ("Qwen/Qwen3.5-27B", "Qwen/Qwen3.5-35B-A3B")
 """Targets of a shape that others have had since: by their names alone they are found."""
 
 

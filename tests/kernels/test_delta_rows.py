@@ -33,7 +33,8 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 CPU = torch.device("cpu")
 TILES = TargetTiles(
     qkv=Tiles(64, 64), output=Tiles(32, 64, splits=2), gate_up=Tiles(32, 64), down=Tiles(32, 32, splits=3),
-    head=Tiles(128, 64),
+    head=Tiles(128, 64), router=Tiles(16, 32, splits=2), expert_gate_up=Tiles(32, 64),
+    expert_gate_up_alone=Tiles(32, 64, warps=2), expert_down=Tiles(64, 32),
 )  # fmt: skip
 KINDS = [RECURS, ATTENDS]
 FEW = {"linear_num_key_heads": 1, "linear_num_value_heads": 3, "num_attention_heads": 3, "num_key_value_heads": 1}
@@ -48,6 +49,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = drafter_config([FULL], list(TAPS), 2, final_logit_softcapping=None)
     write_drafter(folder / "drafter", config)
     return folder
+
+
+@pytest.fixture(scope="module")
+def mixture(tmp_path_factory: pytest.TempPathFactory) -> Qwen35Target:
+    folder = tmp_path_factory.mktemp("qwen3_5_moe")
+    write_target(folder, 8, experts=True, num_hidden_layers=2, layer_types=KINDS, **FEW)
+    found = load_target(folder, CPU, no_progress)
+    assert isinstance(found, Qwen35Target)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +115,23 @@ def test_rows_are_those_of_the_modules(target: Qwen35Target) -> None:
     other.commit(PROMPT + 11)
     wanted = target(torch.tensor(ids[:5]), PROMPT + 11, other, TAPS).features
     torch.testing.assert_close(ours.run(ids[:5]), wanted, atol=1e-4, rtol=1e-4)
+
+
+@torch.inference_mode()
+@pytest.mark.usefixtures("ordered_sums")
+def test_rows_of_a_mixture(mixture: Qwen35Target) -> None:
+    """Against the modules, alone and among others; and a prompt's."""
+    ids = list(prompt_ids(5, 1))
+    ours, alone = Pass(mixture), Pass(mixture)
+    other = Cache(mixture.config.layers, 64, 16, torch.float32, CPU)
+    PrefillPass(mixture, other)(torch.tensor(prompt_ids(PROMPT)), 0, other)
+    other.commit(PROMPT)
+    wanted = mixture(torch.tensor(ids), PROMPT, other, TAPS).features
+    found = ours.run(ids)
+    torch.testing.assert_close(found, wanted, atol=1e-4, rtol=1e-4)
+    for row in range(2):
+        assert torch.equal(alone.run(ids[row : row + 1], 1)[0], found[row])
+        alone.accept(1)
 
 
 @torch.inference_mode()

@@ -9,6 +9,7 @@ from ...errors import WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
     DELTA_TAPS,
+    MAX_EXPERTS,
     MAX_HEADS,
     MAX_LAYERS,
     MAX_POSITIONS,
@@ -17,6 +18,7 @@ from ...layer_config import (
     MAX_VOCABULARY,
     AttentionConfig,
     DeltaConfig,
+    MoeConfig,
     RopeConfig,
     read_head_dim,
     read_num_heads,
@@ -50,9 +52,9 @@ class Qwen35Config(TargetConfig):
         return Qwen35Target(self)
 
 
-def read_qwen3_5(config: Json, generation: Json | None) -> Qwen35Config:
+def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False) -> Qwen35Config:
     """Reads ``config.json``, whose text part may lie in ``text_config``; stop tokens from ``generation_config.json``.
-    ``WeightsFailure`` if unsupported."""
+    ``WeightsFailure`` if unsupported. With ``experts`` each layer has some, and one beside them that all rows share."""
     whole = Fields(config, "config.json")
     fields = whole.nested("text_config") if "text_config" in whole else whole
     _refuse_others(fields)
@@ -64,7 +66,8 @@ def read_qwen3_5(config: Json, generation: Json | None) -> Qwen35Config:
         stops += tuple(each for each in read_stops(fields, None, vocab_size) if each not in stops)
     return Qwen35Config(
         hidden_size=fields.integer("hidden_size", 1, MAX_SIZE),
-        intermediate_size=fields.integer("intermediate_size", 1, MAX_SIZE),
+        intermediate_size=fields.integer(f"{'shared_expert_' if experts else ''}intermediate_size", 1, MAX_SIZE),
+        moe=_moe(fields) if experts else None,
         activation="silu",
         norms_branches=False,
         vocab_size=vocab_size,
@@ -97,6 +100,16 @@ def _kinds(fields: Fields) -> tuple[str, ...]:
         return fields.texts("layer_types", (RECURS, ATTENDS), depth)
     interval = fields.integer("full_attention_interval", 1, MAX_LAYERS, INTERVAL)
     return tuple(RECURS if (layer + 1) % interval else ATTENDS for layer in range(depth))
+
+
+def _moe(fields: Fields) -> MoeConfig:
+    """What the chosen ones count adds up to one."""
+    num_experts = fields.integer("num_experts", 1, MAX_EXPERTS)
+    return MoeConfig(
+        num_experts,
+        fields.integer("num_experts_per_tok", 1, num_experts),
+        fields.integer("moe_intermediate_size", 1, MAX_SIZE),
+    )
 
 
 def _delta(fields: Fields) -> DeltaConfig:

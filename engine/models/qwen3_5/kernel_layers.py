@@ -14,9 +14,11 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.delta_state import DeltaState
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, DeltaConfig
+from ..layers import GatedMLP
 from ..merged_weights import side_by_side
+from ..pre_norm.modules import Router
 from ..rows_pass import NOTHING_ADDED, AddedTerms
-from .modules import Attention, DecoderLayer, GatedDeltaNet, Qwen35Target
+from .modules import Attention, DecoderLayer, GatedDeltaNet, Qwen35Target, SparseMLP
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,26 @@ class RecurringMixer:
 
 
 @dataclass(frozen=True, slots=True)
+class Routed:
+    """What stands beside the experts of a layer."""
+
+    router: Router
+    gate_up: Weight
+    """Of the expert that all rows share."""
+    down: Weight
+    gate: Tensor
+    """[1, hidden]: how much of it a row gets."""
+
+
+@dataclass(frozen=True, slots=True)
 class KernelLayer:
     """One layer as the kernels read it."""
 
     mixer: AttendingMixer | RecurringMixer
     middle_norm: Tensor
     """Before the MLP."""
+    routed: Routed | None
+    """Of a layer with experts: gate_up and down are then those of all of them."""
     gate_up: Weight
     down: Weight
     next_norm: Tensor
@@ -78,12 +94,28 @@ def kernel_layers(target: Qwen35Target, cache: Cache) -> list[KernelLayer]:
         KernelLayer(
             mixer=_mixer(module, state, target.frequencies),
             middle_norm=module.post_attention_layernorm.scales,
-            gate_up=side_by_side(module.mlp.gate_proj, module.mlp.up_proj),
-            down=weight_of(module.mlp.down_proj),
+            routed=_routed(module.mlp) if isinstance(module.mlp, SparseMLP) else None,
+            gate_up=_gate_up(module.mlp),
+            down=_down(module.mlp),
             next_norm=next_norm,
         )
         for module, state, next_norm in zip(modules, cache.layers, next_norms, strict=True)
     ]
+
+
+def _routed(mlp: SparseMLP) -> Routed:
+    shared = mlp.shared_expert
+    return Routed(mlp.gate, _gate_up(shared), _down(shared), mlp.shared_expert_gate.weight)
+
+
+def _gate_up(mlp: GatedMLP | SparseMLP) -> Weight:
+    if isinstance(mlp, SparseMLP):
+        return weight_of(mlp.experts, "gate_up_proj")
+    return side_by_side(mlp.gate_proj, mlp.up_proj)
+
+
+def _down(mlp: GatedMLP | SparseMLP) -> Weight:
+    return weight_of(mlp.experts, "down_proj") if isinstance(mlp, SparseMLP) else weight_of(mlp.down_proj)
 
 
 def _mixer(module: DecoderLayer, state: object, frequencies: Tensor) -> AttendingMixer | RecurringMixer:

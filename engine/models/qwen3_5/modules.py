@@ -17,9 +17,10 @@ from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_tabl
 from ...kv_cache.cache import Cache
 from ...kv_cache.delta_state import DeltaState
 from ...kv_cache.layer_cache import LayerCache
-from ...layer_config import DELTA_TAPS, AttentionConfig, DeltaConfig
+from ...layer_config import DELTA_TAPS, AttentionConfig, DeltaConfig, MoeConfig
 from ..attention_backends import TRITON
 from ..layers import AttentionModule, GatedMLP, Reader, RMSNorm, RopeTable, embedding, linear
+from ..pre_norm import modules as pre_norm
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import Qwen35Config
 
@@ -126,6 +127,22 @@ class GatedDeltaNet(Reader):
         return out
 
 
+class SparseMLP(pre_norm.SparseMLP):
+    """Experts, and one that every row has, as far as a gate of its own lets it."""
+
+    def __init__(self, config: Qwen35Config, moe: MoeConfig):
+        super().__init__(config.hidden_size, moe, config.activation)
+        self.shared_expert = GatedMLP(config.hidden_size, config.intermediate_size, config.activation)
+        self.shared_expert_gate = linear(config.hidden_size, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = torch.promote_types(x.dtype, torch.float32)
+        share = self.shared_expert_gate(x).to(wide).sigmoid()
+        shared = (self.shared_expert(x).to(wide) * share).to(x.dtype)
+        out: Tensor = super().forward(x) + shared
+        return out
+
+
 class DecoderLayer(nn.Module):
     """``linear_attn`` in layers that recur, ``self_attn`` in those that attend."""
 
@@ -137,7 +154,11 @@ class DecoderLayer(nn.Module):
         else:
             self.self_attn = Attention(layer, config)
         self.recurs = isinstance(layer, DeltaConfig)
-        self.mlp = GatedMLP(hidden, config.intermediate_size, config.activation)
+        self.mlp = (
+            GatedMLP(hidden, config.intermediate_size, config.activation)
+            if config.moe is None
+            else SparseMLP(config, config.moe)
+        )
         self.input_layernorm, self.post_attention_layernorm = CentredNorm(hidden, eps), CentredNorm(hidden, eps)
 
     def forward(self, x: Tensor, start: int, state: LayerCache | DeltaState, rope: RopeTable) -> Tensor:
@@ -155,9 +176,11 @@ class Qwen35Target(TargetModel):
 
     has_decode_pass = True
     verifies_trees = False
-    branch_ends = ("self_attn.o_proj.weight", "linear_attn.out_proj.weight", "mlp.down_proj.weight")
+    branch_ends = (
+        "self_attn.o_proj.weight", "linear_attn.out_proj.weight", "down_proj.weight", "experts.down_proj",
+    )  # fmt: skip
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("in_proj_qkv", "in_proj_z"))
-    never_packed = ("in_proj_b.weight", "in_proj_a.weight", "conv1d.weight")
+    never_packed = ("in_proj_b.weight", "in_proj_a.weight", "conv1d.weight", "shared_expert_gate.weight")
 
     config: Qwen35Config
 
@@ -173,6 +196,10 @@ class Qwen35Target(TargetModel):
     @property
     def head(self) -> Tensor:
         return self.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
+
+    @property
+    def routers(self) -> list[pre_norm.Router]:
+        return [module for module in self.modules() if isinstance(module, pre_norm.Router)]
 
     def row_order(self, name: str) -> Tensor | None:
         if not name.endswith(("q_proj.weight", "k_proj.weight", "q_norm.weight", "k_norm.weight")):

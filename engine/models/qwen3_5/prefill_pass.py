@@ -13,15 +13,16 @@ from torch import Tensor
 from ...kernels.decode.delta import Projected, gate_heads, norm_and_gate, prepare_rows, scan_rows, take_by_kernels
 from ...kernels.prefill.attention import chunk_attention
 from ...kernels.prefill.gate import gated_product
-from ...kernels.prefill.norm import join
+from ...kernels.prefill.norm import ExpertOutputs, join, spread
 from ...kernels.prefill.products import product
 from ...kernels.prefill.rope import norm_rope_split
+from ...kernels.prefill.route import route_many, router_scores
 from ...kernels.reference.delta import DeltaRows
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
 from ..family import AFTER_NORM
 from ..target import TargetOutput
-from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, kernel_layers, layers_of
+from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, Routed, kernel_layers, layers_of
 from .modules import Qwen35Target
 
 ROWS_AT_ONCE = 512
@@ -65,8 +66,14 @@ class PrefillPass:
         """From a mixer's output to the layer's, in x [n, hidden]; returns it normed."""
         normed, eps = torch.empty_like(x), self._target.config.rms_norm_eps
         join(out, None, x, layer.middle_norm, eps, normed, "gemma")
-        dense = layer.down.linear(gated_product(normed, layer.gate_up, activation="silu"))
-        join(dense, None, x, layer.next_norm, eps, normed, "gemma", features)
+        dense = sparse = None
+        if layer.routed is None:
+            dense = layer.down.linear(gated_product(normed, layer.gate_up, activation="silu"))
+        else:
+            shared = layer.routed.down.linear(gated_product(normed, layer.routed.gate_up, activation="silu"))
+            x += shared * (normed @ layer.routed.gate.T).float().sigmoid()
+            sparse = _run_experts(layer, layer.routed, normed)
+        join(dense, sparse, x, layer.next_norm, eps, normed, "gemma", features)
         return normed
 
     def _recur(self, mixer: RecurringMixer, normed: Tensor, start: int) -> Tensor:
@@ -107,6 +114,15 @@ class _Scratch:
             wide(count, heads),
         )  # fmt: skip
         self.count = torch.zeros(1, dtype=torch.int32, device=device)
+
+
+def _run_experts(layer: KernelLayer, routed: Routed, normed: Tensor) -> ExpertOutputs:
+    router = routed.router
+    scores = router_scores(normed, router.weight, router.bias) if router.forced is None else router.forced
+    found = route_many(scores, len(normed), router.top_k, None)
+    rows = spread(normed, None, 0.0, found.places)
+    act = gated_product(rows, layer.gate_up, found.ends, "silu", None)
+    return ExpertOutputs(product(act, layer.down, found.ends), found.places, found.weights)
 
 
 def _attend(mixer: AttendingMixer, normed: Tensor, start: int) -> Tensor:

@@ -38,8 +38,9 @@ class _Launches(ProductLaunches[KernelLayer]):
         return [
             partial(gate_up, self._normed, layer.gate_up, act, "silu", tiles.gate_up)
             for layer in self._layers
-            if self._is_packed(layer.gate_up)
+            if layer.routed is None and self._is_packed(layer.gate_up)
         ]
 
     def down(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([(layer.down, None) for layer in self._layers], tiles.down, split=True)
+        dense = [(layer.down, None) for layer in self._layers if layer.routed is None]
+        return self._products(dense, tiles.down, split=True) if dense else []

@@ -10,7 +10,13 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
+from transformers import (
+    PreTrainedModel,
+    Qwen3_5ForCausalLM,
+    Qwen3_5MoeForCausalLM,
+    Qwen3_5MoeTextConfig,
+    Qwen3_5TextConfig,
+)
 
 from tests.engine.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
 
@@ -39,11 +45,22 @@ SHAPE: dict[str, Any] = {
 }
 
 
-def random_model(seed: int = 0, **changes: Any) -> Qwen3_5ForCausalLM:
+EXPERTS = {
+    "num_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 48,
+    "shared_expert_intermediate_size": 64,
+}
+
+
+def random_model(seed: int = 0, experts: bool = False, **changes: Any) -> PreTrainedModel:
     """``changes`` go into the config. Some heads remember for long: what went wrong long ago still shows."""
-    model = randomised(
-        Qwen3_5ForCausalLM(Qwen3_5TextConfig(**{**SHAPE, "rope_parameters": dict(ROPE), **changes})), seed
-    )
+    values = {**SHAPE, "rope_parameters": dict(ROPE), **changes}
+    model: PreTrainedModel
+    if experts:
+        model = randomised(Qwen3_5MoeForCausalLM(Qwen3_5MoeTextConfig(**{**EXPERTS, **values})), seed)
+    else:
+        model = randomised(Qwen3_5ForCausalLM(Qwen3_5TextConfig(**values)), seed)
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -64,9 +81,9 @@ def random_model(seed: int = 0, **changes: Any) -> Qwen3_5ForCausalLM:
     return model
 
 
-def write_target(folder: Path, seed: int = 0, alone: bool = False, **changes: Any) -> Qwen3_5ForCausalLM:
+def write_target(folder: Path, seed: int = 0, alone: bool = False, experts: bool = False, **changes: Any) -> Any:
     """A random checkpoint, whose model is returned. ``alone``: of the text model, as ``transformers`` saves it."""
-    model = random_model(seed, **changes)
+    model = random_model(seed, experts, **changes)
     model.save_pretrained(folder)
     write_tokenizer(folder)
     (folder / "chat_template.jinja").unlink()
@@ -74,7 +91,8 @@ def write_target(folder: Path, seed: int = 0, alone: bool = False, **changes: An
         path = folder / "config.json"
         text = json.loads(path.read_text())
         tied = text.get("tie_word_embeddings", False)
-        whole = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "text_config": text}
+        kind = "qwen3_5_moe" if experts else "qwen3_5"
+        whole = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": kind, "text_config": text}
         path.write_text(json.dumps({**whole, "vision_config": {"depth": 1}, "tie_word_embeddings": tied}))
         (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [1, 106]}))
         save(folder, {_beside_pictures(name): tensor for name, tensor in saved(folder).items()} | unread())

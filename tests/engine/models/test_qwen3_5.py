@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,12 +83,12 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 
 @torch.inference_mode()
-def run(target: TargetModel, ids: Tensor, sizes: list[int]) -> tuple[Tensor, Tensor, Cache]:
+def run(target: TargetModel, ids: Tensor, sizes: list[int], taps: Sequence[int] = TAPS) -> tuple[Tensor, Tensor, Cache]:
     """Logits and features, in pieces of these sizes."""
     cache = Cache(target.config.layers, 512, 64, torch.float32, CPU)
     features, logits = [], []
     for size in sizes:
-        output = target(ids[cache.length : cache.length + size], cache.length, cache, TAPS)
+        output = target(ids[cache.length : cache.length + size], cache.length, cache, taps)
         cache.commit(cache.length + size)
         assert output.features is not None
         features.append(output.features)
@@ -124,6 +125,25 @@ def test_the_text_model_alone_and_a_tied_head(tmp_path: Path) -> None:
     with torch.inference_mode():
         expected = reference(ids[None]).logits[0]
     torch.testing.assert_close(run(target, ids, [40])[0], expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("stacked", [True, False], ids=["stacked", "expert by expert"])
+def test_experts_and_the_one_that_all_rows_share(stacked: bool, tmp_path: Path) -> None:
+    """As published in bf16, and in FP8."""
+    reference = write_target(tmp_path, 2, experts=True, num_hidden_layers=4, layer_types=KINDS[:4])
+    if stacked:
+        tensors = {name: tensor for name, tensor in saved(tmp_path).items() if ".experts." not in name}
+        for name, parameter in reference.named_parameters():
+            if ".experts." in name:
+                tensors[name.replace("model.", "model.language_model.", 1)] = parameter.detach().clone()
+        save(tmp_path, tensors)
+    target = load_target(tmp_path, CPU, no_progress)
+    assert family_of(json.loads((tmp_path / "config.json").read_text())).name == "Qwen3.5-MoE"
+    ids = torch.tensor(prompt_ids(90))
+    with torch.inference_mode():
+        expected = reference(ids[None]).logits[0]
+    for sizes in ([90], [16] * 5 + [1] * 10):
+        torch.testing.assert_close(run(target, ids, sizes, (0, 3))[0], expected, atol=1e-4, rtol=0)
 
 
 def test_positions_far_out_turn_as_in_transformers(small: Small) -> None:
