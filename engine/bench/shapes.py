@@ -25,6 +25,7 @@ PUBLISHED = {
     "Qwen3.5-9B": ("Qwen3.5-9B", "Qwen3.5-9B-DFlash"),
     "Qwen3.5-27B": ("Qwen3.5-27B", "Qwen3.5-27B-DFlash"),
     "Qwen3.6-27B": ("Qwen3.6-27B", "Qwen3.6-27B-DFlash"),
+    "Qwen3.8-27B": ("Qwen3.8-27B", "Qwen3.8-27B-DFlash2"),
     "Qwen3.5-35B-A3B": ("Qwen3.5-35B-A3B", "Qwen3.5-35B-A3B-DFlash"),
     "Qwen3.6-35B-A3B": ("Qwen3.6-35B-A3B", "Qwen3.6-35B-A3B-DFlash"),
     "Qwen3.5-122B-A10B": ("Qwen3.5-122B-A10B", "Qwen3.5-122B-A10B-DFlash"),

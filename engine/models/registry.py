@@ -19,6 +19,7 @@ from .qwen3_moe import QWEN3_MOE
 FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, GPT_OSS]
 DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
     "DFlashDraftModel": DFlashConfig.from_json,
+    "DFlash2DraftModel": DFlashConfig.second_from_json,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
 }

@@ -14,10 +14,8 @@ from engine.files.shards import missing_weights
 from engine.hub import pairs
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, OWN_DRAFTERS, find_pair, is_here, known_drafter
-from engine.models.dflash.config import DFlashConfig
-from engine.models.dflash.modules import DFlashDrafter
 from engine.models.family import KnownPair
-from engine.models.registry import family_of
+from engine.models.registry import drafter_config_of, family_of
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)
@@ -42,7 +40,7 @@ def refusal(name: str) -> WeightsFailure:
     return caught.value
 
 
-NAMED = ("Qwen/Qwen3.5-27B", "Qwen/Qwen3.5-35B-A3B")
+NAMED = ("Qwen/Qwen3.8-27B", "Qwen/Qwen3.5-27B", "Qwen/Qwen3.5-35B-A3B")
 """Targets of a shape that others have had since: by their names alone they are found."""
 
 
@@ -89,7 +87,7 @@ def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
     with torch.device("meta"):
         config = config_of(pair.target)
         target = family_of(config).read_config(config, None).build()
-        drafter = DFlashDrafter(DFlashConfig.from_json(config_of(pair.drafter)))
+        drafter = drafter_config_of(config_of(pair.drafter)).build()
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total
 

@@ -21,6 +21,7 @@ QWEN3_5 = Family(
         KnownPair("Qwen/Qwen3.5-4B", "z-lab/Qwen3.5-4B-DFlash", 2560, 32, 4_840_177_152),
         KnownPair("Qwen/Qwen3.5-9B", "z-lab/Qwen3.5-9B-DFlash", 4096, 32, 10_245_707_776),
         KnownPair("Qwen/Qwen3.6-27B", "z-lab/Qwen3.6-27B-DFlash", 5120, 64, 28_626_211_584),
+        KnownPair("Qwen/Qwen3.8-27B", "z-lab/Qwen3.8-27B-DFlash2", 5120, 64, 28_820_402_944),
         KnownPair("Qwen/Qwen3.5-27B", "z-lab/Qwen3.5-27B-DFlash", 5120, 64, 29_024_680_960),
     ),
 )
