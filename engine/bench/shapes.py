@@ -30,6 +30,7 @@ PUBLISHED = {
     "Qwen3.6-35B-A3B": ("Qwen3.6-35B-A3B", "Qwen3.6-35B-A3B-DFlash"),
     "Qwen3.5-122B-A10B": ("Qwen3.5-122B-A10B", "Qwen3.5-122B-A10B-DFlash"),
     "Qwen3-Coder-30B-A3B": ("Qwen3-Coder-30B-A3B-Instruct", "Qwen3-Coder-30B-A3B-DFlash"),
+    "Qwen3-Coder-Next": ("Qwen3-Coder-Next", "Qwen3-Coder-Next-DFlash"),
     "gpt-oss-20b": ("gpt-oss-20b", "gpt-oss-20b-DFlash"),
     "gpt-oss-120b": ("gpt-oss-120b", "gpt-oss-120b-DFlash"),
 }

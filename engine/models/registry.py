@@ -15,8 +15,9 @@ from .qwen3 import QWEN3
 from .qwen3_5 import QWEN3_5
 from .qwen3_5_moe import QWEN3_5_MOE
 from .qwen3_moe import QWEN3_MOE
+from .qwen3_next import QWEN3_NEXT
 
-FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, GPT_OSS]
+FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, QWEN3_NEXT, GPT_OSS]
 DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
     "DFlashDraftModel": DFlashConfig.from_json,
     "DFlash2DraftModel": DFlashConfig.second_from_json,

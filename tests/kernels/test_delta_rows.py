@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Qwen35Target:
     folder = tmp_path_factory.mktemp("qwen3_5_moe")
-    write_target(folder, 8, experts=True, num_hidden_layers=2, layer_types=KINDS, **FEW)
+    write_target(folder, 8, fused=True, num_hidden_layers=2, layer_types=KINDS, **FEW)
     found = load_target(folder, CPU, no_progress)
     assert isinstance(found, Qwen35Target)
     return found
@@ -120,7 +120,7 @@ def test_rows_are_those_of_the_modules(target: Qwen35Target) -> None:
 @torch.inference_mode()
 @pytest.mark.usefixtures("ordered_sums")
 def test_rows_of_a_mixture(mixture: Qwen35Target) -> None:
-    """Against the modules, alone and among others; and a prompt's."""
+    """Qwen3-Next's, against the modules, alone and among others; and a prompt's."""
     ids = list(prompt_ids(5, 1))
     ours, alone = Pass(mixture), Pass(mixture)
     other = Cache(mixture.config.layers, 64, 16, torch.float32, CPU)

@@ -45,6 +45,8 @@ class Qwen35Config(TargetConfig):
 
     tied: bool
     """Whether the embedding is the output head, too."""
+    fused: bool = False
+    """Whether what a gated delta net projects to comes in one tensor, key head by key head, as Qwen3-Next has it."""
 
     def build(self) -> Qwen35Target:
         from .modules import Qwen35Target
@@ -52,7 +54,7 @@ class Qwen35Config(TargetConfig):
         return Qwen35Target(self)
 
 
-def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False) -> Qwen35Config:
+def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False, fused: bool = False) -> Qwen35Config:
     """Reads ``config.json``, whose text part may lie in ``text_config``; stop tokens from ``generation_config.json``.
     ``WeightsFailure`` if unsupported. With ``experts`` each layer has some, and one beside them that all rows share."""
     whole = Fields(config, "config.json")
@@ -75,6 +77,7 @@ def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False
         max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),
         layers=tuple(attends if kind == ATTENDS else recurs for kind in kinds),
         stop_token_ids=stops,
+        fused=fused,
         tied=(fields if "tie_word_embeddings" in fields else whole).flag("tie_word_embeddings", False),
     )
 
@@ -104,6 +107,12 @@ def _kinds(fields: Fields) -> tuple[str, ...]:
 
 def _moe(fields: Fields) -> MoeConfig:
     """What the chosen ones count adds up to one."""
+    sparse = fields.integer("decoder_sparse_step", 1, MAX_LAYERS, 1) == 1 and not fields.given("mlp_only_layers")
+    if not sparse or not fields.flag("norm_topk_prob", True):
+        what = "whose experts' weights don't add up to one (norm_topk_prob)"
+        if not sparse:
+            what = "with layers without experts (decoder_sparse_step, mlp_only_layers)"
+        raise WeightsFailure(f"This checkpoint is one {what}, which the engine lacks.", "Name a published one.")
     num_experts = fields.integer("num_experts", 1, MAX_EXPERTS)
     return MoeConfig(
         num_experts,

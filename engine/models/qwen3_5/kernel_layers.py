@@ -138,11 +138,16 @@ def _attending(module: Attention, cache: LayerCache, frequencies: Tensor) -> Att
 
 
 def _recurring(module: GatedDeltaNet, state: DeltaState) -> RecurringMixer:
+    if module.fused:
+        rows, rates = weight_of(module.in_proj_qkvz), weight_of(module.in_proj_ba)
+    else:
+        rows = side_by_side(module.in_proj_qkv, module.in_proj_z)
+        rates = side_by_side(module.in_proj_b, module.in_proj_a)
     return RecurringMixer(
         config=module.config,
         state=state,
-        rows=side_by_side(module.in_proj_qkv, module.in_proj_z),
-        rates=side_by_side(module.in_proj_b, module.in_proj_a),
+        rows=rows,
+        rates=rates,
         weights=module.row_weights,
         norm=module.norm.weight,
         output=weight_of(module.out_proj),

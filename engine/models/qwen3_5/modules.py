@@ -85,8 +85,15 @@ class GatedDeltaNet(Reader):
         super().__init__()
         self.config = layer
         hidden, heads = config.hidden_size, layer.num_value_heads
-        self.in_proj_qkv, self.in_proj_z = linear(hidden, layer.channels), linear(hidden, layer.values)
-        self.in_proj_b, self.in_proj_a = linear(hidden, heads), linear(hidden, heads)
+        self.fused = config.fused
+        if self.fused:
+            self.in_proj_qkvz, self.in_proj_ba = (
+                linear(hidden, layer.channels + layer.values),
+                linear(hidden, 2 * heads),
+            )
+        else:
+            self.in_proj_qkv, self.in_proj_z = linear(hidden, layer.channels), linear(hidden, layer.values)
+            self.in_proj_b, self.in_proj_a = linear(hidden, heads), linear(hidden, heads)
         self.conv1d = Convolution(layer.channels)
         self.A_log, self.dt_bias = nn.Parameter(torch.empty(heads)), nn.Parameter(torch.empty(heads))
         self.norm = RMSNorm(layer.value_dim, config.rms_norm_eps)
@@ -109,12 +116,9 @@ class GatedDeltaNet(Reader):
     def forward(self, x: Tensor, start: int, state: DeltaState) -> Tensor:
         """Mixes rows x [n, hidden] at positions start .. start + n - 1. They are one behind the other, however many."""
         layer = self.config
-        raw, z = self.read(x, self.in_proj_qkv, self.in_proj_z)
+        raw, z, b, a = self._projected(x)
         state.begin(start)
-        q, rows = delta_rows(
-            raw, state.now.window, self.in_proj_b(x), self.in_proj_a(x), self.row_weights, layer.num_key_heads,
-            layer.key_dim,
-        )  # fmt: skip
+        q, rows = delta_rows(raw, state.now.window, b, a, self.row_weights, layer.num_key_heads, layer.key_dim)
         now = state.now
         if state.keep(rows):  # the state itself stays behind until it is known which of them count
             mixed = scan(now.recurrent.clone(), rows, q)
@@ -125,6 +129,15 @@ class GatedDeltaNet(Reader):
         assert mixed is not None
         out: Tensor = self.out_proj(gated_norm(mixed, self.norm.weight, z, self.norm.eps).flatten(1))
         return out
+
+    def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Inputs of the convolution, gates, and how much rows learn and forget, raw."""
+        layer = self.config
+        if self.fused:
+            raw, z = self.in_proj_qkvz(x).split((layer.channels, layer.values), dim=-1)
+            return (raw, z.contiguous(), *self.in_proj_ba(x).chunk(2, dim=-1))
+        raw, z = self.read(x, self.in_proj_qkv, self.in_proj_z)
+        return raw, z, self.in_proj_b(x), self.in_proj_a(x)
 
 
 class SparseMLP(pre_norm.SparseMLP):
@@ -180,7 +193,9 @@ class Qwen35Target(TargetModel):
         "self_attn.o_proj.weight", "linear_attn.out_proj.weight", "down_proj.weight", "experts.down_proj",
     )  # fmt: skip
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("in_proj_qkv", "in_proj_z"))
-    never_packed = ("in_proj_b.weight", "in_proj_a.weight", "conv1d.weight", "shared_expert_gate.weight")
+    never_packed = (
+        "in_proj_b.weight", "in_proj_a.weight", "in_proj_ba.weight", "conv1d.weight", "shared_expert_gate.weight",
+    )  # fmt: skip
 
     config: Qwen35Config
 
@@ -202,6 +217,12 @@ class Qwen35Target(TargetModel):
         return [module for module in self.modules() if isinstance(module, pre_norm.Router)]
 
     def row_order(self, name: str) -> Tensor | None:
+        recurring = next((layer for layer in self.config.layers if isinstance(layer, DeltaConfig)), None)
+        if recurring is not None and name.endswith("in_proj_qkvz.weight"):
+            values = recurring.values // recurring.num_key_heads
+            return part_by_part(recurring.num_key_heads, [recurring.key_dim] * 2 + [values] * 2)
+        if recurring is not None and name.endswith("in_proj_ba.weight"):
+            return part_by_part(recurring.num_key_heads, [recurring.num_value_heads // recurring.num_key_heads] * 2)
         if not name.endswith(("q_proj.weight", "k_proj.weight", "q_norm.weight", "k_norm.weight")):
             return None
         layer = self.config.attention[0]
@@ -245,6 +266,13 @@ class Qwen35Target(TargetModel):
         from . import decode_pass
 
         return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
+
+
+def part_by_part(groups: int, sizes: Sequence[int]) -> Tensor:
+    """Where rows lie that come group by group, each with parts of these sizes: of all groups the first part, then of
+    all the second, and so on."""
+    rows = torch.arange(groups * sum(sizes)).view(groups, -1)
+    return torch.cat([part.flatten() for part in rows.split_with_sizes(list(sizes), dim=1)])
 
 
 def turning_first(layer: AttentionConfig) -> Tensor:

@@ -16,6 +16,8 @@ from transformers import (
     Qwen3_5MoeForCausalLM,
     Qwen3_5MoeTextConfig,
     Qwen3_5TextConfig,
+    Qwen3NextConfig,
+    Qwen3NextForCausalLM,
 )
 
 from tests.engine.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
@@ -53,11 +55,13 @@ EXPERTS = {
 }
 
 
-def random_model(seed: int = 0, experts: bool = False, **changes: Any) -> PreTrainedModel:
+def random_model(seed: int = 0, experts: bool = False, fused: bool = False, **changes: Any) -> PreTrainedModel:
     """``changes`` go into the config. Some heads remember for long: what went wrong long ago still shows."""
     values = {**SHAPE, "rope_parameters": dict(ROPE), **changes}
     model: PreTrainedModel
-    if experts:
+    if fused:
+        model = randomised(Qwen3NextForCausalLM(Qwen3NextConfig(**{**EXPERTS, "norm_topk_prob": True, **values})), seed)
+    elif experts:
         model = randomised(Qwen3_5MoeForCausalLM(Qwen3_5MoeTextConfig(**{**EXPERTS, **values})), seed)
     else:
         model = randomised(Qwen3_5ForCausalLM(Qwen3_5TextConfig(**values)), seed)
@@ -73,21 +77,25 @@ def random_model(seed: int = 0, experts: bool = False, **changes: Any) -> PreTra
                 parameter.copy_(drawn - 0.3)
             elif "norm" in name and "linear_attn" not in name:
                 parameter.sub_(1)  # what is added to one
-            if name.endswith(("in_proj_qkv.weight", "conv1d.weight")):
+            if name.endswith(("in_proj_qkv.weight", "in_proj_qkvz.weight", "conv1d.weight")):
                 # Keys are much like queries: where a head has just learnt and finds nothing, its norm makes a number of
                 # what was a rounding, in their model as in ours.
-                keys = model.config.linear_num_key_heads * model.config.linear_key_head_dim
-                parameter[keys : 2 * keys].mul_(0.3).add_(parameter[:keys])
+                size, heads = model.config.linear_key_head_dim, model.config.linear_num_key_heads
+                groups = parameter.view(heads, -1, *parameter.shape[1:]) if "qkvz" in name else parameter[None]
+                size *= 1 if "qkvz" in name else heads
+                groups[:, size : 2 * size].mul_(0.3).add_(groups[:, :size])
     return model
 
 
-def write_target(folder: Path, seed: int = 0, alone: bool = False, experts: bool = False, **changes: Any) -> Any:
+def write_target(
+    folder: Path, seed: int = 0, alone: bool = False, experts: bool = False, fused: bool = False, **changes: Any
+) -> Any:
     """A random checkpoint, whose model is returned. ``alone``: of the text model, as ``transformers`` saves it."""
-    model = random_model(seed, experts, **changes)
+    model = random_model(seed, experts, fused, **changes)
     model.save_pretrained(folder)
     write_tokenizer(folder)
     (folder / "chat_template.jinja").unlink()
-    if not alone:
+    if not alone and not fused:
         path = folder / "config.json"
         text = json.loads(path.read_text())
         tied = text.get("tie_word_embeddings", False)

@@ -146,6 +146,23 @@ def test_experts_and_the_one_that_all_rows_share(stacked: bool, tmp_path: Path) 
         torch.testing.assert_close(run(target, ids, sizes, (0, 3))[0], expected, atol=1e-4, rtol=0)
 
 
+def test_qwen3_next_is_the_same_stored_otherwise(tmp_path: Path) -> None:
+    """What a layer that recurs projects to comes fused there, key head by key head."""
+    reference = write_target(tmp_path, 4, fused=True, num_hidden_layers=4, layer_types=KINDS[:4])
+    assert "model.layers.0.linear_attn.in_proj_qkvz.weight" in saved(tmp_path)
+    target = load_target(tmp_path, CPU, no_progress)
+    ids = torch.tensor(prompt_ids(90))
+    with torch.inference_mode():
+        expected = reference(ids[None]).logits[0]
+    for sizes in ([90], [16] * 5 + [1] * 10):
+        torch.testing.assert_close(run(target, ids, sizes, (0, 3))[0], expected, atol=1e-4, rtol=0)
+    tensors = saved(tmp_path)
+    name = "model.layers.0.linear_attn.in_proj_qkvz.weight"
+    save(tmp_path, tensors | {name.replace("qkvz", "z"): tensors[name][:96].clone()})
+    with pytest.raises(WeightsFailure, match=r"against its config, 1 tensors.*in_proj_z"):
+        load_target(tmp_path, CPU, no_progress)
+
+
 def test_positions_far_out_turn_as_in_transformers(small: Small) -> None:
     """Layers that recur know no position; those that attend turn a quarter of each head."""
     attention = next(module for module in small.target.modules() if isinstance(module, Attention))
