@@ -16,6 +16,7 @@ from .files.json_fields import Fields
 if TYPE_CHECKING:
     import torch
 
+    from .kv_cache.delta_state import DeltaState
     from .kv_cache.layer_cache import LayerCache
 
 LayerKind = Literal["sliding_attention", "full_attention"]
@@ -25,6 +26,8 @@ RopeKind = Literal["linear", "llama3", "yarn"]
 
 CLAMP, SHARPNESS = 7.0, 1.702
 """Of ``clamped_silu``: how far gates and ups go, and how steep its sigmoid is."""
+DELTA_TAPS = 4
+"""Rows that the convolution of a gated delta net sees, its own among them."""
 KINDS = ("sliding_attention", "full_attention")
 MAX_LAYERS, MAX_HEADS, MAX_EXPERTS = 512, 4096, 4096
 MAX_SIZE, MAX_VOCABULARY, MAX_POSITIONS = 1 << 20, 1 << 22, 1 << 24
@@ -58,6 +61,8 @@ class RopeConfig:
     head_dim: int
     rotated_fraction: float = 1.0
     scaling: RopeScaling | None = None
+    partial: bool = False
+    """Whether the pairs that turn do so as those of a head of so many channels would: *partial* rotary, Qwen3.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,32 @@ class AttentionConfig:
             return FullCache(self.num_kv_heads, max_context, self.head_dim, dtype, device)
         capacity = min(max_context, self.window - 1 + slack)
         return RingCache(self.num_kv_heads, capacity, self.head_dim, dtype, device, self.window)
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaConfig:
+    """One gated delta net, of a target."""
+
+    num_key_heads: int
+    num_value_heads: int
+    key_dim: int
+    value_dim: int
+
+    @property
+    def channels(self) -> int:
+        """Of its convolution: queries, keys and values."""
+        return 2 * self.num_key_heads * self.key_dim + self.values
+
+    @property
+    def values(self) -> int:
+        """Channels of all its values."""
+        return self.num_value_heads * self.value_dim
+
+    def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> DeltaState:
+        """An empty one; see ``kv_cache.layer_state.StatefulLayer``."""
+        from .kv_cache.delta_state import new_delta_state
+
+        return new_delta_state(self, dtype, device)
 
 
 @dataclass(frozen=True, slots=True)

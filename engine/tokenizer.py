@@ -29,6 +29,8 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt
 """One of which a checkpoint has."""
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 """Which it may have beside it."""
+TAIL = 4
+"""Tokens at a prompt's end among which a template opens or closes a thought: the mark, and the end of its line."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both is no template."""
 
@@ -191,11 +193,11 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
 class AnswerStream:
     """Turns the tokens of one answer into text pieces, each in its channel."""
 
-    def __init__(self, tokenizer: ChatTokenizer):
+    def __init__(self, tokenizer: ChatTokenizer, in_thought: bool = False):
         self._tokenizer = tokenizer
         self._open, self._close = tokenizer.thought_ids
         self._held: list[int] = []
-        self._channel: Channel = "answer"
+        self._channel: Channel = "thought" if in_thought else "answer"
         self._opening = False
         self._closing = False
 
@@ -267,8 +269,17 @@ class MessageStream(AnswerStream):
         return ("", "control") if name in (headers.thought, headers.answer) else (whole, self._channel)
 
 
-def stream_of(tokenizer: ChatTokenizer) -> AnswerStream:
-    """The stream for a checkpoint's format."""
+def stream_of(tokenizer: ChatTokenizer, prompt: Sequence[int] = ()) -> AnswerStream:
+    """The stream for a checkpoint's format. Some templates open the thought that an answer begins with."""
     if tokenizer.headers is None or tokenizer.header_end_id < 0:
-        return AnswerStream(tokenizer)
+        return AnswerStream(tokenizer, _ends_in_thought(tokenizer, prompt))
     return MessageStream(tokenizer, tokenizer.headers)
+
+
+def _ends_in_thought(tokenizer: ChatTokenizer, prompt: Sequence[int]) -> bool:
+    """Whether a thought is open where a prompt ends. One that a person's text opens is closed by the next message."""
+    opened, closed = tokenizer.thought_ids
+    for token in reversed(prompt[-TAIL:]):
+        if token in (opened, closed):
+            return token == opened
+    return False

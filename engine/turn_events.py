@@ -43,7 +43,7 @@ class TurnEvents:
         self.settings = ask.settings
         self.question = runner.tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
         self.started = started
-        self.stream = stream_of(runner.tokenizer)
+        self.stream = stream_of(runner.tokenizer, prompt.ids)
         self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.thought = ""

@@ -123,7 +123,7 @@ class HostRounds:
         if width < 2:
             return Drafted()
         turn.ingest()
-        if choices == 1:
+        if choices == 1 or drafter.chained:
             first = drafter.draft(turn.target, turn.anchor, width, cache)
             ids, chances = first.ids[:, None], first.probabilities[:, None]
         else:

@@ -55,7 +55,8 @@ class RoundLaunches:
         self.head = head
         drafts = drafter is not None and decoder.draft_cache is not None
         # Where rows bring experts of their own, chains pay more.
-        drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.sequential
+        drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.chained
+        drafts_trees = drafts_trees and target.verifies_trees
         self.widest = MAX_ROWS if drafts_trees else target.widest_pass
         """Rows of the widest round."""
         record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE

@@ -175,13 +175,19 @@ def kind_of(name: str) -> DrafterKind | None:
 
 
 def pair_of(target: Path) -> KnownPair | None:
-    """The published pair of the target in this folder, by its config's shape: folders get renamed, shapes don't."""
+    """The published pair of the target in this folder, by its config's shape: folders get renamed, shapes don't. Of
+    targets that share a shape, as the 27B of Qwen3.5 and 3.6 do, the folder's name says which it is."""
     config = read_json(target / "config.json")
     family, text = find_family(config), text_config(config)
     pairs = () if family is None else family.pairs
     shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
-    found = (pair for pair in pairs if (pair.hidden_size, pair.num_layers) == shape)
-    return next((pair for pair in found if pair.vocab_size in (None, text.get("vocab_size"))), None)
+    found = [
+        pair
+        for pair in pairs
+        if (pair.hidden_size, pair.num_layers) == shape and pair.vocab_size in (None, text.get("vocab_size"))
+    ]
+    named = (pair for pair in found if pair.target.partition("/")[2].lower() in str(target.absolute()).lower())
+    return next(named, found[0] if found else None)
 
 
 def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tuple[KnownPair, ...]]:

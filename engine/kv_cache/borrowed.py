@@ -35,6 +35,12 @@ class LastRowState(LayerState):
     def commit(self, length: int) -> None:
         """Has nothing to do."""
 
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Has nothing to do."""
+
+    def pretend(self, length: int) -> None:
+        """Has nothing to do."""
+
     def can_rewind_to(self, length: int, written: int) -> bool:
         return True
 

@@ -65,11 +65,15 @@ class Cache:
     def follow(self, length: int, written: int) -> None:
         """Moves the cursor behind kernels that ran rows up to ``written`` and committed up to ``length``."""
         self.note_written(written)
+        for layer in self.layers:
+            layer.follow(self.length, length, written)
         self.length = length
 
     def pretend(self, length: int) -> None:
         """For measuring: moves the cursor as if the rows before it had been run. What layers hold stays."""
         self.length = self.written = length
+        for layer in self.layers:
+            layer.pretend(length)
 
     def can_rewind_to(self, length: int) -> bool:
         """Whether the cursor may go back to ``length``."""

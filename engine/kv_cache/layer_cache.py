@@ -69,6 +69,12 @@ class LayerCache(LayerState):
     def commit(self, length: int) -> None:
         """Has nothing to do: no query sees a row past the cursor, and the next pass overwrites it."""
 
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Has nothing to do, for the same reason."""
+
+    def pretend(self, length: int) -> None:
+        """Has nothing to do, for the same reason."""
+
     def clear(self) -> None:
         """Has nothing to do, for the same reason."""
 

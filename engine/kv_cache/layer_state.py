@@ -23,6 +23,12 @@ class LayerState(Protocol):
     def commit(self, length: int) -> None:
         """Keeps what belongs to positions below ``length`` and no more: of the last pass its first rows."""
 
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Learns that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
+
+    def pretend(self, length: int) -> None:
+        """For measuring: stands behind ``length`` positions with what it holds."""
+
     def can_rewind_to(self, length: int, written: int) -> bool:
         """Whether ``commit`` may go back to ``length`` where rows up to ``written`` have been, or are to be, run."""
 

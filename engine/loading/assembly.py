@@ -151,6 +151,8 @@ class Assembly:
         pieces = self._pieces
         if self._stored.interleaved:
             pieces = {field: _halves_apart(piece, self._stored.interleaved) for field, piece in pieces.items()}
+        if (order := self._stored.order) is not None:
+            pieces = {field: piece[order.to(piece.device)] for field, piece in pieces.items()}
         if self._stored.kind.format == "bf16":
             return pieces["values"].mT.contiguous() if self._stored.transposed else pieces["values"]
         values, scales = pieces["values"], pieces["scales"]

@@ -26,7 +26,7 @@ from ..models.packed import hold
 from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
-from .layout import Layout, layout_of, plain_layout
+from .layout import EMBEDDING, Layout, layout_of, plain_layout, tensor_names
 from .stored_format import read_files
 
 HEAD = "lm_head.weight"
@@ -73,7 +73,7 @@ def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> 
     if all(said) or not HEAD.startswith(family.skipped_tensors):
         return False
     headers = read_files(folder).headers
-    head, embedding = (headers.get(name) for name in (HEAD, family.tensor_name("embed_tokens.weight")))
+    head, embedding = (headers.get(name) for name in (HEAD, tensor_names(family, headers)(EMBEDDING)))
     return head is not None and embedding is not None and same_bytes(head, embedding)
 
 
@@ -183,7 +183,7 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
             del begun[name]
             if isinstance(weight, Tensor):
                 extremes[name] = torch.stack(weight.aminmax()).float()  # without a copy, which a sum in fp32 makes
-            hold(model, name, held(weight, layout.held[name], dtype))
+            hold(model, name, held(weight, layout.held[name], model.get_parameter(name).dtype))
         done += tensor.nbytes
         progress(done, total)
     _refuse_nan(extremes)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..commands import WeightFormat
 from ..errors import Option, UsageFailure, WeightsFailure
@@ -49,6 +49,7 @@ NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
 """How names of a GGUF file's tensors begin that are computed from the config, or that text doesn't need."""
 META = torch.device("meta")
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+EMBEDDING = "embed_tokens.weight"
 BLOCK = 32
 """Neighbours that share a scale in Q4_0, and in INT4 of our own making."""
 SAMPLED_ROWS = 64
@@ -92,6 +93,8 @@ class Stored:
     """If not 0, its heads have so many rows, and rows of a head's halves take turns."""
     transposed: bool = False
     """Whether its rows are columns in the file."""
+    order: Tensor | None = None
+    """Which of the file's rows each row is: see ``TargetModel.row_order``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +126,22 @@ class Layout:
 def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, weights: WeightFormat | None) -> Layout:
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
-    names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors, transposed=family.transposed)
+    name_of = tensor_names(family, files.headers)
+    names = Names(name_of, family.skipped_tensors, family.expert_tensors, transposed=family.transposed)
     if files.gguf:
         if family.gguf is None:
             refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
         names = Names(family.gguf.tensor_name, NOT_OF_TEXT, interleaved=family.gguf.interleaved)
     stored = _Finder(folder, files.headers, names, files.config).find_all(model)
     return Layout(files.headers, stored, _kinds(model, files.headers, stored, weights))
+
+
+def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
+    """How this checkpoint calls its parameters: some are of the text model alone, and have other names then."""
+    alone = family.tensor_name_alone
+    if alone is None or family.tensor_name(EMBEDDING) in headers or alone(EMBEDDING) not in headers:
+        return family.tensor_name
+    return alone
 
 
 def plain_layout(
@@ -171,6 +183,9 @@ class _Finder:
                 attention = model.get_submodule(name.rsplit(".", 2)[0])
                 assert isinstance(attention, AttentionModule)
                 found[name] = replace(found[name], interleaved=attention.config.head_dim)
+        if isinstance(model, TargetModel):
+            orders = {name: model.row_order(name) for name in found}
+            found |= {name: replace(found[name], order=order) for name, order in orders.items() if order is not None}
         return found
 
     def _find(self, name: str, shape: tuple[int, ...]) -> Stored | None:

@@ -27,6 +27,7 @@ from ..layer_config import AttentionConfig
 from ..machine import memory_bytes
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
+from ..models.dflash.weights import KEPT_FLOATS
 from ..models.drafter import Drafter
 from ..models.family import DrafterConfig, KnownPair, TargetConfig
 from ..models.packed import hold_shapes_in_fewer_bits
@@ -343,7 +344,7 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
     plain = bytes_of(drafter)
     if not isinstance(drafter, DFlashDrafter):
         return (Drafting(plain),)
-    products = [part for part in drafter.parameters() if part.ndim == 2]
+    products = [part for name, part in drafter.named_parameters() if part.ndim == 2 and not name.endswith(KEPT_FLOATS)]
     # Keys and values of all layers are copied once more, to lie below one another.
     context = [part for name, part in drafter.named_parameters() if name.endswith(("k_proj.weight", "v_proj.weight"))]
     head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes

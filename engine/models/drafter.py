@@ -88,6 +88,11 @@ class Drafter(nn.Module, ABC):
 
     config: DrafterConfig
 
+    @property
+    def chained(self) -> bool:
+        """Whether what it drafts at a position depends on what it drafted before: then a position has one choice."""
+        return self.sequential
+
     def __init__(self) -> None:
         super().__init__()
         self.attention_backend = SDPA.name

@@ -226,6 +226,8 @@ class Family:
     """Published pairs, the smallest first."""
     refused_names: str = ""
     """A regular expression for names of checkpoints whose config will be refused: fetching them would be in vain."""
+    tensor_name_alone: Callable[[str], str] | None = None
+    """The same in checkpoints of the text model alone, where these have other names."""
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
     don't stack them ({} is its number): below one another they are its part."""

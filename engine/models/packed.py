@@ -44,7 +44,7 @@ def packable(model: TargetModel) -> Iterator[str]:
     """Names of the parameters that may be packed: of all products but head and router, which choose, and are small."""
     routers = {id(part) for router in model.routers if isinstance(router, nn.Module) for part in router.parameters()}
     for name, parameter in model.layers.named_parameters():
-        if parameter.ndim >= 2 and id(parameter) not in routers and not name.endswith("bias"):
+        if parameter.ndim >= 2 and id(parameter) not in routers and not name.endswith(("bias", *model.never_packed)):
             yield f"layers.{name}"
 
 

@@ -3,6 +3,7 @@ memory is full of a model. What families have in common; each has the rest in it
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Generic, TypeVar
@@ -25,11 +26,16 @@ from .packed import format_of_target
 from .rows_pass import AttendingLayer
 from .target import TargetModel
 
-Layer = TypeVar("Layer", bound=AttendingLayer)
+Layer = TypeVar("Layer")
 WithBias = tuple[Weight, Tensor | None]
 
 
-class ProductLaunches(Generic[Layer]):
+def around_attention(layers: Sequence[AttendingLayer]) -> list[tuple[WithBias, WithBias]]:
+    """``_around_mixing`` of layers that all attend."""
+    return [((layer.qkv, layer.added.qkv), (layer.output, layer.added.output)) for layer in layers]
+
+
+class ProductLaunches(ABC, Generic[Layer]):
     """Rows of nothing: what products compute takes no longer for it."""
 
     def __init__(self, target: TargetModel, layers: Sequence[Layer]):
@@ -37,11 +43,15 @@ class ProductLaunches(Generic[Layer]):
         self.packed = format_of_target(target)
         self._normed = self._rows(target.config.hidden_size)
 
+    @abstractmethod
+    def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
+        """Of each layer the weight before rows are mixed, and the one behind."""
+
     def qkv(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([(layer.qkv, layer.added.qkv) for layer in self._layers], tiles.qkv, split=False)
+        return self._products([before for before, _ in self._around_mixing()], tiles.qkv, split=False)
 
     def output(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([(layer.output, layer.added.output) for layer in self._layers], tiles.output, split=True)
+        return self._products([behind for _, behind in self._around_mixing()], tiles.output, split=True)
 
     def head(self, tiles: TargetTiles) -> list[Launch]:
         config, weight = self._target.config, PlainWeight(self._target.head)

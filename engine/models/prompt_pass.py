@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from torch import Tensor
 
@@ -14,8 +14,10 @@ from ..kernels.prefill.products import product
 from ..kernels.prefill.rope import norm_rope_split
 from ..kv_cache.cache import Cache
 from .family import AFTER_NORM
-from .rows_pass import AttendingLayer, Layer
+from .rows_pass import AttendingLayer
 from .target import TargetModel, TargetOutput
+
+Layer = TypeVar("Layer", bound=AttendingLayer)
 
 
 class PromptPass(ABC, Generic[Layer]):

@@ -12,11 +12,15 @@ from .gemma4.mtp.config import MtpConfig
 from .gpt_oss import GPT_OSS
 from .llama import LLAMA
 from .qwen3 import QWEN3
+from .qwen3_5 import QWEN3_5
+from .qwen3_5_moe import QWEN3_5_MOE
 from .qwen3_moe import QWEN3_MOE
+from .qwen3_next import QWEN3_NEXT
 
-FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_MOE, GPT_OSS]
+FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, QWEN3_NEXT, GPT_OSS]
 DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
     "DFlashDraftModel": DFlashConfig.from_json,
+    "DFlash2DraftModel": DFlashConfig.second_from_json,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
 }

@@ -66,7 +66,7 @@ class AttendingLayer(Protocol):
     def added(self) -> AddedTerms: ...
 
 
-Layer = TypeVar("Layer", bound=AttendingLayer)
+Layer = TypeVar("Layer")
 
 
 class RowBuffers:
@@ -137,7 +137,7 @@ class RowsPass(ABC, Generic[Layer]):
         )  # fmt: skip
         first_row = MAX_ROWS if beside else 0
         for index, layer in enumerate(self._layers):
-            self._attend(layer, max_rows, tree)
+            self._mix(layer, max_rows, tree)
             self._feed_forward(layer, self._feature_columns(index, first_row), max_rows)
         if (columns := self._feature_columns(AFTER_NORM, first_row)) is not None:
             columns[:max_rows].copy_(buffers.normed[:max_rows])
@@ -150,21 +150,30 @@ class RowsPass(ABC, Generic[Layer]):
         """How to time other tiles for it."""
 
     @abstractmethod
-    def _feed_forward(self, layer: Layer, features: Tensor | None, max_rows: int) -> None:
-        """From attention's output to the layer's, normed for the next."""
+    def _mix(self, layer: Layer, max_rows: int, tree: TreeRows | None) -> None:
+        """From the normed residual to the input of what feeds forward."""
 
-    def _attend(self, layer: Layer, max_rows: int, tree: TreeRows | None) -> None:
+    @abstractmethod
+    def _feed_forward(self, layer: Layer, features: Tensor | None, max_rows: int) -> None:
+        """From there to the layer's output, normed for the next."""
+
+    def _attend(self, layer: AttendingLayer, max_rows: int, tree: TreeRows | None) -> None:
         """From the normed residual to the partial sums of attention's output."""
-        config, cache, buffers = layer.config, layer.cache, self._buffers
+        config, buffers = layer.config, self._buffers
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         added = layer.added
         project(buffers.normed, layer.qkv, qkv, self._for(layer.qkv).qkv, max_rows, added.qkv)
-        attend_rows(
-            qkv, layer.head_norms, layer.frequencies, cache.k, cache.v, self.cursor, self.rows, config, mixed,
-            self._scratch,
-            max_rows=max_rows, tree=tree, sinks=added.sinks,
-        )  # fmt: skip
+        self._attend_projected(layer, qkv, mixed, max_rows, tree)
         project(mixed, layer.output, buffers.output, self._for(layer.output).output, max_rows, added.output)
+
+    def _attend_projected(
+        self, layer: AttendingLayer, qkv: Tensor, mixed: Tensor, max_rows: int, tree: TreeRows | None = None
+    ) -> None:
+        attend_rows(
+            qkv, layer.head_norms, layer.frequencies, layer.cache.k, layer.cache.v, self.cursor, self.rows,
+            layer.config, mixed, self._scratch,
+            max_rows=max_rows, tree=tree, sinks=layer.added.sinks,
+        )  # fmt: skip
 
     def _for(self, weight: Weight) -> TargetTiles:
         """The choices for the format that a weight is in: a file may leave some products in bf16."""

@@ -85,6 +85,11 @@ class TargetModel(nn.Module, ABC):
     read_together: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Projections beside one another in a module that a kernel reads as one weight: they must be of one kind."""
 
+    never_packed: ClassVar[tuple[str, ...]] = ()
+    """How the names of parameters end that stay floats, besides head and routers: small ones that decide much."""
+    verifies_trees: ClassVar[bool] = True
+    """Whether the rows of its decode pass may be a tree's."""
+
     config: TargetConfig
     embed_tokens: nn.Embedding
     layers: nn.ModuleList
@@ -124,6 +129,10 @@ class TargetModel(nn.Module, ABC):
     def routers(self) -> Sequence[Router]:
         """One of each layer with experts."""
         return ()
+
+    def row_order(self, name: str) -> Tensor | None:
+        """Which row of the checkpoint's each row of a parameter is, int64; None: the same."""
+        return None
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
         """One backend per layer."""

@@ -128,6 +128,16 @@ def drafter_config(kinds: list[str], taps: list[int], num_target_layers: int, **
     }
 
 
+SECOND = {"conv_kernel_size": 2, "conv_group_size": 16, "selector_rank": 32, "selector_top_k": 16}
+"""What ``dflash_config`` says of a DFlash 2."""
+
+
+def second_config(taps: list[int], num_target_layers: int, **changes: Any) -> dict[str, Any]:
+    """The config of a DFlash 2, whose layers all have windows and see their whole block."""
+    config = drafter_config([SLIDING, SLIDING], taps, num_target_layers, block_size=8, is_causal=False, **changes)
+    return {**config, "architectures": ["DFlash2DraftModel"], "dflash_config": {**config["dflash_config"], **SECOND}}
+
+
 def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
     """Random tensors under the names and shapes of a published drafter. The final norm's have either sign, as in the
     targets, or every draft would be the mask's own embedding found again."""
@@ -156,10 +166,24 @@ def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
         if config.get("attention_bias"):
             projections = (f"self_attn.{each}_proj" for each in "qkvo")
             shapes |= {f"layers.{index}.{name}.bias": layer[name][:1] for name in projections}
+    second = config["dflash_config"]
+    if "conv_group_size" in second:
+        taps, rank = second["conv_kernel_size"], second["selector_rank"]
+        columns = 2 * taps * (hidden // second["conv_group_size"])
+        for index in range(config["num_hidden_layers"]):
+            for conv in ("attention_conv", "mlp_conv"):
+                shapes[f"layers.{index}.{conv}.base_kernel"] = (2, taps, hidden)
+                shapes[f"layers.{index}.{conv}.kernel_projection.weight"] = (columns, hidden)
+        shapes["candidate_selector.hidden_projection.weight"] = (rank, hidden)
+        for book in ("predecessor_codebook", "successor_codebook"):
+            shapes[f"candidate_selector.{book}"] = (config["vocab_size"], rank)
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
     scales = {name for name, x in noise.items() if x.dim() == 1 and not name.endswith(".bias")}
     weights = {name: 1 + 0.25 * x if name in scales else 0.15 * x for name, x in noise.items()}
+    weights |= {name: 3 * x for name, x in weights.items() if "selector" in name}
+    weights |= {name: 0.25 * x for name, x in weights.items() if "kernel_projection" in name}
+    weights |= {name: 0.5 + x for name, x in weights.items() if "base_kernel" in name}
     return weights | {"norm.weight": 2 * noise["norm.weight"]}
 
 

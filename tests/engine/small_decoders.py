@@ -14,6 +14,7 @@ from torch import Tensor
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
 from engine.kv_cache.cache import Cache
+from engine.kv_cache.delta_state import DeltaState as PublishedDeltaState
 from engine.kv_cache.layer_cache import LayerCache
 from engine.kv_cache.layer_state import LayerState
 from engine.models.dflash.modules import DFlashDrafter, Draft
@@ -159,6 +160,8 @@ def _seen(layer: LayerState, position: int) -> tuple[Tensor, ...]:
     """What a query at ``position`` finds: keys and values, or the state that recurs."""
     if isinstance(layer, LayerCache):
         return layer.read(layer.first_visible(position), position)
+    if isinstance(layer, PublishedDeltaState):
+        return layer.moment(position)
     assert isinstance(layer, DeltaState)
     return layer.now
 

@@ -1,8 +1,9 @@
-"""Ways to damage a Llama, a Qwen3, a mixture of experts, a gpt-oss in MXFP4, and a Llama that is a GGUF file alone:
-each is refused in words, or harmless, as those of ``test_corruption.py``."""
+"""Ways to damage a Llama, a Qwen3, a mixture of experts, a gpt-oss in MXFP4, a Qwen3.5, and a Llama that is a GGUF file
+alone: each is refused in words, or harmless, as those of ``test_corruption.py``."""
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from engine.errors import EngineFailure
 from engine.hub.packaged import folder_of
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.loading.test_plain_gguf import WIDTH, a_model, write
-from tests.engine.models import gpt_oss, pre_norm
+from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.hub.test_corruption import (
     change_tensor,
     edit_json,
@@ -46,6 +47,11 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for path in (folder / family / "target").glob("tokenizer*"):  # of which nothing here reads
             path.unlink()
         write_drafter(folder / family / "drafter", drafter_config([SLIDING], [0, 1], 2))
+    qwen3_5.write_target(folder / "qwen3_5" / "target", num_hidden_layers=2, layer_types=list(qwen3_5.KINDS[2:4]))
+    split(folder / "qwen3_5" / "target")
+    for path in (folder / "qwen3_5" / "target").glob("tokenizer*"):
+        path.unlink()
+    write_drafter(folder / "qwen3_5" / "drafter", drafter_config([SLIDING], [0, 1], 2))
     write_drafter(folder / "gguf" / "drafter", drafter_config([FULL], [0, 1], 2, hidden_size=WIDTH))
     write(folder / "gguf" / GGUF, a_model("llama"), Type.Q4_1)
     return folder
@@ -82,6 +88,71 @@ def test_damaged_folders(damage: Callable[[Path, random.Random], str], healthy: 
         return pair
 
     rounds = examples(28)
+    refused = survive(rounds, prepare, damage)
+    assert refused >= rounds // 3
+    assert refused == rounds or damage is not truncate
+
+
+def upset(pair: Path, draw: random.Random) -> str:
+    """Says something else of what layers that recur are, or of what the drafter reads of them."""
+    name, key, values = draw.choice(SAYINGS)
+    path, value = pair / name / "config.json", draw.choice(values)
+    config = json.loads(path.read_text())
+    holder = config.get("text_config", config)
+    if key in holder.get("dflash_config", {}):
+        holder = holder["dflash_config"]
+    holder[key] = value
+    path.write_text(json.dumps(config))
+    return f"{key} = {value}"
+
+
+RECURS, ATTENDS = qwen3_5.RECURS, qwen3_5.ATTENDS
+SAYINGS: tuple[tuple[str, str, tuple[object, ...]], ...] = (
+    (
+        "target",
+        "layer_types",
+        ([ATTENDS, RECURS], [RECURS, RECURS], [ATTENDS] * 2, [RECURS], ["sliding_attention"] * 2),
+    ),
+    ("target", "linear_conv_kernel_dim", (3, 5, 0)),
+    ("target", "linear_num_key_heads", (1, 3, 4)),
+    ("target", "linear_num_value_heads", (2, 4, 7)),
+    ("target", "linear_key_head_dim", (8, 32, 15)),
+    ("target", "linear_value_head_dim", (8, 32, 12)),
+    ("target", "head_dim", (16, 31)),
+    ("target", "attn_output_gate", (False, "yes")),
+    ("target", "output_gate_type", ("sigmoid", "tanh")),
+    ("target", "rope_parameters", ({"rope_type": "yarn", "rope_theta": 1e4}, {"rope_type": "default"}, [])),
+    ("drafter", "target_layer_ids", ([0, 2], [1, 1], [0], [0, -1])),
+    ("drafter", "num_target_layers", (8, 3)),
+    ("drafter", "block_size", (1, 0, "16")),
+    ("drafter", "mask_token_id", (512, -4)),
+)
+
+
+def test_a_qwen3_5_that_is_said_to_be_otherwise(healthy: Path, tmp_path: Path) -> None:
+    """What is said otherwise than the tensors are is refused, all of it."""
+
+    def prepare(seed: int) -> Path:
+        pair = tmp_path / str(seed)
+        shutil.copytree(healthy / "qwen3_5", pair)
+        return pair
+
+    rounds = examples(60)
+    assert survive(rounds, prepare, upset) == rounds
+
+
+@pytest.mark.parametrize(
+    "damage", [flip_header_bit, truncate, change_tensor, lose_or_rename_tensor, edit_json, flip_json_bit]
+)
+def test_damaged_folders_of_qwen3_5(
+    damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path
+) -> None:
+    def prepare(seed: int) -> Path:
+        pair = tmp_path / str(seed)
+        shutil.copytree(healthy / "qwen3_5", pair)
+        return pair
+
+    rounds = examples(16)
     refused = survive(rounds, prepare, damage)
     assert refused >= rounds // 3
     assert refused == rounds or damage is not truncate

@@ -56,7 +56,7 @@ PACKED = ("_project", "_gate_up", "_expert_gate_up", "_expert_down")
 """Kernels that multiply nothing else where their weight is packed, and that of the product beside, if there is one."""
 TWICE = ("_gate_up", "_gate_up_and_route", "_expert_gate_up")
 """Kernels whose tile has as many columns of up beside those of the gate."""
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "enable_fp_fusion")
 NEVER_WAITS = "does not wait"
 
 _known: dict[tuple[int, str], CompiledKernel] = {}

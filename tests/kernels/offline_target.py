@@ -37,7 +37,8 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
     of 32 and 64 rows where it is Gemma's mixture of experts; and its head in 8 bits. Once per piece of machine code."""
     config = read_shape(name).target
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
-    first_full = max(1, next(index for index, layer in enumerate(config.attention) if layer.window is None))
+    full = (getattr(layer, "window", 0) is None for layer in config.layers)
+    first_full = max(1, next(index for index, attends_to_all in enumerate(full) if attends_to_all))
     config = replace(config, layers=config.layers[: first_full + 1])
     target = shape_of(config, torch.bfloat16, weights)
     target.attention_backend = TRITON.name
@@ -52,7 +53,7 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
             wide = WidePass(target, cache, cursor, rows, (1,))
             for rows_of_pass in WIDE_ROWS:
                 wide.forward(rows_of_pass)
-        if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
+        if config.moe is None and target.verifies_trees:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
         for rows in PROMPTS:
             target.prefill_pass(cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, (1,))

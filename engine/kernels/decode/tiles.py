@@ -189,6 +189,13 @@ MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
         gate_up=Tiles(columns=32, depth=128, warps=2, early=1),
         down=Tiles(columns=64, depth=128, splits=4, stages=5, early=1, turned=True),
     ),
+    ("int4", (5120, 17408)): TargetTiles(  # Qwen3.5-27B
+        qkv=Tiles(columns=32, depth=256, stages=3, registers=128),
+        output=Tiles(columns=32, depth=256, splits=2, stages=3, registers=128),
+        gate_up=Tiles(columns=16, depth=256, stages=2),
+        down=Tiles(columns=32, depth=256, splits=4, stages=3),
+        shared=SHARED_WITH_PACKED,
+    ),
     ("bf16", (2048, 768)): TargetTiles(  # Qwen3-Coder-30B-A3B
         qkv=Tiles(columns=64, depth=256, stages=5, early=1),
         output=Tiles(columns=32, depth=256, splits=4, warps=2, early=1),

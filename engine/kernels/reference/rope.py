@@ -12,9 +12,10 @@ from ...layer_config import RopeConfig, RopeScaling
 
 def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
     """Angle per position of each pair, fp32 [head_dim / 2], zero where it doesn't turn. Gemma 4's *proportional* kind
-    divides by the whole head size and zeroes the slow pairs, unlike other models' partial rotary."""
+    divides by the whole head size and zeroes the slow pairs; *partial* rotary divides by what turns."""
     half = rope.head_dim // 2
-    exponents = torch.arange(0, rope.head_dim, 2, dtype=torch.float32, device=device) / rope.head_dim
+    channels = int(rope.rotated_fraction * rope.head_dim) if rope.partial else rope.head_dim
+    exponents = torch.arange(0, rope.head_dim, 2, dtype=torch.float32, device=device) / channels
     frequencies = 1.0 / rope.theta**exponents
     if rope.scaling is not None:
         slowed = _slowed(rope, rope.scaling, frequencies)

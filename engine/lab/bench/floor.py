@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import bytes_of
-from ...layer_config import AttentionConfig
+from ...layer_config import AttentionConfig, DeltaConfig
 from ...models.target import TargetModel
 from .shapes import Shape
 
@@ -36,7 +36,8 @@ class Floor:
 
     def verify(self, experts: float, context: int) -> float:
         """One target pass over a block's rows, or one row; ``experts``: distinct ones touched, mean over layers."""
-        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.attention, context)
+        kept = self._keys_values(self.shape.target.attention, context) + self._states()
+        return self.body + experts * self.expert + self.head + kept
 
     def draft(self, context: int) -> float:
         """Taking in the last round's features, then one pass of the drafter and the head."""
@@ -49,6 +50,11 @@ class Floor:
         chunks = -(-rows // chunk)
         num_experts = self.shape.target.moe.num_experts if self.shape.target.moe else 0
         return chunks * (self.body + num_experts * self.expert) + self.head
+
+    def _states(self) -> int:
+        """Of layers that recur, each read and written once, in fp32."""
+        layers = [layer for layer in self.shape.target.layers if isinstance(layer, DeltaConfig)]
+        return sum(2 * 4 * layer.values * layer.key_dim for layer in layers)
 
     def _keys_values(self, layers: Iterable[AttentionConfig], context: int) -> int:
         return self.itemsize * sum(

@@ -21,11 +21,22 @@ PUBLISHED = {
     "Llama-3.1-8B": ("Llama-3.1-8B-Instruct", "LLaMA3.1-8B-Instruct-DFlash-UltraChat"),
     "Qwen3-4B": ("Qwen3-4B", "Qwen3-4B-DFlash-b16"),
     "Qwen3-8B": ("Qwen3-8B", "Qwen3-8B-DFlash-b16"),
+    "Qwen3.5-4B": ("Qwen3.5-4B", "Qwen3.5-4B-DFlash"),
+    "Qwen3.5-9B": ("Qwen3.5-9B", "Qwen3.5-9B-DFlash"),
+    "Qwen3.5-27B": ("Qwen3.5-27B", "Qwen3.5-27B-DFlash"),
+    "Qwen3.6-27B": ("Qwen3.6-27B", "Qwen3.6-27B-DFlash"),
+    "Qwen3.8-27B": ("Qwen3.8-27B", "Qwen3.8-27B-DFlash2"),
+    "Qwen3.5-35B-A3B": ("Qwen3.5-35B-A3B", "Qwen3.5-35B-A3B-DFlash"),
+    "Qwen3.6-35B-A3B": ("Qwen3.6-35B-A3B", "Qwen3.6-35B-A3B-DFlash"),
+    "Qwen3.5-122B-A10B": ("Qwen3.5-122B-A10B", "Qwen3.5-122B-A10B-DFlash"),
     "Qwen3-Coder-30B-A3B": ("Qwen3-Coder-30B-A3B-Instruct", "Qwen3-Coder-30B-A3B-DFlash"),
+    "Qwen3-Coder-Next": ("Qwen3-Coder-Next", "Qwen3-Coder-Next-DFlash"),
     "gpt-oss-20b": ("gpt-oss-20b", "gpt-oss-20b-DFlash"),
+    "gpt-oss-120b": ("gpt-oss-120b", "gpt-oss-120b-DFlash"),
 }
 """Names of the config files of target and drafter. Of Llama's drafter only width, depth, block and taps are known; the
-rest is as a layer of its target."""
+rest is as a layer of its target. Qwen3.6's target has the shape of Qwen3.5's; of drafters for Qwen3.5 the shapes and
+taps are known, from a public table, and the rest is as in those for Qwen3.6."""
 ASSISTANTS = {"26B-A4B": "gemma-4-26B-A4B-it-assistant", "31B": "gemma-4-31B-it-assistant"}
 """And of MTP assistants."""
 

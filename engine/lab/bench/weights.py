@@ -36,6 +36,8 @@ def random_tensor(
     if name.endswith(branch_ends):
         noise = noise.mul_(0.25).add_(1) if len(shape) == 1 else noise.mul_(1.2 * shape[-1] ** -0.5)
         return noise.mul_(0.05)
+    if name.endswith("A_log"):
+        return noise.sub_(2)  # heads forget within some tokens to some hundred
     if name.endswith("bias"):
         return noise.mul_(0.05)
     if len(shape) == 1:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from ...commands import NO_DRAFTER
 from ...errors import Option, WeightsFailure
-from ...files.json_fields import Fields
+from ...files.json_fields import DOWNLOAD_AGAIN, Fields
 from ...layer_config import (
     KINDS,
     MAX_HEADS,
@@ -29,7 +29,19 @@ if TYPE_CHECKING:
     from ...kv_cache.layer_state import StatefulLayer
     from .modules import DFlashDrafter
 
+CONV_TAPS, CANDIDATES = 2, 16
+"""Of all published DFlash 2: rows that a convolution sees, and tokens that are chosen among."""
 OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
+
+
+@dataclass(frozen=True, slots=True)
+class SecondConfig:
+    """What DFlash 2 has beside DFlash."""
+
+    groups: int
+    """Of channels that a convolution weighs alike."""
+    rank: int
+    """Of what says how tokens follow one another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +58,16 @@ class DFlashConfig(DrafterConfig):
     embedding_scale: float | None
     """``input_embedding_scale``; None leaves it to the target (Gemma: its own bf16-rounded sqrt(hidden_size))."""
     logit_softcap: float | None
+    second: SecondConfig | None = None
+    """Of DFlash 2: convolutions around its layers' branches, and drafts chosen one behind the other."""
+
+    @classmethod
+    def second_from_json(cls, config: Json) -> DFlashConfig:
+        """Reads that of a DFlash 2."""
+        whole = Fields(config, "the drafter's config.json")
+        merged = whole.merged(whole.nested("dflash_config", {}))
+        merged.integer("vocab_size", 1, MAX_VOCABULARY)  # of which its selector has a row each
+        return replace(cls.from_json(config), second=_second(merged))
 
     @classmethod
     def from_json(cls, config: Json) -> DFlashConfig:
@@ -104,6 +126,29 @@ class DFlashConfig(DrafterConfig):
         from .modules import DFlashDrafter
 
         return DFlashDrafter(self)
+
+
+def _second(merged: Fields) -> SecondConfig:
+    what = None
+    if (taps := merged.integer("conv_kernel_size", 1, MAX_SIZE)) != CONV_TAPS:
+        what = f"whose convolutions see {taps} rows (conv_kernel_size), not {CONV_TAPS}"
+    elif (count := merged.integer("selector_top_k", 1, MAX_VOCABULARY)) != CANDIDATES:
+        what = f"that chooses among {count} tokens (selector_top_k), not {CANDIDATES}"
+    elif merged.number("output_multiplier", 0, 1e6, 1.0) != 1.0:
+        what = "that multiplies its logits (output_multiplier)"
+    elif merged.flag("sample_from_anchor", False):
+        what = "whose first row drafts, too (sample_from_anchor)"
+    rank = merged.integer("selector_rank", 1, MAX_SIZE)
+    if what is None and rank & (rank - 1):
+        what = f"whose selector has {rank} channels (selector_rank), which is no power of two"
+    if what is not None:
+        raise WeightsFailure(f"This drafter is one {what}, which the engine lacks.", (*OWN_DRAFTER, "."))
+    size, hidden = merged.integer("conv_group_size", 1, MAX_SIZE), merged.integer("hidden_size", 1, MAX_SIZE)
+    if hidden % size:
+        raise WeightsFailure(
+            f"This drafter's {hidden} channels are no whole groups of {size} (conv_group_size).", DOWNLOAD_AGAIN
+        )
+    return SecondConfig(hidden // size, rank)
 
 
 def _layers(merged: Fields) -> tuple[AttentionConfig, ...]:

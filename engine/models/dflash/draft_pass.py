@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ...kernels.decode.attention import AttendScratch, attend_rows
+from ...kernels.decode.block_conv import block_conv, conv_and_norm
 from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
@@ -21,13 +22,14 @@ from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..drafter import Committed, RoundRows
 from ..target import TargetModel
-from .modules import DFlashDrafter, DraftLayer
+from .modules import BlockConv, DFlashDrafter, DraftLayer
 from .tile_trials import draft_trials
 from .weights import DraftWeights, LayerWeights
 
@@ -40,6 +42,8 @@ class _Layer:
     head_norms: HeadNorms
     post_attention_norm: Tensor
     weights: LayerWeights
+    convs: tuple[BlockConv, BlockConv] | None
+    """Of DFlash 2: around attention, and around the MLP."""
 
 
 class DraftPass:
@@ -83,6 +87,9 @@ class DraftPass:
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
+        if config.second is not None:
+            self._buffers.chosen = torch.zeros(MAX_ROWS, 4 * config.second.groups, dtype=dtype, device=device)
+            self._buffers.convolved = torch.zeros(MAX_ROWS, config.hidden_size, dtype=dtype, device=device)
 
     @property
     def tiles(self) -> DraftTiles:
@@ -112,7 +119,10 @@ class DraftPass:
         embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, "qwen")
         next_norms = [layer.input_norm for layer in self._layers[1:]] + [self._drafter.norm.weight]
         for layer, next_norm in zip(self._layers, next_norms, strict=True):
-            self._attend(layer)
+            if layer.convs is not None:
+                self._run_between_convs(layer, layer.convs, next_norm)
+                continue
+            self._attend(layer, normed)
             add_and_norm(buffers.output, x, layer.post_attention_norm, eps, normed, "qwen")
             gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
             project(buffers.act, layer.weights.down, buffers.down, tiles.down)
@@ -122,11 +132,29 @@ class DraftPass:
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
         self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
 
-    def _attend(self, layer: _Layer) -> None:
+    def _run_between_convs(self, layer: _Layer, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
+        """A layer of DFlash 2."""
+        buffers, tiles, eps = self._buffers, self._tiles, self._drafter.config.rms_norm_eps
+        x, normed, (before, behind) = buffers.x, buffers.normed, convs
+        self._choose(before)
+        block_conv(normed, buffers.chosen, before.base_kernel, buffers.convolved)
+        self._attend(layer, buffers.convolved)
+        norm = layer.post_attention_norm
+        conv_and_norm(buffers.output, buffers.chosen, before.base_kernel, x, norm, eps, normed)
+        self._choose(behind)
+        block_conv(normed, buffers.chosen, behind.base_kernel, buffers.convolved)
+        gate_up(buffers.convolved, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
+        project(buffers.act, layer.weights.down, buffers.down, tiles.down)
+        conv_and_norm(buffers.down, buffers.chosen, behind.base_kernel, x, next_norm, eps, normed)
+
+    def _choose(self, conv: BlockConv) -> None:
+        project(self._buffers.normed, weight_of(conv.kernel_projection), self._buffers.chosen, self._tiles.qkv)
+
+    def _attend(self, layer: _Layer, normed: Tensor) -> None:
         buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         weights = layer.weights
-        project(buffers.normed, weights.qkv, qkv, tiles.qkv, bias=weights.qkv_bias)
+        project(normed, weights.qkv, qkv, tiles.qkv, bias=weights.qkv_bias)
         attend_rows(
             qkv, layer.head_norms, self._drafter.frequencies, cache.k, cache.v, rows.cursor, rows.draft_width, config,
             mixed, self._scratch,
@@ -161,6 +189,8 @@ class _Buffers:
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(intermediate)
         self.down = partial_sums(tiles.down, hidden, device)
+        self.chosen = self.convolved = rows(0)
+        """Of DFlash 2: what rows choose for convolutions, and what these make of them."""
 
 
 def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:
@@ -176,4 +206,5 @@ def _layer(module: DraftLayer, cache: LayerCache, weights: LayerWeights) -> _Lay
         head_norms=HeadNorms(q_norm.weight, k_norm.weight, q_norm.eps, rounded_first=True, norm_values=False),
         post_attention_norm=module.post_attention_layernorm.weight,
         weights=weights,
+        convs=(module.attention_conv, module.mlp_conv) if module.convolves else None,
     )

@@ -4,11 +4,14 @@ with the weights it uses for the block (*KV injection*)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_block_conv
 from ...kernels.decode.head import capped_logits
 from ...kernels.decode.tiles import DraftTiles
 from ...kernels.prefill.rope import norm_rope_split
@@ -26,7 +29,7 @@ from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
 from ..merged_weights import biases_of, side_by_side
 from ..target import TargetModel
 from .config import DFlashConfig
-from .picker import ArgmaxPicker, Picker
+from .picker import ArgmaxPicker, Picker, SelectorPicker
 
 if TYPE_CHECKING:
     from .draft_pass import DraftPass
@@ -91,18 +94,50 @@ class DraftAttention(AttentionModule):
         return out
 
 
+class BlockConv(nn.Module):
+    """DFlash 2's convolutions before and behind a branch. What they weigh rows by, the branch's normed rows say."""
+
+    def __init__(self, hidden: int, groups: int):
+        super().__init__()
+        self.base_kernel = nn.Parameter(torch.empty(2, CONV_TAPS, hidden))
+        self.kernel_projection = linear(hidden, 2 * CONV_TAPS * groups)
+
+    def forward(self, normed: Tensor, branch: Callable[[Tensor], Tensor]) -> Tensor:
+        chosen = self.kernel_projection(normed)
+        yielded = branch(reference_block_conv(normed, chosen, self.base_kernel, BEFORE))
+        return reference_block_conv(yielded, chosen, self.base_kernel, BEHIND)
+
+
+class CandidateSelector(nn.Module):
+    """DFlash 2's knowledge of how tokens follow one another."""
+
+    def __init__(self, hidden: int, vocabulary: int, rank: int):
+        super().__init__()
+        self.predecessor_codebook, self.successor_codebook = (
+            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
+        )
+        self.hidden_projection = linear(hidden, rank)
+
+
 class DraftLayer(nn.Module):
     def __init__(self, config: DFlashConfig, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
+        if config.second is not None:
+            self.attention_conv = BlockConv(hidden, config.second.groups)
+            self.mlp_conv = BlockConv(hidden, config.second.groups)
+        self.convolves = config.second is not None
         self.self_attn = DraftAttention(layer, hidden, eps)
         self.mlp = GatedMLP(hidden, config.intermediate_size, "silu")
         self.input_layernorm = RMSNorm(hidden, eps, "qwen")
         self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), start, cache, rope)
-        out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        attend = partial(self.self_attn, start=start, cache=cache, rope=rope)
+        normed = self.input_layernorm(x)
+        x = x + (self.attention_conv(normed, attend) if self.convolves else attend(normed))
+        normed = self.post_attention_layernorm(x)
+        out: Tensor = x + (self.mlp_conv(normed, self.mlp) if self.convolves else self.mlp(normed))
         return out
 
 
@@ -122,6 +157,14 @@ class DFlashDrafter(Drafter):
         self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
         self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        if config.second is not None:
+            assert config.vocab_size is not None
+            self.candidate_selector = CandidateSelector(config.hidden_size, config.vocab_size, config.second.rank)
+            self.picker = SelectorPicker(self.candidate_selector, config.block_size - 1)
+
+    @property
+    def chained(self) -> bool:
+        return self.config.second is not None
 
     @property
     def in_8_bits(self) -> bool:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+import torch
 from torch import Tensor
 
 from ...kernels.decode.head import HeadOutput, pick_rows
 from ...kernels.decode.tiles import Tiles
 from ...kernels.round.choices import Choices, pick_choices
+from ...kernels.round.walk import CANDIDATES, reference_walk, walk
+from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
+
+if TYPE_CHECKING:
+    from .modules import CandidateSelector
 
 
 class Picker(Protocol):
@@ -41,3 +47,27 @@ class ArgmaxPicker:
             pick_rows(out)
         else:
             pick_choices(out, choices, tiles)
+
+
+class SelectorPicker:
+    """DFlash 2's: of each position's likeliest tokens the one that also follows best what was drafted before it."""
+
+    reads_logits: ClassVar[bool] = True
+
+    def __init__(self, selector: CandidateSelector, most: int):
+        """``most``: tokens of a draft, at most."""
+        self._selector, self._most = selector, min(most, MAX_ROWS - 1)
+
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+        scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
+        selector = self._selector
+        books = selector.predecessor_codebook, selector.successor_codebook
+        return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor))
+
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+        assert choices is None and out.logits is not None, "such drafts are chains"
+        selector = self._selector
+        scores, candidates = torch.topk(out.logits[: self._most], CANDIDATES)
+        states = selector.hidden_projection(rows[: self._most])
+        books = selector.predecessor_codebook, selector.successor_codebook
+        walk(scores, candidates, states, *books, block, out.token, out.probability)

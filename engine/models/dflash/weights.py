@@ -17,12 +17,15 @@ from ..merged_weights import biases_of, side_by_side
 from ..packed import hold, settle
 from .modules import DFlashDrafter, DraftLayer
 
+KEPT_FLOATS = ("codebook",)
+"""How the names of a drafter's matrices end that no product reads: rows of them are looked up."""
+
 
 def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> None:
     """Makes a drafter hold its products' weights in 8 bits alone, one after the other: half its memory. What it drafts
     is verified, so texts stay what they are. ``kind``: ``ByteWeight`` multiplies so, too, on a CPU."""
     for name, parameter in list(drafter.named_parameters()):
-        if parameter.ndim == 2:
+        if parameter.ndim == 2 and not name.endswith(KEPT_FLOATS):
             hold(drafter, name, kind.of(parameter.detach()))
     if kind is ByteWeight:
         settle(drafter, drafter.read_together)

@@ -66,9 +66,9 @@ class DecodePass(RowsPass[KernelLayer]):
     def trials(self) -> Trials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
-    def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
+    def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """To the residual after attention, normed for what follows."""
-        super()._attend(layer, max_rows, tree)
+        self._attend(layer, max_rows, tree)
         buffers = self._buffers
         after_attention(
             buffers.output, buffers.x, layer.attention_join, layer.head_norms.eps, buffers.normed,

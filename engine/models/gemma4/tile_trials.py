@@ -16,7 +16,7 @@ from ...kernels.decode.tiles import BITS, TargetTiles, Tiles, target_tiles, with
 from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.card import HOPPER
 from ...kernels.toolchain.jit import MAX_ROWS
-from ..product_launches import ProductLaunches
+from ..product_launches import ProductLaunches, WithBias, around_attention
 from .kernel_layers import KernelLayer, RoutedExperts
 from .modules import Gemma4
 
@@ -45,6 +45,9 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
 
 
 class _Launches(ProductLaunches[KernelLayer]):
+    def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
+        return around_attention(self._layers)
+
     """Rows of nothing: what products compute takes no longer for it."""
 
     def __init__(self, target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles):

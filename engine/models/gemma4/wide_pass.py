@@ -68,7 +68,7 @@ class TilePass(DecodePass):
 
     def attend_and_choose(self, layer: KernelLayer, routed: RoutedExperts) -> None:
         """All of a layer before its experts, and the dense MLP beside them."""
-        self._attend(layer, MAX_ROWS, None)
+        self._mix(layer, MAX_ROWS, None)
         forced = routed.router.forced
         forced = None if forced is None else forced[self._number * MAX_ROWS % len(forced) :]
         self._route(layer, routed, forced, self._found, MAX_ROWS)

@@ -1,4 +1,4 @@
-"""gpt-oss: ``openai/gpt-oss-20b``, whose experts are published in MXFP4."""
+"""gpt-oss: ``openai/gpt-oss-20b`` and ``openai/gpt-oss-120b``, whose experts are published in MXFP4."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ GPT_OSS = Family(
             24,
             21_699_524_288,
             copies=(PackedCopy("openai/gpt-oss-20b", "mxfp4", 13_761_264_768),),
+        ),
+        KnownPair(
+            "openai/gpt-oss-120b",
+            "z-lab/gpt-oss-120b-DFlash",
+            2880,
+            36,
+            117_613_923_776,
+            copies=(PackedCopy("openai/gpt-oss-120b", "mxfp4", 65_248_815_744),),
         ),
     ),
 )

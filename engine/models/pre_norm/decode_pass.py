@@ -65,8 +65,8 @@ class DecodePass(RowsPass[KernelLayer]):
     def trials(self) -> Trials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
-    def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
-        super()._attend(layer, max_rows, tree)
+    def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
+        self._attend(layer, max_rows, tree)
         buffers = self._buffers
         add_and_norm(
             buffers.output, buffers.x, layer.middle_norm, layer.head_norms.eps, buffers.normed, self.norm_style,

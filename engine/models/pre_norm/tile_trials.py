@@ -10,7 +10,7 @@ from ...kernels.decode.experts import expert_gate_up_rows
 from ...kernels.decode.tiles import BITS, TargetTiles, plain_choices
 from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.jit import MAX_ROWS
-from ..product_launches import ProductLaunches
+from ..product_launches import ProductLaunches, WithBias, around_attention
 from ..target import TargetModel
 from .kernel_layers import KernelLayer
 
@@ -38,6 +38,9 @@ def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: Targe
 
 
 class _Launches(ProductLaunches[KernelLayer]):
+    def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
+        return around_attention(self._layers)
+
     def gate_up(self, tiles: TargetTiles) -> list[Launch]:
         act, kind = self._rows(self._target.config.intermediate_size), self._target.config.activation
         return [

@@ -89,6 +89,12 @@ class DeltaState(LayerState):
         self.now = self._after = self._at(length)
         self._end = length
 
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Has nothing to do: no device runs its rounds."""
+
+    def pretend(self, length: int) -> None:
+        """Has nothing to do: nobody measures it."""
+
     def can_rewind_to(self, length: int, written: int) -> bool:
         return length == self._end or (self._replay is not None and self._start <= length < self._end)
 

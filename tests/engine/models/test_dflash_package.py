@@ -21,7 +21,7 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.tokenizer import ChatTokenizer
-from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, write_drafter
+from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, second_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import run_turn, settings
 
@@ -57,8 +57,10 @@ VARIANTS: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 def load_package_drafter(folder: Path) -> Any:
     """z-lab's model from a folder in z-lab's layout."""
-    config = Qwen3Config(**json.loads((folder / "config.json").read_text()))
-    return dflash_model.DFlashDraftModel.from_pretrained(folder, config=config, dtype=torch.float32).eval()
+    said = json.loads((folder / "config.json").read_text())
+    config = Qwen3Config(**said)
+    kind = getattr(dflash_model, said["architectures"][0])
+    return kind.from_pretrained(folder, config=config, dtype=torch.float32).eval()
 
 
 class PackageRounds:
@@ -70,11 +72,11 @@ class PackageRounds:
         self.cache = dflash_model._make_cache(model.config)
         self.length = 0
 
-    def draft(self, features: Tensor, anchor: int) -> tuple[Tensor, list[int]]:
-        """Normed hidden states [BLOCK, hidden] and the drafted tokens, after ingesting new features [n, taps * h]."""
-        ids = torch.full((1, BLOCK), self.model.mask_token_id)
+    def draft(self, features: Tensor, anchor: int, block: int = BLOCK) -> tuple[Tensor, list[int]]:
+        """Normed hidden states [block, hidden] and the drafted tokens, after ingesting new features [n, taps * h]."""
+        ids = torch.full((1, block), self.model.mask_token_id)
         ids[0, 0] = anchor
-        positions = torch.arange(self.length, self.length + len(features) + BLOCK)[None]
+        positions = torch.arange(self.length, self.length + len(features) + block)[None]
         hidden = self.model(
             target_hidden=features[None],
             noise_embedding=dflash_model._raw_input_embeddings(self.target, ids, EMBEDDING_SCALE),
@@ -84,8 +86,35 @@ class PackageRounds:
         )
         self.length += len(features)
         dflash_model._crop_to(self.cache, self.length)
+        if isinstance(self.model, dflash_model.DFlash2DraftModel):
+            drafted = self.model.propose(hidden[:, 1:], torch.tensor([anchor]), self.target.lm_head, 0.0)[0]
+            return hidden[0], drafted[0].tolist()
         logits = self.model.compute_logits(hidden[:, 1:], self.target.lm_head)
         return hidden[0], logits.argmax(dim=-1)[0].tolist()
+
+
+@torch.inference_mode()
+def test_dflash_2_over_many_rounds(dense_pair: TinyPair, tmp_path: Path) -> None:
+    """Convolutions, and drafts chosen one behind the other; a shorter block is the beginning of a longer one."""
+    write_drafter(tmp_path, second_config([0, 2], 3, input_embedding_scale=EMBEDDING_SCALE), seed=3)
+    target, drafter = dense_pair.target, load_drafter(tmp_path, dense_pair.target, no_progress)
+    assert isinstance(drafter, DFlashDrafter) and drafter.chained
+    package = PackageRounds(load_package_drafter(tmp_path), dense_pair.reference)
+    cache = Cache(drafter.config.layers, 4096, BLOCK, torch.float32, CPU)
+    rng, generator = random.Random(2), torch.Generator().manual_seed(4)
+    drafts, others = set(), 0
+    for _ in range(ROUNDS):
+        features = torch.randn(rng.randint(1, 8), 2 * 64, generator=generator)
+        anchor = rng.randrange(107, 512)
+        expected_hidden, expected_ids = package.draft(features, anchor, 8)
+        drafter.ingest(features, cache)
+        block = drafter.embed(target, torch.tensor([anchor] + [4] * 7))
+        hidden = drafter.hidden(block, cache)
+        torch.testing.assert_close(hidden, expected_hidden, atol=1e-4, rtol=0)
+        assert drafter.draft(target, anchor, 8, cache).ids.tolist() == expected_ids
+        others += drafter.logits(target, hidden[1:]).argmax(-1).tolist() != expected_ids
+        drafts.update(expected_ids)
+    assert len(drafts) > 20 and others > ROUNDS // 2  # it isn't each position's likeliest
 
 
 @pytest.mark.parametrize("name", VARIANTS)

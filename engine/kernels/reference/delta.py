@@ -1,0 +1,101 @@
+"""The gated delta rule in PyTorch, row by row: a row's numbers never depend on how many stand behind it. A head's state
+S [value channels, key channels] forgets a share, then learns what it failed to say:
+
+    S = decay * S;   S = S + rate * (v - S k) k^T;   out = S q
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...layer_config import DELTA_TAPS
+
+EPS = 1e-6
+"""Beside the sum of squares of queries and keys, before they are divided by its root."""
+VECTOR = 32
+"""Numbers that a CPU passes through a function at a time. What is left over goes another way, and rounds otherwise: so
+rows have no rest, or a number's bits would depend on how many rows there are."""
+
+
+class DeltaRows(NamedTuple):
+    """What rows say to a gated delta net's state. Numbers are fp32, or fp64 where the state is."""
+
+    raw: Tensor
+    """[n, channels], what goes into the convolution: queries, keys and values side by side, in the model's dtype."""
+    k: Tensor
+    """[n, key heads, key channels], of length 1."""
+    v: Tensor
+    """[n, value heads, value channels]"""
+    decay: Tensor
+    """[n, value heads]: what is kept of the state."""
+    rate: Tensor
+    """[n, value heads]: how much of the new value is learnt."""
+
+    def first(self, count: int) -> DeltaRows:
+        return DeltaRows(*(part[:count] for part in self))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self)
+
+
+class DeltaWeights(NamedTuple):
+    """What a layer's rows are made with."""
+
+    conv: Tensor
+    """[channels, 1, 4]: each channel's own weights, the row's own last."""
+    a_log: Tensor
+    """[value heads]"""
+    dt_bias: Tensor
+    """[value heads]"""
+
+
+def delta_rows(
+    raw: Tensor, window: Tensor, b: Tensor, a: Tensor, weights: DeltaWeights, key_heads: int, key_dim: int
+) -> tuple[Tensor, DeltaRows]:
+    """Queries [n, key heads, key channels], scaled, and what else rows say. ``raw`` [n, channels] follows ``window``
+    [3, channels]; ``b``, ``a`` [n, value heads]."""
+    wide = torch.promote_types(window.dtype, torch.float32)
+    n, keys, heads = len(raw), key_heads * key_dim, b.shape[1]
+    seen, taps = torch.cat((window, raw)).to(wide), weights.conv.flatten(1).to(wide)
+    mixed = seen[:n] * taps[:, 0]
+    for tap in range(1, DELTA_TAPS):
+        mixed = mixed + seen[tap : tap + n] * taps[:, tap]
+    mixed = F.silu(mixed).to(raw.dtype).to(wide)
+    q, k = (unit(part.reshape(n, key_heads, key_dim)) for part in (mixed[:, :keys], mixed[:, keys : 2 * keys]))
+    v = mixed[:, 2 * keys :].reshape(n, heads, -1).contiguous()  # kernels take rows further: none may be strided
+    more = -heads % VECTOR
+    a, b, a_log, dt_bias = (F.pad(each.to(wide), (0, more)) for each in (a, b, weights.a_log, weights.dt_bias))
+    decay = torch.exp(-a_log.exp() * F.softplus(a + dt_bias))[:, :heads].contiguous()
+    return q * key_dim**-0.5, DeltaRows(raw.contiguous(), k, v, decay, b.sigmoid()[:, :heads].contiguous())
+
+
+def unit(x: Tensor) -> Tensor:
+    """Vectors [..., size] of length 1."""
+    return x * (x.square().sum(-1, keepdim=True) + EPS).rsqrt()
+
+
+def scan(state: Tensor, rows: DeltaRows, q: Tensor | None = None) -> Tensor | None:
+    """Takes rows into ``state`` [value heads, value channels, key channels], in place; with queries, what they read
+    behind each row: [n, value heads, value channels]."""
+    group = state.shape[0] // rows.k.shape[1]
+    k = rows.k.repeat_interleave(group, 1)
+    q = None if q is None else q.repeat_interleave(group, 1).unsqueeze(-1)
+    out = None if q is None else torch.empty_like(rows.v)
+    for row in range(len(k)):
+        state.mul_(rows.decay[row, :, None, None])
+        wrong = rows.v[row] - torch.bmm(state, k[row].unsqueeze(-1)).squeeze(-1)
+        state.baddbmm_((wrong * rows.rate[row, :, None]).unsqueeze(-1), k[row].unsqueeze(1))
+        if out is not None and q is not None:
+            out[row] = torch.bmm(state, q[row]).squeeze(-1)
+    return out
+
+
+def gated_norm(x: Tensor, weight: Tensor, gate: Tensor, eps: float) -> Tensor:
+    """Heads x [n, heads, size], normed, times silu(``gate``) of the same size; in the gate's dtype, rounded once."""
+    normed = F.rms_norm(x, x.shape[-1:], weight.to(x.dtype), eps)
+    return (normed * F.silu(gate.view(x.shape).to(x.dtype))).to(gate.dtype)

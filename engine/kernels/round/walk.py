@@ -1,0 +1,68 @@
+"""DFlash 2's way from candidates to drafted ids: each position's is chosen by its own score and by how it follows the
+one chosen before, so positions are walked through one by one, in one launch."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import tl
+
+CANDIDATES = 16
+
+
+def reference_walk(
+    scores: Tensor, candidates: Tensor, states: Tensor, predecessors: Tensor, successors: Tensor, anchor: int
+) -> tuple[Tensor, Tensor]:
+    """Ids [n] and what each got among its candidates, fp32 [n]. ``scores`` fp32 and ``candidates`` int64 [n, 16];
+    ``states`` [n, rank] of the positions; ``predecessors``, ``successors`` [vocabulary, rank]."""
+    ids, chances, before = [], [], anchor
+    for score, each, state in zip(scores, candidates, states.float(), strict=True):
+        follows = successors[each].float() @ (predecessors[before].float() * state)
+        chance, best = (score + follows).softmax(-1).max(-1)
+        before = int(each[best])
+        ids.append(each[best])
+        chances.append(chance)
+    return scores.new_tensor(ids).to(candidates.dtype), scores.new_tensor(chances)
+
+
+def walk(
+    scores: Tensor,
+    candidates: Tensor,
+    states: Tensor,
+    predecessors: Tensor,
+    successors: Tensor,
+    block: Tensor,
+    token: Tensor,
+    probability: Tensor,
+) -> None:
+    """``reference_walk`` of all rows of ``scores``, from the token that ``block`` begins with: fills as many places of
+    ``token`` int64 and ``probability`` fp32."""
+    _walk[(1,)](
+        scores, candidates, states, predecessors, successors, block, token, probability,
+        COUNT=scores.shape[0], RANK=predecessors.shape[1], CANDIDATES=CANDIDATES, num_warps=4,
+    )  # fmt: skip
+
+
+@early_kernel
+def _walk(
+    scores: tl.tensor, candidates: tl.tensor, states: tl.tensor, predecessors: tl.tensor, successors: tl.tensor,
+    block: tl.tensor, token: tl.tensor, probability: tl.tensor,
+    COUNT: tl.constexpr, RANK: tl.constexpr, CANDIDATES: tl.constexpr,
+) -> None:  # fmt: skip
+    lane = tl.arange(0, RANK)
+    place = tl.arange(0, CANDIDATES)
+    wait_for_inputs()
+    before = tl.load(block).to(tl.int64)
+    let_next_start()
+    for row in range(0, COUNT):
+        each = tl.load(candidates + row * CANDIDATES + place).to(tl.int64)
+        after = tl.load(successors + each[:, None] * RANK + lane[None, :]).to(tl.float32)
+        wanted = tl.load(predecessors + before * RANK + lane).to(tl.float32)
+        wanted *= tl.load(states + row * RANK + lane).to(tl.float32)
+        score = tl.load(scores + row * CANDIDATES + place) + tl.sum(after * wanted[None, :], axis=1)
+        highest = tl.max(score, axis=0)
+        first = tl.min(tl.where(score == highest, place, CANDIDATES), axis=0)
+        before = tl.sum(tl.where(place == first, each, 0), axis=0)
+        tl.store(token + row, before)
+        tl.store(probability + row, 1 / tl.sum(tl.exp(score - highest), axis=0))

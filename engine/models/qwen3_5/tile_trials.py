@@ -1,0 +1,46 @@
+"""The products of a target's decode pass, launched with any tiles, over the layers' own weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ...kernels.decode.dense import gate_up
+from ...kernels.decode.tiles import BITS, TargetTiles
+from ...kernels.decode.trials import Launch, Trial, Trials
+from ..product_launches import ProductLaunches, WithBias
+from ..target import TargetModel
+from .kernel_layers import AttendingMixer, KernelLayer
+
+
+def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
+    """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
+    of = _Launches(target, layers)
+    bits, packed = BITS[of.packed], of.packed != "bf16"
+    found: Trials[TargetTiles] = {
+        "head": Trial(of.head),
+        "qkv": Trial(of.qkv, 1, bits, packed),
+        "output": Trial(of.output, 1, bits, packed, splits=True),
+        "gate_up": Trial(of.gate_up, 2, bits, packed),
+        "down": Trial(of.down, 1, bits, packed, splits=True),
+    }
+    return {name: trial for name, trial in found.items() if trial.launches(now)}
+
+
+class _Launches(ProductLaunches[KernelLayer]):
+    def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
+        mixers = [layer.mixer for layer in self._layers]
+        before = [mixer.qkv if isinstance(mixer, AttendingMixer) else mixer.rows for mixer in mixers]
+        return [((first, None), (mixer.output, None)) for first, mixer in zip(before, mixers, strict=True)]
+
+    def gate_up(self, tiles: TargetTiles) -> list[Launch]:
+        act = self._rows(self._target.config.intermediate_size)
+        return [
+            partial(gate_up, self._normed, layer.gate_up, act, "silu", tiles.gate_up)
+            for layer in self._layers
+            if layer.routed is None and self._is_packed(layer.gate_up)
+        ]
+
+    def down(self, tiles: TargetTiles) -> list[Launch]:
+        dense = [(layer.down, None) for layer in self._layers if layer.routed is None]
+        return self._products(dense, tiles.down, split=True) if dense else []

@@ -1,0 +1,75 @@
+"""DFlash 2's draft as kernels against its modules, in Triton's interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import RoundLaunches
+from engine.kernels.decode.block_conv import (
+    BEFORE,
+    block_conv,
+    conv_and_norm,
+    reference_block_conv,
+    reference_conv_and_norm,
+)
+from engine.kernels.round.walk import reference_walk, walk
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from tests.engine.checkpoints import FULL, SLIDING, random_target, second_config, write_drafter
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES
+from tests.engine.small_decoders import prompt_ids, run_turn, settings
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_convolutions() -> None:
+    z, chosen, base, weight = drawn(16, 64), drawn(16, 16, seed=1), drawn(2, 2, 64, seed=2), drawn(64, seed=3)
+    out, normed, partials = torch.empty(16, 64), torch.empty(16, 64), drawn(3, 16, 64, seed=4)
+    block_conv(z, chosen, base, out)
+    torch.testing.assert_close(out, reference_block_conv(z, chosen, base, BEFORE), atol=1e-5, rtol=1e-5)
+    x = drawn(16, 64, seed=5)
+    expected = reference_conv_and_norm(partials, chosen, base, x, weight, 1e-6)
+    conv_and_norm(partials, chosen, base, x, weight, 1e-6, normed)
+    torch.testing.assert_close(x, expected[0], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(normed, expected[1], atol=1e-5, rtol=1e-5)
+
+
+def test_a_walk() -> None:
+    scores, candidates = drawn(7, 100).topk(16)
+    states, before, after = drawn(7, 32, seed=1), drawn(100, 32, seed=2), drawn(100, 32, seed=3)
+    token, chance = torch.zeros(16, dtype=torch.int64), torch.zeros(16)
+    walk(scores, candidates, states, before, after, torch.tensor([42, 0]), token, chance)
+    ids, chances = reference_walk(scores, candidates, states, before, after, 42)
+    assert token[:7].tolist() == ids.tolist() and token[7:].sum() == 0
+    torch.testing.assert_close(chance[:7], chances, atol=1e-5, rtol=1e-5)
+
+
+def test_drafts_and_answers_are_those_of_the_host(tmp_path: Path) -> None:
+    random_target([SLIDING, FULL], False, seed=2).save_pretrained(tmp_path / "target")
+    write_drafter(tmp_path / "drafter", second_config([0, 1], 2), seed=2)
+    target = load_target(tmp_path / "target", CPU, no_progress)
+    drafter = load_drafter(tmp_path / "drafter", target, no_progress)
+    assert isinstance(drafter, DFlashDrafter)
+    wanted, prompt, answers = settings(max_new_tokens=4, block_size=8), prompt_ids(30), []
+    for device in (False, True):
+        decoder = Decoder(target, drafter, 64)
+        if device:
+            launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
+            assert launches.tree is None
+            decoder.use_rounds(DeviceRounds(launches))
+        answers.append(run_turn(decoder, prompt, wanted))
+    host, ours = answers
+    assert ours.ids == host.ids
+    assert [done.draft_ids for done in ours.rounds] == [done.draft_ids for done in host.rounds]
+    assert any(done.draft_ids for done in host.rounds)
