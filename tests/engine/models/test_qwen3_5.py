@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from transformers import Qwen3_5ForCausalLM
 
 from engine.decoding.decoder import Decoder
-from engine.errors import WeightsFailure
+from engine.errors import UsageFailure, WeightsFailure
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.weights.kinds import weight_of
 from engine.kv_cache.cache import Cache
@@ -28,6 +28,7 @@ from engine.models.packed import packed_in
 from engine.models.qwen3_5.modules import Attention, GatedDeltaNet, Qwen35Target
 from engine.models.registry import family_of
 from engine.models.target import TargetModel
+from engine.training.passes import BatchedTarget
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.qwen3_5 import (
@@ -433,6 +434,11 @@ def test_tensors_that_are_refused(small: Small, tmp_path: Path) -> None:
         save(tmp_path, {name: tensor for name, tensor in changed.items() if tensor is not None})
         with pytest.raises(WeightsFailure, match=said):
             load_target(tmp_path, CPU, no_progress)
+
+
+def test_no_drafter_is_trained_for_it(small: Small) -> None:
+    with pytest.raises(UsageFailure, match="its layers recur"):
+        BatchedTarget(small.target)
 
 
 def _copy(source: Path, folder: Path) -> None:
