@@ -83,7 +83,8 @@ class WholePasses:
         features = torch.zeros(MAX_ROWS, taps, dtype=target.dtype, device=self.device)
         tokens = torch.zeros(MAX_ROWS, dtype=torch.int64, device=self.device)
         rows = RoundRows(self._cursor, self._rows, self._start, self._count)
-        choices = Choices.allocate(self.device) if target.config.moe is None else None
+        grows = target.config.moe is None and target.verifies_trees and not drafter.chained
+        choices = Choices.allocate(self.device) if grows else None
         return drafter.draft_pass(target, cache, features, tokens, rows, tiles.drafter, self._copy, choices)
 
     def launch(self, kind: Kind, tiles: PassTiles) -> Launch:
