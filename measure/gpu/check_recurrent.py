@@ -20,6 +20,13 @@ import torch
 from engine.lab.bench.pass_tiles import PassTiles
 from engine.lab.bench.whole_passes import WholePasses
 
+<<<<<<< HEAD
+=======
+from engine.lab.bench.floor import floor_of
+from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
+from engine.lab.bench.weights import random_pair
+>>>>>>> recurrent
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.cuda_graphs import captured
 from engine.decoding.decoder import Decoder, PrefillStarted, Prompt, Round
@@ -32,9 +39,6 @@ from engine.kernels.toolchain.card import card_of
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.delta_state import DeltaState, Moment
-from engine.lab.bench.floor import floor_of
-from engine.lab.bench.shapes import SHAPES, Shape, read_shape
-from engine.lab.bench.weights import random_pair
 from engine.measured.timing import time_calls, time_launches
 from engine.models.packed import format_of_target
 from engine.models.qwen3_5.decode_pass import rates_tiles
@@ -210,17 +214,22 @@ def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: lis
     decoder = decoder_of(shape, weights, max(CONTEXT, *prompts) + 64)
     target = decoder.target
     floor = floor_of(shape, target, drafts_in_8_bits=True)
+    touched = [0.0, 0.0]
+    if (moe := shape.target.moe) is not None:
+        scores = forced_scores("uniform", len(shape.target.layers), moe.num_experts, DEVICE)
+        force_routing(target, scores)
+        touched = [distinct_experts(scores, moe.top_k, rows) for rows in (1, MAX_ROWS)]
     one, sixteen = (_pass_ms(decoder, rows) for rows in (1, MAX_ROWS))
     passes = WholePasses(decoder, Int8Weight.of(target.head), (128,))
     card, sizes = card_of(DEVICE), shape.drafter.sizes if shape.drafter is not None else None
     tiles = PassTiles(_tiles(target), draft_tiles(True, card, sizes))
     draft = passes.times(["draft"], tiles)[0]
-    least = floor.verify(0, 128) / bandwidth * 1e3
+    least, least_16 = (floor.verify(experts, 128) / bandwidth * 1e3 for experts in touched)
     drafting = floor.draft(128) / bandwidth * 1e3
     lines.append(
         f"{name} {weights}: one row {one:.3f} ms ({least / one:.0%} of {least:.3f}), sixteen {sixteen:.3f}"
-        f" ({least / sixteen:.0%}), draft {draft:.3f} ({drafting / draft:.0%}),"
-        f" round {sixteen + draft:.3f} ({(least + drafting) / (sixteen + draft):.0%})"
+        f" ({least_16 / sixteen:.0%}), draft {draft:.3f} ({drafting / draft:.0%}),"
+        f" round {sixteen + draft:.3f} ({(least_16 + drafting) / (sixteen + draft):.0%})"
     )
     print(lines[-1], flush=True)
     parts(decoder, name, lines)

@@ -74,11 +74,14 @@ class Batched:
 
 
 class BatchedTarget(Batched):
-    """Raises ``UsageFailure`` for a target with attention sinks, whose layers ask no pass how to attend."""
+    """Raises ``UsageFailure`` for a target whose layers ask no pass: with attention sinks, or where they recur."""
 
     def __init__(self, model: TargetModel) -> None:
         if any(layer.sinks for layer in model.config.attention):
             what = "A drafter can't be trained for this target: its attention has sinks, which training lacks."
+            raise UsageFailure(what, "Name a target of another family.")
+        if len(model.config.attention) < len(model.config.layers):
+            what = "A drafter can't be trained for this target: its layers recur, which training lacks."
             raise UsageFailure(what, "Name a target of another family.")
         super().__init__(model)
         self.model = model

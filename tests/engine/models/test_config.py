@@ -205,8 +205,8 @@ def test_a_drafter_without_layer_types_is_all_full() -> None:
 
 
 def test_another_drafter_architecture_is_refused() -> None:
-    config = {**read("gemma-4-26B-A4B-it-DFlash"), "architectures": ["DFlash2DraftModel"]}
-    with pytest.raises(WeightsFailure, match="DFlash2DraftModel"):
+    config = {**read("gemma-4-26B-A4B-it-DFlash"), "architectures": ["DFlash3DraftModel"]}
+    with pytest.raises(WeightsFailure, match="DFlash3DraftModel"):
         drafter_config_of(config)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from engine.commands import Message
-from engine.tokenizer import AnswerStream, ChatTokenizer
+from engine.tokenizer import AnswerStream, ChatTokenizer, stream_of
 
 TALK = [
     Message("system", "Be brief."),
@@ -53,6 +53,8 @@ QWEN = (
     [
         ("qwen3", True, QWEN.format("")),
         ("qwen3", False, QWEN.format("") + "<think>\n\n</think>\n\n"),
+        ("qwen3_5", True, QWEN.format("") + "<think>\n"),
+        ("qwen3_5_moe", False, QWEN.format("") + "<think>\n\n</think>\n\n"),
         ("qwen3_moe", True, QWEN.format("<think>\nhm\n</think>\n\n")),
         (
             "llama",
@@ -66,6 +68,21 @@ QWEN = (
 )
 def test_templates(family: str, thinking: bool, expected: str, tmp_path: Path) -> None:
     assert rendered(tokenizer_of(tmp_path, family), TALK, thinking) == expected
+
+
+def test_an_answer_begins_in_the_thought_that_its_prompt_opens(tmp_path: Path) -> None:
+    """Qwen3.5's template opens it. What a person's text opens is over when the answer begins."""
+    tokenizer = tokenizer_of(tmp_path, "qwen3_5")
+    asked = [Message("user", "What does <think> mean?")]
+    for thinking, thought, answer in ((True, "hm\n", "Yes"), (False, "", "hm\nYes")):
+        stream, found = stream_of(tokenizer, tokenizer.prompt(asked, thinking).ids), {"answer": "", "thought": ""}
+        said = "hm\n</think>\n\nYes" if thinking else "hm\nYes"
+        for token in tokenizer.raw_prompt(said).ids:
+            piece, channel = stream.push(token)
+            if channel != "control":
+                found[channel] += piece
+        assert found == {"thought": thought, "answer": answer}
+    assert stream_of(tokenizer, tokenizer.raw_prompt("<think>\nis a word").ids).push(65)[1] == "answer"
 
 
 def test_what_a_later_prompt_repeats(tmp_path: Path) -> None:

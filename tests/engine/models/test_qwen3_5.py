@@ -16,11 +16,12 @@ from torch.nn import functional as F
 from transformers import Qwen3_5ForCausalLM
 
 from engine.decoding.decoder import Decoder
-from engine.errors import WeightsFailure
+from engine.errors import UsageFailure, WeightsFailure
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.weights.kinds import weight_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState
+from engine.lab.training.passes import BatchedTarget
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter
@@ -433,6 +434,11 @@ def test_tensors_that_are_refused(small: Small, tmp_path: Path) -> None:
         save(tmp_path, {name: tensor for name, tensor in changed.items() if tensor is not None})
         with pytest.raises(WeightsFailure, match=said):
             load_target(tmp_path, CPU, no_progress)
+
+
+def test_no_drafter_is_trained_for_it(small: Small) -> None:
+    with pytest.raises(UsageFailure, match="its layers recur"):
+        BatchedTarget(small.target)
 
 
 def _copy(source: Path, folder: Path) -> None:
