@@ -17,28 +17,25 @@ from statistics import median
 from time import perf_counter
 
 import torch
-from engine.lab.bench.pass_tiles import PassTiles
-from engine.lab.bench.whole_passes import WholePasses
 
-<<<<<<< HEAD
-=======
-from engine.lab.bench.floor import floor_of
-from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
-from engine.lab.bench.shapes import SHAPES, Shape, read_shape
-from engine.lab.bench.weights import random_pair
->>>>>>> recurrent
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.cuda_graphs import captured
 from engine.decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import passes_depart, prompts_depart
+from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.decode.delta import Projected, StateTable, fold, norm_and_gate, prepare_rows, scan_rows
 from engine.kernels.decode.dense import partial_sums, project
-from engine.kernels.decode.tiles import TargetTiles, draft_tiles, target_tiles
+from engine.kernels.decode.tiles import TargetTiles, target_tiles
 from engine.kernels.toolchain.card import card_of
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.delta_state import DeltaState, Moment
+from engine.lab.bench.floor import floor_of
+from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
+from engine.lab.bench.shapes import SHAPES, Shape, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.measured.costs import TYPICAL, RoundTimer
 from engine.measured.timing import time_calls, time_launches
 from engine.models.packed import format_of_target
 from engine.models.qwen3_5.decode_pass import rates_tiles
@@ -220,10 +217,9 @@ def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: lis
         force_routing(target, scores)
         touched = [distinct_experts(scores, moe.top_k, rows) for rows in (1, MAX_ROWS)]
     one, sixteen = (_pass_ms(decoder, rows) for rows in (1, MAX_ROWS))
-    passes = WholePasses(decoder, Int8Weight.of(target.head), (128,))
-    card, sizes = card_of(DEVICE), shape.drafter.sizes if shape.drafter is not None else None
-    tiles = PassTiles(_tiles(target), draft_tiles(True, card, sizes))
-    draft = passes.times(["draft"], tiles)[0]
+    timer = RoundTimer(RoundLaunches(decoder, Int8Weight.of(target.head)))
+    text = list(range(1, MAX_ROWS + 1))
+    draft = median(timer.time(timer.launches.drafting(), text, 128, pending=TYPICAL) for _ in range(12))
     least, least_16 = (floor.verify(experts, 128) / bandwidth * 1e3 for experts in touched)
     drafting = floor.draft(128) / bandwidth * 1e3
     lines.append(
@@ -247,7 +243,7 @@ def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: lis
             times.append((perf_counter() - started) * 1e3)
         lines.append(f"{name} {weights}: first token of {length} after {median(times[1:]):.0f} ms")
         print(lines[-1], flush=True)
-    del decoder, passes, target
+    del decoder, timer, target
     torch.cuda.empty_cache()
 
 
