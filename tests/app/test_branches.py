@@ -35,7 +35,7 @@ async def test_any_question_is_edited_and_nothing_is_lost(launch: Launch) -> Non
         await chat.pilot.press("alt+j")
         assert "one  ‹ 1/2 ›" in chat.log.text and "three" in chat.log.text and "ONE" not in chat.log.text
         await chat.pilot.press("alt+j")
-        assert "first of 2 versions" in chat.notices()
+        assert "this is version 1" in chat.notices()
         await chat.ask_and_wait("four")
         assert contents(chat.sent(Ask)[-1]) == ["one", "Four.", "two", "Four.", "three", "Four.", "four"]
         conversation = load_session(chat.screen.queue.log.path)

@@ -13,6 +13,7 @@ from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.presets import Presets
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.settings.config import read_config
 from engine.commands import Ask
@@ -74,7 +75,7 @@ async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch,
         await chat.until(lambda: words in attached(chat))
         await chat.pilot.press("enter")
         assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
-        chat.screen.attaching._look_now(chat.prompt.text)
+        chat.screen.query_one(Attached)._look_now(chat.prompt.text)
         await chat.app.workers.wait_for_complete([each for each in chat.app.workers if each.group == "files"])
         assert not chat.screen.query_one(Attached).display, "it is said once"
         await chat.pilot.press("space")
@@ -134,7 +135,7 @@ async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
         await chat.pilot.press("escape")
         (turn,) = load_session(chat.screen.queue.log.path).turns
         assert turn.runs[0].output.startswith("line 0 \x1b[31m\n")
-        chat.screen.talk._retell(0)
+        chat.screen.conversation._retell(0)
         assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
 
 
@@ -180,7 +181,7 @@ async def test_without_a_screen_nothing_is_opened(launch: Launch, monkeypatch: p
     async with launch() as chat:
         await chat.ask_and_wait()
         await chat.ask("/open")
-        assert "no screen here" in chat.notices() and "Saved, not opened" in chat.notices()
+        assert "no screen here" in chat.notices() and "It is here" in chat.notices()
         assert (chat.out_dir / "index.html").exists()
 
 
@@ -190,7 +191,7 @@ async def test_presets(launch: Launch, here: Path) -> None:
         '[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.3\nblock_size = 4\n[presets.cold]\nseed = 5'
     )
     async with launch(answer="Fine.") as chat:
-        chat.screen.begin = Start(config=read_config(file))
+        chat.screen.desk.presets = Presets(chat.screen.chat, Start(config=read_config(file)))
         await chat.ask("/preset tutor")
         assert chat.screen.chat.system == "Ask back." and chat.screen.chat.settings.block_size == 4
         assert "preset: tutor" in chat.screen.query_one("#header").render().plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Static
 
-from dflash_tui.app.screens.presenter import PresenterScreen
+from dflash_tui.app.chat.presenter import PresenterScreen
 from dflash_tui.app.widgets.large_round import LargeRound
 from dflash_tui.core.rounds.cells import draft_text, show_blanks
 from dflash_tui.core.rounds.playback import PHASES

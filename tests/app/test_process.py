@@ -48,7 +48,7 @@ def importing(event, details):
 stops = ["importing"]
 sys.addaudithook(importing)
 stop("starting")
-from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.cli.main import main
 from tests.scripted_engine import ScriptedEngine
 compose = ChatScreen._compose

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 from dflash_tui.app import pump
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.pump import IDLE_INTERVAL, FramePump
+from dflash_tui.app.chat.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from engine.commands import Ask, GenerationSettings
 from tests.scripted_engine import ScriptedEngine

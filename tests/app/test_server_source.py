@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
@@ -19,6 +18,7 @@ from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Emit, SourceFactory
 from dflash_tui.core.text.spans import Span

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.archive import list_sessions, reopen
 from dflash_tui.core.sessions.sessions import load_session

@@ -10,7 +10,7 @@ from dflash_tui.app.screens.compare import CompareScreen
 from dflash_tui.app.screens.find import FindScreen
 from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.app.screens.tree import TreeScreen
-from dflash_tui.cli.plain.words import outlined
+from dflash_tui.core.desk.words import outlined
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from tests.core.sessions.test_archive import write

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.actions import SLASH
-from dflash_tui.cli.plain.chat import COMMANDS, PlainChat
+from dflash_tui.cli.plain.chat import PlainChat
+from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
@@ -245,17 +245,6 @@ def test_another_model_goes_on_and_one_that_fails_lets_the_first_come_back(talk:
         "from the other",
     ]
     assert "It is truncated." in err and "The model before comes back." in out and "Known models: good, lost." in out
-
-
-SCREEN_ONLY = {"present", "theme", "lens", "kept", "found", "teach", "predict", "pace", "lesson", "replay", "editor"}
-"""Colours, slow motion and screens of their own; stdin is no place to start an editor from."""
-
-
-def test_the_screen_and_the_lines_have_the_same_commands() -> None:
-    assert set(SLASH) - SCREEN_ONLY <= set(COMMANDS)
-    common = set(SLASH) & set(COMMANDS) - {"system", "edit", "resume", "help", "race", "preset", "sessions"}
-    different = {name for name in common if SLASH[name].takes != COMMANDS[name].takes}
-    assert not different, "what a command takes is the same in both"
 
 
 def test_help_points_to_nothing_that_is_not_there(talk: Callable) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,7 +24,7 @@ from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
 
 from ..notices import tell_saved
-from ..themed import ThemedApp
+from ..options import options_of
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
 from ..widgets.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
@@ -169,7 +169,7 @@ class LessonScreen(LeavesOnce[None]):
 
     @property
     def _moves(self) -> bool:
-        return not cast(ThemedApp, self.app).screen_options.reduced_motion
+        return not options_of(self).reduced_motion
 
     # Figures
 

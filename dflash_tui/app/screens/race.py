@@ -17,21 +17,21 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.export.document import Origin, Table
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines, token_spans
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
+from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
-from ..event_queue import EventQueue
 from ..glyphs import fitting
 from ..notices import tell_saved
-from ..opponent import Opponent
 from ..widgets.token_log import TokenLog
 from .once import LeavesOnce
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -15,9 +15,7 @@ from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, PositionRate, 
 from dflash_tui.core.figures.tables import GaugeFacts
 
 from ..glyphs import EIGHTHS, axis, bars, large_number, scaled, spaced
-
-if TYPE_CHECKING:
-    from ..themed import ThemedApp
+from ..options import options_of
 
 NARROW_PITCH, WIDE_PITCH = 2, 4
 """Cells per column of a chart, at least and at most."""
@@ -111,7 +109,7 @@ class RateGauge(Gauge):
         turn, half = self.facts.turn, self.size.width // 2
         told = turn.totals.mean_acceptance_length if turn.totals else 0.0
         length = turn.acceptance.mean_acceptance_length or told
-        ascii = cast("ThemedApp", self.app).screen_options.ascii
+        ascii = options_of(self).ascii
         speed, tau = (large_number(figure, ascii) for figure in (self._figure, f"{length:.2f}" if length else "–"))
         figures = [
             Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))

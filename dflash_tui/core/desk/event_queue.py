@@ -1,0 +1,64 @@
+"""Between the thread that events come from and whoever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from engine.events import EngineReady, Event, Settled, Step, TurnFinished
+
+from ..conversation.reducer import retold
+from ..sessions.sessions import SessionLog
+from ..source import Happening, Rewind, StepBatch
+from ..traces.writer import TraceWriter
+
+
+class EventQueue:
+    """Carries events from the engine's thread, which logs them first: the disk never waits for a frame."""
+
+    def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
+        self.log = log
+        self.trace = trace
+        """Records the run, if the user wants that."""
+        self.diverted: Callable[[Event], None] | None = None
+        """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
+        self._events: SimpleQueue[Happening] = SimpleQueue()
+
+    def put(self, event: Happening) -> None:
+        """Called by the engine thread."""
+        if isinstance(event, StepBatch | Rewind):
+            self._events.put(event)  # a jump in a recording: nothing to write down
+            return
+        if self.diverted is not None:
+            self.diverted(event)
+            return
+        self.log.record(event)
+        if self.trace is not None:
+            self.trace.record(event)
+        # A frame would wait for a long answer's rounds to be taken in anew.
+        self._events.put(retold(event) if isinstance(event, Settled) and event.steps else event)
+        if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
+            self.wake()
+
+    def take(self, limit: int) -> list[Happening]:
+        """At most ``limit`` events, oldest first; never waits."""
+        events: list[Happening] = []
+        while len(events) < limit:
+            try:
+                events.append(self._events.get_nowait())
+            except Empty:
+                break
+        return events
+
+    def wait(self) -> Happening:
+        """The next event, whenever it comes."""
+        return self._events.get()
+
+    def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
+        """Begin a new log, or go on with ``log``, for another conversation. Not while a turn runs."""
+        self.log.close()
+        self.log = log or SessionLog.create(self.log.path.parent)
+        if ready is not None:
+            self.log.record(ready)
