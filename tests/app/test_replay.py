@@ -44,8 +44,8 @@ class Replaying:
 
     @property
     def source(self) -> ReplaySource:
-        assert isinstance(self.screen.source, ReplaySource)
-        return self.screen.source
+        assert isinstance(self.screen.desk.source, ReplaySource)
+        return self.screen.desk.source
 
     @property
     def bar(self) -> str:

@@ -119,7 +119,7 @@ async def test_it_is_said_before(launch: Launch) -> None:
         ready = chat.screen.chat.reducer.ready
         assert ready is not None
         await chat.ask_and_wait("one")
-        used = chat.screen.drawing.gauge_facts().turn.context_length
+        used = chat.screen.gauge_facts().turn.context_length
         assert "full" not in chat.log.text
         chat.screen.chat.reducer.ready = replace(ready, max_context=used + used // 6)
         await chat.ask("two")
@@ -128,7 +128,7 @@ async def test_it_is_said_before(launch: Launch) -> None:
             await chat.pilot.press("d", "enter")
             await chat.until(lambda: not chat.screen.chat.busy)
         await chat.until(lambda: "% full: " in chat.log.text)
-        chat.screen.drawing.draw_gauges()
+        chat.screen.draw_gauges()
         gauge = chat.screen.query_one(ContextGauge).compact()
         assert any("$text-warning" in str(span.style) for span in gauge.spans)
         assert " left" in chat.screen.query_one("#status").render().plain
@@ -140,8 +140,8 @@ async def test_a_refused_question_leaves_the_meter(launch: Launch, asked: int) -
     async with launch(answer=ANSWER) as chat:
         for _ in range(asked):
             await chat.ask_and_wait("one")
-        used = chat.screen.drawing.gauge_facts().turn.context_length
+        used = chat.screen.gauge_facts().turn.context_length
         assert used
         chat.engine._turn_error, chat.engine._answer = refused, []
         await chat.ask_and_wait("two")
-        assert chat.screen.drawing.gauge_facts().turn.context_length == used
+        assert chat.screen.gauge_facts().turn.context_length == used

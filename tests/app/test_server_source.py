@@ -171,7 +171,7 @@ async def test_what_no_count_proved_is_not_known_and_says_why(server: Callable, 
         path = driver.screen.queue.log.path
         shown = looks(driver)
         await driver.ask("/new")
-        driver.screen.talk.resume(path)
+        driver.screen.desk.resume(path)
         await driver.pilot.pause()
         assert [(span.text, span.style) for span in looks(driver)] == [(span.text, span.style) for span in shown]
         await driver.ask(f"/export html {tmp_path / 'page.html'}")

@@ -263,7 +263,7 @@ async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None
         reducer = chat.screen.chat.reducer
         for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
             chat.screen.chat.apply(event)
-        chat.screen.drawing.draw([], True)
+        chat.screen.draw([], True)
         chat.screen.viewer.lenses.choose("confidence")
         chat.screen.viewer.toggle()
         await chat.pilot.pause()

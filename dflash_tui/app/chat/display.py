@@ -299,10 +299,8 @@ class ChatDisplay(DeskScreen):
     def _draw_loading(self) -> None:
         reducer, lost = self.chat.reducer, self.desk.models.falls_back
         if reducer.failure is not None and lost is not None:
-            self.conversation.note(
-                "\n  ".join(filter(None, (f"✗ {lost}: {reducer.failure.message}", reducer.failure.hint)))
-            )
-            self.desk.models.failed(self.chat)
+            said = (f"✗ {lost}: {reducer.failure.message}", reducer.failure.hint)
+            self.desk.models.failed(self.chat, "\n  ".join(filter(None, said)))
         elif reducer.failure is not None:
             self.conversation.show_failure(reducer.failure)
         elif reducer.ready is None:

@@ -3,8 +3,6 @@ can't be had."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from engine.commands import Close, Stop
 from engine.events import EngineReady
 
@@ -12,7 +10,7 @@ from ..conversation.chat import Chat
 from ..conversation.models import BEFORE, LEAVE_SECONDS, Choice, Choices
 from ..conversation.slash import SlashError
 from ..conversation.start import Models
-from ..source import Emit, Happening, SourceFactory
+from ..source import Emit, Happening, Source, SourceFactory
 from .face import Face
 
 
@@ -36,6 +34,7 @@ class ModelSwitch:
 
     def __init__(self, factory: SourceFactory, models: Models | None, emit: Emit, face: Face) -> None:
         self._choices = Choices(models, factory)
+        self._free = models.free if models is not None else lambda: None
         self._emit, self._face = emit, face
         self._wanted: Choice | None = None
         """On its way."""
@@ -66,7 +65,12 @@ class ModelSwitch:
         old.send(Stop())
         old.send(Close())
         self._face.changed("loading")
-        self._face.wait(lambda: _let_go(old.join), lambda _: self._come(choice))
+        self._face.wait(lambda: self._let_go(old), lambda _: self._come(choice))
+
+    def _let_go(self, old: Source) -> None:
+        """Wait for a source to end, and have its memory back."""
+        old.join(LEAVE_SECONDS)
+        self._free()
 
     def _come(self, choice: Choice) -> None:
         self._gate = Gate(self._emit)
@@ -85,23 +89,12 @@ class ModelSwitch:
         how = "answers again" if back else f"answers from here on; /model {BEFORE} goes back"
         self._face.say(f"{who} {how}.", "waiting")
 
-    def failed(self, chat: Chat) -> bool:
-        """To be called when the source has ended, and its failure was told; True where the model before is on its way
-        back."""
-        falls_back, self._wanted = self.falls_back is not None, None
-        if not falls_back:
-            return False
+    def failed(self, chat: Chat, told: str = "") -> None:
+        """Go back to the model before; to be called when one has failed that ``falls_back``. ``told``: why, where the
+        face has not said that yet."""
+        self._wanted = None
         if chat.unasked is not None:  # it was for that model
             chat.withdraw(chat.unasked)
             self._face.changed("withdrawn")
-        self._face.say("The model before comes back.", "end")
+        self._face.say(f"{told}\nThe model before comes back.".lstrip(), "end")
         self._begin(chat, self._choices.now)
-        return True
-
-
-def _let_go(join: Callable[[float], None]) -> None:
-    """Wait for a source to end, and have its memory back."""
-    from engine.service import free_memory
-
-    join(LEAVE_SECONDS)
-    free_memory()
