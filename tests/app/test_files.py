@@ -106,18 +106,6 @@ async def test_dropped_files_are_attached_and_pasted_text_attaches_none(launch: 
         assert "Cats" not in chat.sent(Ask)[0].messages[0].content, "who wrote it did not ask for a file"
 
 
-async def test_a_question_that_waits_keeps_its_files(launch: Launch, here: Path) -> None:
-    async with launch(answer="word " * 60, round_seconds=0.02) as chat:
-        await chat.ask("one")
-        for animal in ("Cats", "Dogs"):  # the same words, another file by now
-            (here / "notes.txt").write_text(f"{animal} sleep.")
-            await chat.ask("two @notes.txt")
-        (here / "notes.txt").unlink()
-        await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
-        asked = [ask.messages[-1].content for ask in chat.sent(Ask)[1:]]
-        assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
-
-
 async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
     async with launch(answer=CODE) as chat:
         await chat.ask_and_wait()
@@ -162,27 +150,6 @@ async def test_escape_stops_a_program_and_so_does_control_c(launch: Launch) -> N
             await chat.pilot.press(key)
             await chat.until(lambda count=count: chat.log.text.count("▸ block 1 ran · stopped") == count)
             assert status.facts.state == "ready"
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"), [("none", "no block of Python"), ("```bash\nls\n```", "no block of Python")]
-)
-async def test_nothing_to_run(launch: Launch, answer: str, words: str) -> None:
-    async with launch(answer=answer) as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/run")
-        assert words in chat.notices()
-
-
-async def test_without_a_screen_nothing_is_opened(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/open")
-        assert "no screen here" in chat.notices() and "It is here" in chat.notices()
-        assert (chat.out_dir / "index.html").exists()
 
 
 async def test_presets(launch: Launch, here: Path) -> None:

@@ -88,21 +88,6 @@ async def test_esc_leaves_the_summary(launch: Launch) -> None:
         assert chat.sent(Ask)[4].messages[0].role == "user" and "go without" not in chat.log.text
 
 
-async def test_a_new_chat_with_the_last_answer(launch: Launch) -> None:
-    async with launch(answer=ANSWER, engine=Counting) as chat:
-        await filled(chat)
-        before = chat.screen.queue.log.path
-        await chat.ask("the fourth " + "more " * 20)
-        await chat.pilot.press("n", "enter")
-        await chat.until(lambda: len(chat.sent(Ask)) == 4 and not chat.screen.chat.busy)
-        head, question = chat.sent(Ask)[3].messages
-        assert head.role == "system" and ANSWER.strip() in head.content and question.content.startswith("the fourth")
-        path = chat.screen.queue.log.path
-        assert path != before and "question 0" not in chat.log.text
-        carried = load_session(path).turns[0].beside.carried
-        assert carried is not None and carried.text == ANSWER
-
-
 async def test_none_of_it_gives_the_question_back(launch: Launch) -> None:
     async with launch(answer=ANSWER, engine=Counting) as chat:
         await filled(chat)

@@ -50,18 +50,6 @@ async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
         assert load_session(path).target == "demo/gemma4-tiny"
 
 
-async def test_nothing_is_resumed_while_an_answer_runs_or_elsewhere(launch: Launch) -> None:
-    path = write(sessions_directory(), "about drones")
-    _, elsewhere = reopen(path)
-    async with launch(answer="word " * 300, round_seconds=0.05) as chat:
-        await chat.ask(f"/resume {path.stem}")
-        assert "another window" in chat.notices()
-        elsewhere.close()
-        await chat.ask("one")
-        await chat.ask(f"/resume {path.stem}")
-        assert "Esc stops it" in chat.notices() and "about drones" not in chat.log.text
-
-
 async def test_rename_in_the_list_and_here(launch: Launch) -> None:
     path = write(sessions_directory(), "about drones")
     async with launch(answer="ok") as chat:

@@ -101,16 +101,6 @@ async def test_versions_stand_side_by_side(launch: Launch, size: tuple[int, int]
         assert chat.screen.chat.tree.here == 3, "where that branch was left"
 
 
-async def test_nothing_to_compare_is_said(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        for command, why in (("/tree", "no question yet"), ("/compare", "versions yet"), ("/compare 7", "no question")):
-            await chat.ask(command)
-            assert why in chat.notices()
-        await chat.ask_and_wait("one")
-        await chat.ask("/compare 1 2 3")
-        assert "/compare takes" in chat.notices()
-
-
 async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) -> None:
     write(sessions_directory(), "about drones", "more", "and more", answer="They fly over the needle.", at=1)
     async with launch(size=(80, 24), answer="Four.") as chat:

@@ -83,6 +83,21 @@ def test_files_go_with_a_question_and_are_remembered_when_they_have_gone(sit: Si
     assert "red" in seat.type("/files")
 
 
+def test_a_question_that_waits_keeps_its_files_as_they_were(sit: Sit, tmp_path: Path) -> None:
+    seat, notes = sit(), tmp_path / "notes.txt"
+    seat.source.holds = True
+    seat.type("one")
+    for animal in ("Cats", "Dogs"):  # the same words, another file by now
+        notes.write_text(f"{animal} sleep.")
+        seat.type(f"two @{notes}")
+    notes.unlink()
+    for _ in range(3):
+        seat.source.answer()
+        seat.hear()
+    asked = [ask.messages[-1].content for ask in seat.source.asked[1:]]
+    assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
+
+
 @pytest.mark.parametrize("way", ["drop", "summary", "new", None])
 def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | None) -> None:
     seat = sit(capabilities=WORDS)

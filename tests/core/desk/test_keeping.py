@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.lanes import question_of
 from dflash_tui.core.desk.views import RoundView
-from dflash_tui.core.sessions.archive import open_session
+from dflash_tui.core.sessions.archive import open_session, reopen
 from dflash_tui.core.sessions.sessions import load_session
 
-from .conftest import Sit
+from .conftest import ANSWER, Sit
 
 
 def test_code_is_saved_by_number_by_name_and_all_of_it(sit: Sit, tmp_path: Path) -> None:
@@ -73,6 +74,9 @@ def test_conversations_are_named_listed_found_resumed_and_deleted(sit: Sit) -> N
     assert "There is no conversation 'zebra'" in seat.type("/resume zebra")
     seat.type("more", "/delete")
     assert not path.exists() and other.exists() and not seat.desk.chat.tree
+    _, elsewhere = reopen(other)
+    assert "another window" in seat.type(f"/resume {other.stem}")
+    elsewhere.close()
 
 
 def test_a_resumed_chat_has_its_settings_and_says_when_another_model_goes_on(sit: Sit) -> None:
@@ -104,3 +108,7 @@ def test_a_race_is_over_this_question_or_against_a_server(sit: Sit) -> None:
     assert "Ask something first" in seat.type("/race") and "Say against which server" in seat.type("/race against")
     seat.type("/race what else?", "hi", "/race")
     assert [race.question for race in seat.face.races] == ["what else?", "hi"]
+    said = question_of(seat.desk.chat, "")
+    seat.type("more")
+    assert [each.content for each in said] == ["hi"]
+    assert [each.content for each in question_of(seat.desk.chat, "")] == ["hi", ANSWER, "more"]

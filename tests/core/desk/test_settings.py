@@ -28,6 +28,7 @@ def test_settings_hold_from_the_next_question_on_and_are_said(sit: Sit, tmp_path
     assert (ask.settings.temperature, ask.settings.block_size, ask.settings.seed) == (0.5, 8, 7)
     assert "There is no system prompt" in seat.type("/system off") and seat.desk.chat.system is None
     assert "between 0 and 2" in seat.type("/temp 9") and "There is no file" in seat.type("/system @gone.md")
+    assert "/think takes on|off" in seat.type("/think hard")
     assert "not “warm”" in seat.type("/temp warm") and seat.type("/block auto", "/temp greedy")
     assert seat.desk.chat.settings.block_size == "auto" and seat.desk.chat.settings.temperature == 0
 
