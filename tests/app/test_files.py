@@ -76,7 +76,7 @@ async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch,
         await chat.pilot.press("enter")
         assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
         chat.screen.query_one(Attached)._look_now(chat.prompt.text)
-        await chat.app.workers.wait_for_complete([each for each in chat.app.workers if each.group == "files"])
+        await chat.until(lambda: all(each.is_finished for each in chat.app.workers if each.group == "files"))
         assert not chat.screen.query_one(Attached).display, "it is said once"
         await chat.pilot.press("space")
         await chat.until(lambda: words in attached(chat))

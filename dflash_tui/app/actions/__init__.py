@@ -4,7 +4,8 @@ row in one of these modules; nothing else has to know it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, cast
 
 from textual.binding import Binding, BindingType
 
@@ -20,28 +21,23 @@ Action = Command[ChatScreen]
 
 def _at_the_desk(command: Command[Desk]) -> Action:
     choices = command.choices
-    return Command(
-        **{name: getattr(command, name) for name in _SHOWN},
+    return replace(
+        cast(Command[Any], command),
         run=lambda screen, argument: command.run(screen.desk, argument),
         choices=None if choices is None else lambda screen: choices(screen.desk),
     )
 
 
-_SHOWN = ("id", "title", "keys", "slash", "takes", "priority", "listed", "stand_in")
-
-SECTIONS = (
-    (conversation.COMMANDS, commands.conversation.COMMANDS),
-    ((), commands.branches.COMMANDS),
-    (prompt.COMMANDS, commands.sessions.COMMANDS),
-    (settings.COMMANDS, commands.settings.COMMANDS),
-    (viewing.COMMANDS, ()),
-    (stepping.COMMANDS, commands.figures.COMMANDS),
-    (showing.COMMANDS, commands.files.COMMANDS),
-)
-"""The screen's own and the desk's, as the help screen has them."""
+OWN: dict[str, list[Action]] = {}
+"""The screen's own actions, by the command of the desk that they stand before in the help screen."""
+for module in (conversation, viewing, prompt, settings, stepping, showing):
+    for before, actions in module.COMMANDS.items():
+        OWN.setdefault(before, []).extend(actions)
 
 ACTIONS: dict[str, Action] = {
-    action.id: action for own, shared in SECTIONS for action in (*own, *map(_at_the_desk, shared))
+    action.id: action
+    for command in commands.COMMANDS.values()
+    for action in (*OWN.get(command.id, ()), _at_the_desk(command))
 }
 """By id, in the order of the help screen."""
 

@@ -58,8 +58,10 @@ def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
         screen.notify(notice, timeout=AGAIN_SECONDS)
 
 
-COMMANDS = (
-    Command("stop", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"),
-    Command("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
-    Command("quit", "leave", leave, slash="quit"),
-)
+COMMANDS = {
+    "new": (
+        Command("stop", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"),
+        Command("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
+    ),
+    "retry": (Command("quit", "leave", leave, slash="quit"),),
+}

@@ -48,7 +48,7 @@ def edit_outside(screen: ChatScreen, _: Argument) -> None:
         screen.prompt.fill(text.rstrip("\n"))
 
 
-COMMANDS = (
-    Command("search", "search the questions asked before", search_questions, "ctrl+r", priority=True),
-    Command("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),
-)
+COMMANDS = {
+    "unfold": (Command("search", "search the questions asked before", search_questions, "ctrl+r", priority=True),),
+    "sessions": (Command("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),),
+}

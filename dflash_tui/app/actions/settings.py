@@ -23,9 +23,13 @@ def _moves(slider: type[Slider], feature: Feature, by: int) -> Callable[[ChatScr
     return move
 
 
-COMMANDS = (
-    Command("block-up", BLOCK, _moves(BlockSlider, "block_size", 1), "alt+up", priority=True),
-    Command("block-down", BLOCK, _moves(BlockSlider, "block_size", -1), "alt+down", priority=True),
-    Command("temperature-down", TEMPERATURE, _moves(TemperatureSlider, "temperature", -1), "alt+left", priority=True),
-    Command("temperature-up", TEMPERATURE, _moves(TemperatureSlider, "temperature", 1), "alt+right", priority=True),
-)
+COMMANDS = {
+    "temperature": (
+        Command("block-up", BLOCK, _moves(BlockSlider, "block_size", 1), "alt+up", priority=True),
+        Command("block-down", BLOCK, _moves(BlockSlider, "block_size", -1), "alt+down", priority=True),
+        Command(
+            "temperature-down", TEMPERATURE, _moves(TemperatureSlider, "temperature", -1), "alt+left", priority=True
+        ),
+        Command("temperature-up", TEMPERATURE, _moves(TemperatureSlider, "temperature", 1), "alt+right", priority=True),
+    ),
+}

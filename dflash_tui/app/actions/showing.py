@@ -40,7 +40,11 @@ def replay(screen: ChatScreen, argument: Argument) -> None:
         raise SlashError(f"{error} {error.hint}") from None
 
 
-COMMANDS = (
-    Command("lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),
-    Command("replay", "watch a recorded run", replay, keys="f7,alt+p", slash="replay", takes="[name]", priority=True),
-)
+COMMANDS = {
+    "export": (Command("lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),),
+    "save": (
+        Command(
+            "replay", "watch a recorded run", replay, keys="f7,alt+p", slash="replay", takes="[name]", priority=True
+        ),
+    ),
+}

@@ -70,22 +70,28 @@ def version_forward(screen: ChatScreen, _: Argument) -> None:
     screen.desk.turn_over(*screen.desk.turnable(1), 1)
 
 
-COMMANDS = (
-    Command("help", "keys and commands", show_help, "f1", "help"),
-    Command("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
-    Command("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
-    Command("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
-    Command("page-up", "scroll the transcript", page_up, "pageup", listed=False),
-    Command("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
-    Command("follow", "follow the end of the transcript", follow, "ctrl+end"),
-    Command("version-back", VERSIONS, version_back, "alt+j", priority=True),
-    Command("version-forward", VERSIONS, version_forward, "alt+k", priority=True),
-    Command(
-        "theme",
-        "change the colours; without a name: look at them first",
-        choose_theme,
-        slash="theme",
-        takes="[name]",
-        choices=theme_names,
+COMMANDS = {
+    "tree": (
+        Command("version-back", VERSIONS, version_back, "alt+j", priority=True),
+        Command("version-forward", VERSIONS, version_forward, "alt+k", priority=True),
     ),
-)
+    "statistics": (
+        Command("help", "keys and commands", show_help, "f1", "help"),
+        Command("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
+        Command("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
+        Command("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
+        Command("page-up", "scroll the transcript", page_up, "pageup", listed=False),
+        Command("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
+        Command("follow", "follow the end of the transcript", follow, "ctrl+end"),
+    ),
+    "steps": (
+        Command(
+            "theme",
+            "change the colours; without a name: look at them first",
+            choose_theme,
+            slash="theme",
+            takes="[name]",
+            choices=theme_names,
+        ),
+    ),
+}

@@ -42,9 +42,7 @@ class Attached(Widget):
 
     def look(self, typed: str) -> None:
         """The prompt has changed: show what it mentions, soon."""
-        if self._due is not None:
-            self._due.stop()
-            self._due = None
+        self._wait_no_more()
         self._typed = typed
         if typed and typed != self._refused:
             self._refused = ""
@@ -57,8 +55,13 @@ class Attached(Widget):
         """A notice has said what is wrong with this text: the line does not say it again."""
         self._refused = typed
 
+    def _wait_no_more(self) -> None:
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+
     def _look_now(self, typed: str) -> None:
-        self._due = None
+        self._wait_no_more()
         self.run_worker(
             partial(self._look, typed), name="files", group="files", exclusive=True, thread=True, exit_on_error=False
         )

@@ -1,4 +1,4 @@
-"""Commands on the conversations on this machine: find, resume, name, delete."""
+"""Commands that bring back what was said: files, and the conversations on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from ...sessions.archive import (
 from ..command import Command
 from ..desk import Desk
 from ..face import Question, Way
-from ..views import SearchView, SessionsView
+from ..views import FilesView, SearchView, SessionsView
+
+
+def show_files(desk: Desk, _: Argument) -> None:
+    desk.face.show(FilesView(desk.chat))
 
 
 def show_sessions(desk: Desk, argument: Argument) -> None:
@@ -72,6 +76,7 @@ def write_markdown(desk: Desk, argument: Argument) -> None:
 
 
 COMMANDS = (
+    Command("unfold", "show what is folded: pastes, files, output", show_files, "alt+o", "files", priority=True),
     Command(
         "sessions",
         "older conversations: resume, rename, delete",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy
 
 from ...conversation.slash import Argument, SlashError
 from ...settings.presets import NONE, typed_system
-from ...text.wrapping import shortened
 from ..command import Command
 from ..desk import Desk
 
 SHOWN = 200
-"""Cells of a system prompt that are said."""
+"""Characters of a system prompt that are said."""
 WHO_GUESSES = {
     "on": "the drafter and the text so far guess",
     "off": "the target writes alone, and its speed is measured",
@@ -66,7 +67,7 @@ def set_system(desk: Desk, argument: Argument) -> None:
     if system is None:
         desk.face.say("There is no system prompt.")
     else:
-        desk.face.say(f"The system prompt is: {shortened(' '.join(system.split()), SHOWN)}")
+        desk.face.say(f"The system prompt is: {shorten(system, SHOWN, placeholder='...')}")
 
 
 def set_preset(desk: Desk, argument: Argument) -> None:
