@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dflash_tui.app import pump
+from dflash_tui.app.chat import pump
 from dflash_tui.app.chat.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.desk.event_queue import EventQueue

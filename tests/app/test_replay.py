@@ -118,13 +118,13 @@ async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
 
 async def test_keys_pause_step_and_change_the_pace() -> None:
     async with replaying(find_trace("html"), pace=0.05) as replay:
-        await replay.until(lambda: replay.source.played >= 1)
+        await replay.until(lambda: replay.desk.source.played >= 1)
         await replay.pilot.press("space")
         assert not replay.source.playing and "paused" in replay.bar
-        played = replay.source.played
+        played = replay.desk.source.played
         await replay.pilot.press("full_stop")
-        await replay.until(lambda: replay.source.played > played and not replay.waiting)
-        latest = replay.source.played - 1
+        await replay.until(lambda: replay.desk.source.played > played and not replay.waiting)
+        latest = replay.desk.source.played - 1
         await replay.pilot.press("comma")
         await replay.until(lambda: replay.screen.viewer.place is not None)
         assert replay.screen.viewer.place is not None and replay.screen.viewer.place.step == latest - 1
@@ -133,7 +133,7 @@ async def test_keys_pause_step_and_change_the_pace() -> None:
         assert replay.source.pace == 0.1
         await replay.pilot.press("end")
         await replay.ended()
-        assert replay.screen.viewer.place is None and replay.source.played == 110
+        assert replay.screen.viewer.place is None and replay.desk.source.played == 110
 
 
 async def test_frames_of_a_screen_that_goes_draw_nothing(launch: Launch) -> None:
@@ -153,8 +153,8 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         await driver.pilot.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, ChatScreen) and driver.app.screen is not driver.screen)
         replay = driver.app.screen
-        assert replay.source is not None
-        await driver.until(lambda: replay.source.played > 0)
+        assert replay.desk.source is not None
+        await driver.until(lambda: replay.desk.source.played > 0)
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.screen and driver.prompt.has_focus)
         await driver.ask_and_wait()
@@ -188,7 +188,7 @@ async def test_the_keys_of_the_bar_stay_with_it() -> None:
         await replay.pilot.press("comma")
         assert replay.screen.viewer.open and replay.screen.query_one(ReplayBar).has_focus
         await replay.pilot.press("home")
-        assert replay.source.played == 1 and not replay.source.playing
+        assert replay.desk.source.played == 1 and not replay.source.playing
         assert replay.screen.query_one(ReplayBar).has_focus and "round 0 of " in replay.bar
         await replay.pilot.press("end")
         await replay.ended()
