@@ -11,7 +11,7 @@ from textual import events
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
-from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header, StatusFacts, StatusLine
 from dflash_tui.core.text.spans import Span

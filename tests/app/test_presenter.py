@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Static
 
 from dflash_tui.app.chat.presenter import PresenterScreen
-from dflash_tui.app.widgets.large_round import LargeRound
+from dflash_tui.app.widgets.rounds.large_round import LargeRound
 from dflash_tui.core.rounds.cells import draft_text, show_blanks
 from dflash_tui.core.rounds.playback import PHASES
 from dflash_tui.core.settings.config import ScreenOptions

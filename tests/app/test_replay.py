@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
-from dflash_tui.app.widgets.replay_bar import ReplayBar
+from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.reducer import Reducer

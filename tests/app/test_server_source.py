@@ -13,10 +13,10 @@ from dflash_tui.app.application import ChatApp
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
-from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.step_table import StepTable
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header
-from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog, load_session

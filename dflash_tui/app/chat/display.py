@@ -31,11 +31,11 @@ from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauge_panel import GaugePanel, Panel
 from ..widgets.prompt import PLACEHOLDER, Prompt
 from ..widgets.queued import QueuedQuestions
-from ..widgets.replay_bar import ReplayBar
-from ..widgets.round_strip import RoundStrip, lens_legend
+from ..widgets.rounds.replay_bar import ReplayBar
+from ..widgets.rounds.round_strip import RoundStrip, lens_legend
+from ..widgets.rounds.step_view import MAX_DIGITS, StepView
 from ..widgets.slider import Slider
 from ..widgets.status import Header, StatusLine
-from ..widgets.step_view import MAX_DIGITS, StepView
 from .conversation import ConversationView
 from .face import DeskScreen
 from .facts import beginning, gauge_facts, status_facts

@@ -20,8 +20,8 @@ from dflash_tui.core.rounds.playback import FULL, SLOWEST, Phase
 
 from ..glyphs import fitting
 from ..screens.once import LeavesOnce
-from ..widgets.large_round import LargeRound
-from ..widgets.step_table import Scene, explanation, title_line
+from ..widgets.rounds.large_round import LargeRound
+from ..widgets.rounds.step_table import Scene, explanation, title_line
 from ..widgets.token_log import TokenLog
 from .viewer import NO_MORE, NO_REJECTION, Viewer
 

@@ -29,12 +29,12 @@ from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauge_panel import Panel
 from ..widgets.gauges import Gauge, HistogramGauge
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
-from ..widgets.replay_bar import ReplayBar
-from ..widgets.scrubber import Scrubber
+from ..widgets.rounds.replay_bar import ReplayBar
+from ..widgets.rounds.scrubber import Scrubber
+from ..widgets.rounds.step_view import StepView
 from ..widgets.slider import Slider
 from ..widgets.starters import Starter
 from ..widgets.status import StatusLine
-from ..widgets.step_view import StepView
 from ..widgets.token_log import TokenLog
 from .display import ChatDisplay
 from .facts import beginning

@@ -12,7 +12,7 @@ from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Place
 
 from ..keymap import keys_in_force
-from ..widgets.step_table import Scene
+from ..widgets.rounds.step_table import Scene
 
 STEPPING_KEYS = (
     ("step-back", "step-forward", "round"),

@@ -17,9 +17,9 @@ from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Clock, Step
 
-from ..widgets.spotlight import Spotlight
-from ..widgets.step_table import Scene
-from ..widgets.step_view import Move
+from ..widgets.rounds.spotlight import Spotlight
+from ..widgets.rounds.step_table import Scene
+from ..widgets.rounds.step_view import Move
 from .lens_view import LensView
 from .replay import Replay
 from .step_words import looking_back, scene_of

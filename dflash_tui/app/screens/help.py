@@ -17,7 +17,7 @@ from textual.widgets import Static
 from dflash_tui.core.desk.command import Command
 
 from ..keymap import Said, key_name
-from ..widgets.round_strip import legend
+from ..widgets.rounds.round_strip import legend
 from .once import LeavesOnce
 
 KEY_WIDTH = 20

@@ -26,7 +26,7 @@ from dflash_tui.core.rounds.playback import PHASES
 from ..notices import tell_saved
 from ..options import options_of
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
-from ..widgets.step_table import Scene, StepTable
+from ..widgets.rounds.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
 from .once import LeavesOnce
 

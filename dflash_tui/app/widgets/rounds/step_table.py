@@ -18,7 +18,7 @@ from dflash_tui.core.rounds.trees import ChoiceFate, Further
 from dflash_tui.core.text.wrapping import shortened
 from engine.events import DraftToken, EmittedToken
 
-from ..glyphs import bars, fitting
+from ...glyphs import bars, fitting
 from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
 
 LABEL_WIDTH = 10

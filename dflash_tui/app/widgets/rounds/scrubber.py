@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.message import Message
 
-from .slider import Track
+from ..slider import Track
 
 
 class Scrubber(Track):
