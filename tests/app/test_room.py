@@ -60,21 +60,6 @@ async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
         ]
 
 
-async def test_a_summary_stands_for_them(launch: Launch) -> None:
-    async with launch(answer=ANSWER, engine=Counting) as chat:
-        await filled(chat)
-        await chat.ask("the fourth " + "more " * 20)
-        await chat.pilot.press("s", "enter")
-        await chat.until(lambda: len(chat.sent(Ask)) == 5 and not chat.screen.chat.busy)
-        summing, asked = chat.sent(Ask)[3:]
-        assert "Sum up" in summing.messages[-1].content and summing.settings.temperature == 0
-        assert contents(summing)[:-1] == ["question 0", "question 1"]
-        assert asked.messages[0].role == "system" and ANSWER.strip() in asked.messages[0].content
-        assert "▸ summary that stands for them · 30 words" in chat.log.text
-        assert len(load_session(chat.screen.queue.log.path).turns) == 4, "the request for it is no part of the chat"
-        assert chat.screen.queue.diverted is None
-
-
 async def test_esc_leaves_the_summary(launch: Launch) -> None:
     async with launch(answer=ANSWER * 10, engine=Counting, round_seconds=0.002) as chat:
         await filled(chat, 1100)

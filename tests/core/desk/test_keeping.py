@@ -12,6 +12,8 @@ from dflash_tui.core.desk.lanes import question_of
 from dflash_tui.core.desk.views import RoundView
 from dflash_tui.core.sessions.archive import open_session, reopen
 from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.traces.reader import read_trace
+from engine.events import TurnStarted
 
 from .conftest import ANSWER, Sit
 
@@ -53,7 +55,24 @@ def test_a_chat_is_exported_traced_and_written_as_markdown(sit: Sit, tmp_path: P
     seat.type("hi", "/export json", "/export html last page.html", "/markdown said.md", f"/trace {tmp_path}/a.dflash")
     assert [path.name for path in seat.face.kept] == ["answer.json", "page.html", "said.md", "a.dflash"]
     assert json.loads(seat.face.kept[0].read_text())["sections"][0]["kind"] == "answer"
+    kept = [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[:1]]
+    seat.type("more", "/export json", "/export json last my.json", "/export json my.json")
+    kept += [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[4:]]
+    assert [(path.name, [each["question"] for each in sections]) for path, sections in kept] == [
+        ("answer.json", ["hi"]), ("chat.json", ["hi", "more"]), ("my.json", ["more"]), ("my-2.json", ["hi", "more"])
+    ]  # fmt: skip
     assert "exists already" in seat.type(f"/trace {tmp_path}/a.dflash") and "takes" in seat.type("/export pdf")
+
+
+def test_a_resumed_chat_is_exported_and_traced_whole(sit: Sit, tmp_path: Path) -> None:
+    seat = sit()
+    seat.type("one")
+    first = seat.queue.log.path
+    seat.type("/new", "elsewhere", f"/resume {first.stem}", "two", "/export json", f"/trace {tmp_path}/whole.dft")
+    sections = json.loads(seat.face.kept[0].read_text())["sections"]
+    assert [(each["question"], each["text"]) for each in sections] == [("one", ANSWER), ("two", ANSWER)]
+    events = read_trace(seat.face.kept[1]).events()
+    assert [event.question for event in events if isinstance(event, TurnStarted)] == ["one", "two"]
 
 
 def test_conversations_are_named_listed_found_resumed_and_deleted(sit: Sit) -> None:

@@ -101,7 +101,7 @@ COMMANDS = (
     ),
     Command(
         "compare",
-        "two versions side by side, by their numbers in /tree",
+        "two versions compared, by their numbers in /tree",
         show_comparison,
         "f10,alt+c",
         "compare",

@@ -67,7 +67,7 @@ def _race_against(desk: Desk, argument: str) -> None:
 
 
 COMMANDS = (
-    Command("statistics", "the figures behind the gauges, as tables", show_statistics, slash="stats"),
+    Command("statistics", "the figures of an answer, as tables", show_statistics, slash="stats"),
     Command("steps", "look at the rounds one by one", show_round, "f3,alt+s", "steps", "[n]", priority=True),
     Command(
         "race",

@@ -76,7 +76,14 @@ def write_markdown(desk: Desk, argument: Argument) -> None:
 
 
 COMMANDS = (
-    Command("unfold", "show what is folded: pastes, files, output", show_files, "alt+o", "files", priority=True),
+    Command(
+        "unfold",
+        "the files that go with a conversation, and all else that is folded",
+        show_files,
+        "alt+o",
+        "files",
+        priority=True,
+    ),
     Command(
         "sessions",
         "older conversations: resume, rename, delete",
