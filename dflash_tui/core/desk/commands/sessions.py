@@ -78,7 +78,7 @@ def write_markdown(desk: Desk, argument: Argument) -> None:
 COMMANDS = (
     Command(
         "unfold",
-        "the files that go with a conversation, and all else that is folded",
+        "show what is attached or folded: files, pastes, output",
         show_files,
         "alt+o",
         "files",
