@@ -118,13 +118,13 @@ async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
 
 async def test_keys_pause_step_and_change_the_pace() -> None:
     async with replaying(find_trace("html"), pace=0.05) as replay:
-        await replay.until(lambda: replay.desk.source.played >= 1)
+        await replay.until(lambda: replay.source.played >= 1)
         await replay.pilot.press("space")
         assert not replay.source.playing and "paused" in replay.bar
-        played = replay.desk.source.played
+        played = replay.source.played
         await replay.pilot.press("full_stop")
-        await replay.until(lambda: replay.desk.source.played > played and not replay.waiting)
-        latest = replay.desk.source.played - 1
+        await replay.until(lambda: replay.source.played > played and not replay.waiting)
+        latest = replay.source.played - 1
         await replay.pilot.press("comma")
         await replay.until(lambda: replay.screen.viewer.place is not None)
         assert replay.screen.viewer.place is not None and replay.screen.viewer.place.step == latest - 1
@@ -133,7 +133,7 @@ async def test_keys_pause_step_and_change_the_pace() -> None:
         assert replay.source.pace == 0.1
         await replay.pilot.press("end")
         await replay.ended()
-        assert replay.screen.viewer.place is None and replay.desk.source.played == 110
+        assert replay.screen.viewer.place is None and replay.source.played == 110
 
 
 async def test_frames_of_a_screen_that_goes_draw_nothing(launch: Launch) -> None:
@@ -188,7 +188,7 @@ async def test_the_keys_of_the_bar_stay_with_it() -> None:
         await replay.pilot.press("comma")
         assert replay.screen.viewer.open and replay.screen.query_one(ReplayBar).has_focus
         await replay.pilot.press("home")
-        assert replay.desk.source.played == 1 and not replay.source.playing
+        assert replay.source.played == 1 and not replay.source.playing
         assert replay.screen.query_one(ReplayBar).has_focus and "round 0 of " in replay.bar
         await replay.pilot.press("end")
         await replay.ended()

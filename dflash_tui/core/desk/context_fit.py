@@ -87,7 +87,7 @@ class ContextFit:
             elif way == "new":
                 answer = next((each.answer for each in reversed(said) if each.answer), "")
                 self._start_new()
-                then(replace(beside, left_out=(), carried=Carried("answer", answer) if answer else None))
+                then(replace(beside, carried=Carried("answer", answer) if answer else None))
             else:
                 self._face.give_back([text])
 

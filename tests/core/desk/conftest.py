@@ -51,18 +51,26 @@ class Source:
         ready: EngineReady = READY,
         error: EngineError | None = None,
         capabilities: Capabilities | None = None,
+        late: bool = False,
     ) -> None:
+        """``late``: it can't answer before :meth:`come`."""
         self.commands: list[Command] = []
         self.joined = self.holds = False
         self.capabilities = capabilities or Capabilities()
         self._emit, self._answer, self._ready, self._error = emit, answer, ready, error
         self._held: list[Ask] = []
+        self._late = late
 
     @property
     def asked(self) -> list[Ask]:
         return [command for command in self.commands if isinstance(command, Ask)]
 
     def start(self) -> None:
+        if not self._late:
+            self.come()
+
+    def come(self) -> None:
+        """It can answer now, or fails."""
         self._emit(self._error or self._ready)
 
     def send(self, command: Command) -> None:
@@ -101,6 +109,8 @@ class Listener:
     reworded: list[int] = field(default_factory=list)
     summary: str | None = "In short."
     races: list[Race] = field(default_factory=list)
+    work: list[Callable[[], None]] | None = None
+    """Where it is a list, what takes its time is done when that is called."""
 
     @property
     def words(self) -> str:
@@ -136,7 +146,10 @@ class Listener:
     def wait(
         self, work: Callable[[], Result], then: Callable[[Result], None], stop: Callable[[], object] | None = None
     ) -> None:
-        then(work())
+        if self.work is None:
+            then(work())
+        else:
+            self.work.append(lambda: then(work()))
 
     def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
         then(self.summary)

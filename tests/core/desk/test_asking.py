@@ -41,6 +41,16 @@ def test_a_question_before_the_models_are_there_is_taken_back_unsent(sit: Sit) -
     assert not seat.queue.log.started, "nothing was asked, nothing is kept"
 
 
+def test_a_question_that_waits_for_the_models_is_taken_back(sit: Sit) -> None:
+    seat = sit(late=True)
+    seat.type("one")
+    assert seat.desk.chat.waiting and seat.desk.stop()
+    assert ("withdrawn", 0) in seat.face.changes and not seat.desk.chat.tree
+    seat.source.come()
+    seat.hear()
+    assert not seat.source.asked
+
+
 def test_the_same_question_again_has_another_seed_or_says_that_it_would_be_the_same(sit: Sit) -> None:
     seat = sit()
     assert "/temp 0.7" in seat.type("one", "/retry")
@@ -119,6 +129,24 @@ def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | N
         assert ("In short." in asked[0].content) == (way == "summary")
         kept = load_session(first).turns
         assert len(kept) == 4 and kept[3].beside.left_out
+
+
+def test_a_summary_that_takes_too_much_room_is_left_out_too(sit: Sit) -> None:
+    seat = sit(capabilities=WORDS)
+    seat.type(f"one{LONG}", f"two{LONG}", f"three{LONG}")
+    seat.limit(100)
+    seat.face.choices, seat.face.summary = ["summary"], "word " * 90
+    seat.type(f"four{LONG}")
+    assert "word word" not in seat.source.asked[-1].messages[0].content
+
+
+def test_what_a_prompt_took_is_what_the_next_is_measured_by(sit: Sit) -> None:
+    """Where the source counts no tokens: 40 it said of 2,000 letters, so 3,000 are few enough for 300."""
+    seat = sit()
+    seat.type("x" * 2000)
+    seat.limit(300)
+    seat.type("y" * 3000)
+    assert len(seat.source.asked) == 2
 
 
 def test_where_nobody_can_be_asked_the_oldest_go_or_nothing_is_asked(sit: Sit) -> None:

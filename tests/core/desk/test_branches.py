@@ -35,6 +35,7 @@ def test_the_versions_keys_turn_over_what_was_turned_last(sit: Sit) -> None:
     assert seat.face.changes[-1] == ("path", 0) and desk.chat.tree.here == 1
     assert desk.turnable(1) == (1, "answer"), "the other key undoes it"
     desk.turn_over(1, "answer", 1)
+    assert desk.turnable(-1) == (2, "answer"), "although another is newer"
     desk.turn_over(4, "question", -1)
     assert seat.face.changes[-1] == ("place", 3)
 

@@ -39,6 +39,16 @@ def test_a_block_runs_only_when_the_user_agrees_and_what_it_printed_is_kept(sit:
     assert "on the machine that serves" in seat.type("/run", "/open")
 
 
+def test_one_program_runs_at_a_time_and_for_the_conversation_that_it_is_of(sit: Sit) -> None:
+    seat = sit()
+    seat.face.work, seat.face.choices = [], ["yes", "yes"]
+    assert "A program runs already" in seat.type("hi", "/run", "/run") and seat.desk.program.block == 1
+    seat.type("/new", "other")
+    assert seat.desk.program.stop()
+    seat.face.work.pop()()
+    assert not seat.desk.program.stop() and not any(each.runs for each in seat.desk.chat.tree)
+
+
 def test_without_a_screen_nothing_is_opened(sit: Sit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
         monkeypatch.delenv(name, raising=False)
@@ -46,6 +56,9 @@ def test_without_a_screen_nothing_is_opened(sit: Sit, tmp_path: Path, monkeypatc
     seat = sit(answer="```html page.html\n<p>\n```")
     said = seat.type("hi", "/open")
     assert "no screen here" in said and "It is here" in said and (tmp_path / "out" / "page.html").exists()
+    monkeypatch.setenv("DISPLAY", ":0")
+    seat.face.remote = True
+    assert "on the machine that serves" in seat.type("/open"), "nor on a screen that the user does not see"
 
 
 def test_a_chat_is_exported_traced_and_written_as_markdown(sit: Sit, tmp_path: Path) -> None:

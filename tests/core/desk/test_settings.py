@@ -11,6 +11,7 @@ from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.config import read_config
+from dflash_tui.core.settings.presets import Preset
 from dflash_tui.core.source import Capabilities, SourceFactory
 from engine.events import EngineError
 
@@ -41,6 +42,8 @@ def test_who_guesses(sit: Sit) -> None:
         (False, "both"),
         (True, "drafter"),
     ]
+    lacking = sit(capabilities=Capabilities(refused={"draft_by": "It can't choose."}))
+    assert "It can't choose." in lacking.type("/speculation lookup")
     alone = sit(ready=replace(READY, drafter=None))
     assert "No drafter is loaded" in alone.type("/speculation drafter")
 
@@ -72,6 +75,11 @@ def test_a_preset_is_taken_changed_and_left(sit: Sit, tmp_path: Path) -> None:
     assert (seat.desk.chat.system, seat.desk.chat.settings.temperature, seat.desk.presets.name) == (None, 0, "")
 
 
+def test_the_preset_of_the_start_is_in_force(sit: Sit) -> None:
+    seat = sit(Start(preset=Preset("tutor", {"system": "Ask back."})))
+    assert (seat.desk.chat.system, seat.desk.presets.name) == ("Ask back.", "tutor")
+
+
 def others(**made: Callable[..., Source]) -> tuple[Start, list[str]]:
     freed: list[str] = []
 
@@ -96,7 +104,9 @@ def test_another_model_goes_on_and_the_way_back(sit: Sit) -> None:
     assert seat.desk.ready is not None and seat.desk.ready.target == "demo/target", "nobody hears it any more"
     seat.type("two")
     assert [each.answer for each in seat.desk.chat.tree.path][1] == "from the other"
-    seat.type("/model -", "/retry 1 drafter other")
+    seat.type("/model -", "three")
+    assert seat.desk.chat.tree.path[-1].answer.startswith("Fine."), "the first answers again"
+    seat.type("/retry 1 drafter other")
     assert seat.desk.chat.tree.versions(1, "answer")[-1].answer.startswith("Fine."), "it waited for its drafter"
     assert "There is no model zebra. Look at its name." in seat.type("/model zebra")
 
@@ -111,6 +121,18 @@ def test_a_model_that_can_not_be_had_brings_back_the_one_before(sit: Sit) -> Non
     assert [each.answer[:5] for each in seat.desk.chat.tree.path] == ["Fine.", "Fine."]
     seat.source.holds = True
     assert "An answer is on its way" in seat.type("three", "/model first")
+
+
+def test_a_question_for_a_model_that_never_comes_is_not_asked_of_another(sit: Sit) -> None:
+    error = EngineError("weights", "It is truncated.", "Load another.", fatal=True)
+    begin, _ = others(first=Source, lost=partial(Source, error=error, late=True))
+    seat = sit(begin)
+    seat.type("one", "/model lost", "for that one")
+    assert "is being loaded" in seat.type("/model first")
+    seat.source.come()
+    seat.hear()
+    assert ("withdrawn", 0) in seat.face.changes and [each.question for each in seat.desk.chat.tree.path] == ["one"]
+    assert not seat.source.asked
 
 
 def test_every_command_says_what_it_does_and_takes() -> None:
