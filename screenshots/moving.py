@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit
 from dflash_tui.sources import engine_source

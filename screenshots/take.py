@@ -19,11 +19,11 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.cli.serve import about
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Source, SourceFactory
 from dflash_tui.serve.server import ServeOptions, Serving

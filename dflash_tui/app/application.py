@@ -16,17 +16,17 @@ from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.platforms import SIGNALS
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
-from .actions import ACTIONS
-from .event_queue import EventQueue
+from .actions import ACTIONS, BoundChatScreen
+from .chat.screen import ChatScreen
 from .keymap import accepted_keys, said_with
 from .notices import clear_notices
-from .screens.chat import ChatScreen
 from .themed import ThemedApp
 
 LEAVE_SECONDS = 5.0
@@ -50,7 +50,7 @@ class ChatApp(ThemedApp):
         screen_options: ScreenOptions | None = None,
     ) -> None:
         super().__init__(theme, screen_options)
-        self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
+        self.chat_screen = BoundChatScreen(settings, out_dir, queue, source, begin)
         self.typed = begin.typed if begin else b""
         """Keys that came before the driver listened, which takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.mentions import completions
+from dflash_tui.core.desk.command import Command, Host
 from dflash_tui.core.text.harmless import sanitise
 
-from .actions.action import Action
-
-if TYPE_CHECKING:
-    from .screens.chat import ChatScreen
+from .keymap import Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +35,21 @@ def complete_file(line: str) -> list[Candidate]:
     return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in found]
 
 
-def complete(text: str, actions: Iterable[Action], screen: ChatScreen) -> list[Candidate]:
+def complete(text: str, commands: Iterable[Command[Host]], host: Host, said: Said = str) -> list[Candidate]:
     """Candidates for a prompt, best first: commands, then their values. None for other or already complete text."""
     if not text.startswith("/") or text.startswith("//") or "\n" in text:
         return []
     name, blank, typed = text[1:].partition(" ")
-    commands = [action for action in actions if action.slash]
+    known = [command for command in commands if command.slash]
     if blank:
-        action = next((action for action in commands if action.slash == name), None)
-        found = [Candidate(f"/{name} {value}") for value in _values(action, screen) if value.startswith(typed)]
+        values = next((command.values(host) for command in known if command.slash == name), [])
+        found = [Candidate(f"/{name} {value}") for value in values if value.startswith(typed)]
     else:
         found = [
             Candidate(
-                f"/{action.slash}{' ' if action.takes else ''}", f"{action.takes}  {screen.said(action.title)}".strip()
+                f"/{command.slash}{' ' if command.takes else ''}", f"{command.takes}  {said(command.title)}".strip()
             )
-            for action in commands
-            if action.slash.startswith(name)
+            for command in known
+            if command.slash.startswith(name)
         ]
     return [] if [candidate.text.rstrip() for candidate in found] == [text.rstrip()] else found
-
-
-def _values(action: Action | None, screen: ChatScreen) -> list[str]:
-    """What can be written behind a command, where that can be listed."""
-    if action is None:
-        return []
-    if action.choices is not None:
-        return list(action.choices(screen))
-    words = action.takes.strip("[]")
-    return words.split("|") if "|" in words and " " not in words else []

@@ -7,14 +7,14 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
 from textual.binding import ActiveBinding
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
+from dflash_tui.core.desk.command import Command
 from dflash_tui.core.settings.config import Entry
-
-from .actions.action import Action
 
 _KEY = re.compile(r"((ctrl|alt|shift|meta|super|hyper)\+)*([a-z0-9_]+|[!-~])")
 _NO_MODIFIER = re.compile(r"[!-~]|[a-z_]*_[a-z_]*|space|enter|tab|backspace|delete|left|right|up|down|home|end")
@@ -36,7 +36,7 @@ class AcceptedKeys:
     """Actions whose key was given to another, which is no mistake."""
 
 
-def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Action]) -> AcceptedKeys:
+def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Command[Any]]) -> AcceptedKeys:
     """Of two lines that want the same key the later gets it."""
     asked: dict[str, list[str]] = {}
     mistakes: list[str] = []
@@ -68,7 +68,7 @@ def _keys(value: str) -> list[str]:
     return [part if len(part) == 1 else part.lower() for part in parts if part]
 
 
-def _problem(id: str, value: str, actions: Mapping[str, Action]) -> str:
+def _problem(id: str, value: str, actions: Mapping[str, Command[Any]]) -> str:
     """Why an action can't have these keys; empty when it can."""
     if id not in actions:
         near = get_close_matches(id, [each.id for each in actions.values() if each.keys], 1)
@@ -113,7 +113,7 @@ Said = Callable[[str], str]
 """A sentence with the keys that the user has."""
 
 
-def said_with(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Said:
+def said_with(keymap: Mapping[str, str], actions: Mapping[str, Command[Any]]) -> Said:
     """Puts the user's keys in the place of the usual ones that a sentence names. In that of a key which another action
     has now: the key that stands in, else the slash command, else the palette's key. Keys that are a letter or a sign
     alone stay: a sentence has others."""

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
@@ -14,7 +15,6 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings
 
 from .application import ChatApp
-from .event_queue import EventQueue
 
 SWITCH_INTERVAL = 0.0005
 """Seconds a thread keeps the interpreter lock: at the default 5 ms the engine waits for most of a frame."""

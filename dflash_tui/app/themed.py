@@ -19,6 +19,7 @@ from dflash_tui.core.platforms import TERMINALS
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .ascii import AsciiFilter
+from .options import OptionsApp
 from .screens.palette import Palette
 from .screens.picker import ThemePicker
 from .theming import DEFAULT_THEME, MONO_DARK, MONO_LIGHT, ThemeWatcher, defaults_for, load_themes
@@ -29,7 +30,7 @@ WATCH_SECONDS = 1.0
 """How often the theme files are looked at."""
 
 
-class ThemedApp(App[None]):
+class ThemedApp(OptionsApp):
     """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
 
     CSS = """

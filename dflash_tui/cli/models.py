@@ -38,7 +38,14 @@ def models_of(flags: Flags, invocation: Invocation) -> Models:
         except EngineFailure as failure:
             raise Failure(*failure.in_words(as_command)) from None
 
-    return Models(make, cache(lambda: tuple(_names(invocation))), flags.server or flags.model or BUNDLED)
+    names = cache(lambda: tuple(_names(invocation)))
+    return Models(make, names, flags.server or flags.model or BUNDLED, _free)
+
+
+def _free() -> None:
+    from engine.service import free_memory  # there was an engine, or there is nothing to free
+
+    free_memory()
 
 
 def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Target:

@@ -17,8 +17,8 @@ from math import sqrt
 from pathlib import Path
 from statistics import median
 
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.main import SWITCH_INTERVAL
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import AUTO, Ask, Close, EngineOptions, GenerationSettings, Message

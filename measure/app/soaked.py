@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TextIO
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.main import SWITCH_INTERVAL
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening, SourceFactory
 from engine.commands import GenerationSettings

@@ -5,7 +5,7 @@ nobody means that the events are thrown away. For the screen they go where the a
 its session log on the disk, into its frame loop on the main thread, which applies them to its state. Textual, which a
 GPU's machine need not have, is stood in for: every frame keeps the interpreter busy with Python. Frames cost so much by
 default that the application's own governor has to space them out: the screen then takes all of a core that it is ever
-allowed beside a GPU (``dflash_tui.app.pump.GPU_SHARE``). The terminal itself is missing.
+allowed beside a GPU (``dflash_tui.app.chat.pump.GPU_SHARE``). The terminal itself is missing.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if find_spec("platformdirs") is None:  # it would name a folder, which is given 
     stand_in.user_state_dir = tempfile.gettempdir  # type: ignore[attr-defined]
     sys.modules["platformdirs"] = stand_in
 
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.pump import FramePump
+from dflash_tui.app.chat.pump import FramePump
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from measure.quick import parse
 

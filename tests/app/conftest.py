@@ -15,10 +15,10 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.platforms import TERMINALS
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions

@@ -116,7 +116,7 @@ async def full(chat: Driver) -> None:
     ready = chat.screen.chat.reducer.ready
     assert ready is not None
     chat.screen.chat.reducer.ready = replace(ready, max_context=600)
-    chat.screen.drawing.draw_gauges()
+    chat.screen.draw_gauges()
     await chat.ask("And once more, in blue? " * 12)
     await chat.until(lambda: isinstance(chat.app.screen, AskScreen))
 

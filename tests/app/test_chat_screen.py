@@ -11,10 +11,9 @@ from textual import events
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
-from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header, StatusFacts, StatusLine
-from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
@@ -253,19 +252,6 @@ async def test_slash_commands(launch: Launch) -> None:
         await chat.ask("/save 1")
         assert (chat.out_dir / "index.html").exists()
         assert chat.prompt.text == "" and len(chat.sent(Ask)) == 1
-
-
-async def test_a_new_chat_starts_a_new_record(launch: Launch) -> None:
-    async with launch(answer="ok") as chat:
-        await chat.ask_and_wait("one")
-        first = chat.screen.queue.log.path
-        await chat.pilot.press("ctrl+n")
-        assert chat.log.text == ""
-        await chat.ask_and_wait("two")
-        second = chat.screen.queue.log.path
-        assert [turn.question for turn in load_session(first).turns] == ["one"]
-        conversation = load_session(second)
-        assert [turn.question for turn in conversation.turns] == ["two"] and conversation.target == "demo/gemma4-tiny"
 
 
 async def test_a_record_that_can_not_be_written_is_told_once(

@@ -13,6 +13,7 @@ from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.presets import Presets
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.settings.config import read_config
 from engine.commands import Ask
@@ -74,8 +75,8 @@ async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch,
         await chat.until(lambda: words in attached(chat))
         await chat.pilot.press("enter")
         assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
-        chat.screen.attaching._look_now(chat.prompt.text)
-        await chat.app.workers.wait_for_complete([each for each in chat.app.workers if each.group == "files"])
+        chat.screen.query_one(Attached)._look_now(chat.prompt.text)
+        await chat.until(lambda: all(each.is_finished for each in chat.app.workers if each.group == "files"))
         assert not chat.screen.query_one(Attached).display, "it is said once"
         await chat.pilot.press("space")
         await chat.until(lambda: words in attached(chat))
@@ -105,18 +106,6 @@ async def test_dropped_files_are_attached_and_pasted_text_attaches_none(launch: 
         assert "Cats" not in chat.sent(Ask)[0].messages[0].content, "who wrote it did not ask for a file"
 
 
-async def test_a_question_that_waits_keeps_its_files(launch: Launch, here: Path) -> None:
-    async with launch(answer="word " * 60, round_seconds=0.02) as chat:
-        await chat.ask("one")
-        for animal in ("Cats", "Dogs"):  # the same words, another file by now
-            (here / "notes.txt").write_text(f"{animal} sleep.")
-            await chat.ask("two @notes.txt")
-        (here / "notes.txt").unlink()
-        await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
-        asked = [ask.messages[-1].content for ask in chat.sent(Ask)[1:]]
-        assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
-
-
 @pytest.mark.terminals
 async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
     async with launch(answer=CODE) as chat:
@@ -135,7 +124,7 @@ async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
         await chat.pilot.press("escape")
         (turn,) = load_session(chat.screen.queue.log.path).turns
         assert turn.runs[0].output.startswith("line 0 \x1b[31m\n")
-        chat.screen.talk._retell(0)
+        chat.screen.conversation._retell(0)
         assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
 
 
@@ -166,34 +155,13 @@ async def test_escape_stops_a_program_and_so_does_control_c(launch: Launch) -> N
             assert status.facts.state == "ready"
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"), [("none", "no block of Python"), ("```bash\nls\n```", "no block of Python")]
-)
-async def test_nothing_to_run(launch: Launch, answer: str, words: str) -> None:
-    async with launch(answer=answer) as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/run")
-        assert words in chat.notices()
-
-
-async def test_without_a_screen_nothing_is_opened(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/open")
-        assert "no screen here" in chat.notices() and "Saved, not opened" in chat.notices()
-        assert (chat.out_dir / "index.html").exists()
-
-
 async def test_presets(launch: Launch, here: Path) -> None:
     file = here / "config.toml"
     file.write_text(
         '[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.3\nblock_size = 4\n[presets.cold]\nseed = 5'
     )
     async with launch(answer="Fine.") as chat:
-        chat.screen.begin = Start(config=read_config(file))
+        chat.screen.desk.presets = Presets(chat.screen.chat, Start(config=read_config(file)))
         await chat.ask("/preset tutor")
         assert chat.screen.chat.system == "Ask back." and chat.screen.chat.settings.block_size == 4
         assert "preset: tutor" in chat.screen.query_one("#header").render().plain

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dflash_tui.app.widgets import living_round
-from dflash_tui.app.widgets.living_round import CAPTIONS, LivingRound
+from dflash_tui.app.widgets.rounds import living_round
+from dflash_tui.app.widgets.rounds.living_round import CAPTIONS, LivingRound
 from dflash_tui.core.rounds.playback import PHASES
 from dflash_tui.core.settings.config import ScreenOptions
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import (
     Channel,

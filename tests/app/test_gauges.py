@@ -159,5 +159,5 @@ async def test_a_gauge_is_drawn_again_only_when_its_part_changed(launch: Launch)
         gauge = chat.screen.query_one(PositionGauge)
         drawn: list[bool] = []
         gauge.refresh = lambda *regions, **options: drawn.append(True) or gauge  # type: ignore[assignment]
-        chat.screen.drawing.draw_gauges()
+        chat.screen.draw_gauges()
         assert drawn == []

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.widgets.replay_bar import ReplayBar
-from dflash_tui.app.widgets.scrubber import Scrubber
+from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
+from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening

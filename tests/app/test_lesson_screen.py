@@ -14,7 +14,7 @@ from textual.widgets import Static
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.lesson import LessonScreen
 from dflash_tui.app.widgets.lesson_chart import histogram_lines
-from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.app.widgets.rounds.step_table import StepTable
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.settings.config import ScreenOptions

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.app.glyphs import EIGHTHS, bars
-from dflash_tui.app.widgets.round_strip import LONGEST_CELL, visible
+from dflash_tui.app.widgets.rounds.round_strip import LONGEST_CELL, visible
 from dflash_tui.core.text.wrapping import width_of
 
 

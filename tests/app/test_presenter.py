@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Static
 
-from dflash_tui.app.screens.presenter import PresenterScreen
-from dflash_tui.app.widgets.large_round import LargeRound, round_lines
-from dflash_tui.app.widgets.step_table import Scene
+from dflash_tui.app.chat.presenter import PresenterScreen
+from dflash_tui.app.widgets.rounds.large_round import LargeRound, round_lines
+from dflash_tui.app.widgets.rounds.step_table import Scene
 from dflash_tui.core.export.document import collect
 from dflash_tui.core.rounds.cells import draft_text, show_blanks
 from dflash_tui.core.rounds.inspection import inspect_step

@@ -48,7 +48,7 @@ def importing(event, details):
 stops = ["importing"]
 sys.addaudithook(importing)
 stop("starting")
-from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.cli.main import main
 from tests.scripted_engine import ScriptedEngine
 compose = ChatScreen._compose
@@ -174,10 +174,10 @@ def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
 
 def test_a_mistake_of_the_program_is_one_sentence_and_a_log(tmp_path: Path) -> None:
     setup = """
-from dflash_tui.app.talk import Talk
+from dflash_tui.core.desk.desk import Desk
 from dflash_tui.cli.logs import log_to_file
 log_to_file()
-Talk.new = lambda self: 1 / 0
+Desk.new = lambda self: 1 / 0
 """
     with chat(tmp_path, setup=setup) as terminal:
         terminal.wait_for("ready")

@@ -101,7 +101,7 @@ async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
         return " ".join(str(toast.render()) for toast in chat.app.screen.query(Toast))
 
     async with launch(notices=True) as chat:
-        for typed, said in (("/go [/x] [y", "“[/x] [y”"), ("/model ", "name [drafter name]")):
+        for typed, said in (("/go [/x] [y", "branch [/x] [y."), ("/model ", "name [drafter name]")):
             await chat.ask(typed)
             await chat.until(lambda said=said: said in toasts(chat))
 

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from dflash_tui.app import pump
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.pump import IDLE_INTERVAL, FramePump
+from dflash_tui.app.chat import pump
+from dflash_tui.app.chat.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening
 from engine.commands import Ask, GenerationSettings

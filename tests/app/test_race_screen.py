@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -126,16 +125,6 @@ async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> Non
         await driver.until(lambda: gauges.facts.speedup is not None)
 
 
-async def test_the_last_question_races_with_what_came_before_it(launch: Launch) -> None:
-    async with launch(answer=STORY) as driver:
-        await driver.ask_and_wait("First")
-        await driver.ask_and_wait("Second")
-        screen = await open_race(driver, "/race")
-        await driver.until(lambda: screen.race.result is not None)
-        asked = [ask for ask in driver.sent(Ask)[2:] if len(ask.messages) > 1]
-        assert {tuple(message.content for message in ask.messages)[::2] for ask in asked} == {("First", "Second")}
-
-
 async def test_escape_stops_the_engine_and_waits_for_it(launch: Launch) -> None:
     async with launch(round_seconds=0.02) as driver:
         screen = await open_race(driver)
@@ -166,20 +155,3 @@ async def test_an_error_brings_the_chat_back(launch: Launch) -> None:
         await driver.until(lambda: "The engine failed." in driver.notices())
         await driver.until(lambda: driver.app.screen is driver.screen)
         assert driver.screen.queue.diverted is None
-
-
-async def test_the_conversation_can_be_exported(launch: Launch) -> None:
-    async with launch(answer=STORY) as driver:
-        await driver.ask_and_wait("First")
-        await driver.ask_and_wait("Second")
-        for words, name, questions in (
-            ("json", "chat.json", ["First", "Second"]),
-            ("json last", "answer.json", ["Second"]),
-            ("json last my.json", "my.json", ["Second"]),
-            ("json my.json", "my-2.json", ["First", "Second"]),
-        ):
-            await driver.ask(f"/export {words}")
-            await driver.until((driver.out_dir / name).is_file)
-            sections = json.loads((driver.out_dir / name).read_text())["sections"]
-            assert [section["question"] for section in sections] == questions
-            assert all(section["text"] == STORY for section in sections)

@@ -13,13 +13,13 @@ import pytest
 from textual.pilot import Pilot
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
-from dflash_tui.app.widgets.replay_bar import ReplayBar
+from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
@@ -44,8 +44,8 @@ class Replaying:
 
     @property
     def source(self) -> ReplaySource:
-        assert isinstance(self.screen.source, ReplaySource)
-        return self.screen.source
+        assert isinstance(self.screen.desk.source, ReplaySource)
+        return self.screen.desk.source
 
     @property
     def bar(self) -> str:
@@ -153,8 +153,8 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         await driver.pilot.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, ChatScreen) and driver.app.screen is not driver.screen)
         replay = driver.app.screen
-        assert replay.source is not None
-        await driver.until(lambda: replay.source.played > 0)
+        assert replay.desk.source is not None
+        await driver.until(lambda: replay.desk.source.played > 0)
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.screen and driver.prompt.has_focus)
         await driver.ask_and_wait()

@@ -60,21 +60,6 @@ async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
         ]
 
 
-async def test_a_summary_stands_for_them(launch: Launch) -> None:
-    async with launch(answer=ANSWER, engine=Counting) as chat:
-        await filled(chat)
-        await chat.ask("the fourth " + "more " * 20)
-        await chat.pilot.press("s", "enter")
-        await chat.until(lambda: len(chat.sent(Ask)) == 5 and not chat.screen.chat.busy)
-        summing, asked = chat.sent(Ask)[3:]
-        assert "Sum up" in summing.messages[-1].content and summing.settings.temperature == 0
-        assert contents(summing)[:-1] == ["question 0", "question 1"]
-        assert asked.messages[0].role == "system" and ANSWER.strip() in asked.messages[0].content
-        assert "▸ summary that stands for them · 30 words" in chat.log.text
-        assert len(load_session(chat.screen.queue.log.path).turns) == 4, "the request for it is no part of the chat"
-        assert chat.screen.queue.diverted is None
-
-
 async def test_esc_leaves_the_summary(launch: Launch) -> None:
     async with launch(answer=ANSWER * 10, engine=Counting, round_seconds=0.002) as chat:
         await filled(chat, 1100)
@@ -86,21 +71,6 @@ async def test_esc_leaves_the_summary(launch: Launch) -> None:
         await chat.pilot.press("escape")
         await chat.until(lambda: len(chat.sent(Ask)) == 5)
         assert chat.sent(Ask)[4].messages[0].role == "user" and "go without" not in chat.log.text
-
-
-async def test_a_new_chat_with_the_last_answer(launch: Launch) -> None:
-    async with launch(answer=ANSWER, engine=Counting) as chat:
-        await filled(chat)
-        before = chat.screen.queue.log.path
-        await chat.ask("the fourth " + "more " * 20)
-        await chat.pilot.press("n", "enter")
-        await chat.until(lambda: len(chat.sent(Ask)) == 4 and not chat.screen.chat.busy)
-        head, question = chat.sent(Ask)[3].messages
-        assert head.role == "system" and ANSWER.strip() in head.content and question.content.startswith("the fourth")
-        path = chat.screen.queue.log.path
-        assert path != before and "question 0" not in chat.log.text
-        carried = load_session(path).turns[0].beside.carried
-        assert carried is not None and carried.text == ANSWER
 
 
 async def test_none_of_it_gives_the_question_back(launch: Launch) -> None:
@@ -119,7 +89,7 @@ async def test_it_is_said_before(launch: Launch) -> None:
         ready = chat.screen.chat.reducer.ready
         assert ready is not None
         await chat.ask_and_wait("one")
-        used = chat.screen.drawing.gauge_facts().turn.context_length
+        used = chat.screen.gauge_facts().turn.context_length
         assert "full" not in chat.log.text
         chat.screen.chat.reducer.ready = replace(ready, max_context=used + used // 6)
         await chat.ask("two")
@@ -128,7 +98,7 @@ async def test_it_is_said_before(launch: Launch) -> None:
             await chat.pilot.press("d", "enter")
             await chat.until(lambda: not chat.screen.chat.busy)
         await chat.until(lambda: "% full: " in chat.log.text)
-        chat.screen.drawing.draw_gauges()
+        chat.screen.draw_gauges()
         gauge = chat.screen.query_one(ContextGauge).compact()
         assert any("$text-warning" in str(span.style) for span in gauge.spans)
         assert " left" in chat.screen.query_one("#status").render().plain
@@ -140,8 +110,8 @@ async def test_a_refused_question_leaves_the_meter(launch: Launch, asked: int) -
     async with launch(answer=ANSWER) as chat:
         for _ in range(asked):
             await chat.ask_and_wait("one")
-        used = chat.screen.drawing.gauge_facts().turn.context_length
+        used = chat.screen.gauge_facts().turn.context_length
         assert used
         chat.engine._turn_error, chat.engine._answer = refused, []
         await chat.ask_and_wait("two")
-        assert chat.screen.drawing.gauge_facts().turn.context_length == used
+        assert chat.screen.gauge_facts().turn.context_length == used

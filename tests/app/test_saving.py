@@ -13,22 +13,14 @@ from .conftest import Launch
 TWO = "```html\n<p>\n```\nand\n```python run.py\nprint(1)\n```\n"
 
 
-async def test_save_by_number_by_name_and_all(launch: Launch) -> None:
+async def test_what_was_saved_stays_in_the_transcript(launch: Launch) -> None:
     async with launch(answer=TWO) as chat:
         await chat.ask_and_wait("two files")
-        await chat.ask("/save")
-        assert [path.name for path in chat.out_dir.iterdir()] == ["run.py"]
         await chat.ask("/save 1 page.html")
         assert (chat.out_dir / "page.html").read_text() == "<p>\n"
         assert f"saved to {chat.out_dir / 'page.html'} · /open shows it" in chat.log.text.replace("\n", ""), "it stays"
-        await chat.ask("/save again.py")
-        assert (chat.out_dir / "again.py").read_text() == "print(1)\n"
         await chat.ask("/save all")
         assert (chat.out_dir / "index.html").exists() and "Saved 2" in chat.notices()
-        for wrong, why in (("/save 3", "no code block 3"), ("/save 1 ../x", "not a file name")):
-            await chat.ask(wrong)
-            assert why in chat.notices()
-        assert not (chat.out_dir.parent / "x").exists()
 
 
 async def test_a_saved_file_is_a_link_that_no_name_can_break(launch: Launch) -> None:
@@ -89,13 +81,3 @@ async def test_what_terminals_refuse_goes_into_a_file(launch: Launch) -> None:
         await chat.ask("/copy")
         assert chat.app.clipboard == "" and "Not copied" in chat.notices()
         assert (chat.out_dir / "block-1.txt").read_text() == code + "\n"
-
-
-async def test_nothing_to_keep(launch: Launch) -> None:
-    async with launch(answer="words") as chat:
-        for command in ("/save", "/save all", "/open", "/copy"):
-            await chat.ask(command)
-            assert "no code block yet" in chat.notices(), command
-        await chat.ask_and_wait("words?")
-        await chat.ask("/copy 1")
-        assert "no code block yet" in chat.notices()

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
-from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.step_table import WIDE_LABEL, StepTable
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header
-from dflash_tui.app.widgets.step_table import WIDE_LABEL, StepTable
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.figures.labels import DRAFTER_SURE, GUESS, SURE_OF_OWN, TARGET_SURE
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Emit, SourceFactory
@@ -172,7 +172,7 @@ async def test_what_no_count_proved_is_not_known_and_says_why(server: Callable, 
         path = driver.screen.queue.log.path
         shown = looks(driver)
         await driver.ask("/new")
-        driver.screen.talk.resume(path)
+        driver.screen.desk.resume(path)
         await driver.pilot.pause()
         assert [(span.text, span.style) for span in looks(driver)] == [(span.text, span.style) for span in shown]
         await driver.ask(f"/export html {tmp_path / 'page.html'}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.archive import list_sessions, reopen
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Ask, GenerationSettings
-from engine.events import TurnStarted
 from tests.core.sessions.test_archive import write
 
 from ..scripted_engine import ScriptedEngine
@@ -48,18 +45,6 @@ async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
         ]
         assert [turn.question for turn in load_session(path).turns] == ["about drones", "and then?"]
         assert load_session(path).target == "demo/gemma4-tiny"
-
-
-async def test_nothing_is_resumed_while_an_answer_runs_or_elsewhere(launch: Launch) -> None:
-    path = write(sessions_directory(), "about drones")
-    _, elsewhere = reopen(path)
-    async with launch(answer="word " * 300, round_seconds=0.05) as chat:
-        await chat.ask(f"/resume {path.stem}")
-        assert "another window" in chat.notices()
-        elsewhere.close()
-        await chat.ask("one")
-        await chat.ask(f"/resume {path.stem}")
-        assert "Esc stops it" in chat.notices() and "about drones" not in chat.log.text
 
 
 async def test_rename_in_the_list_and_here(launch: Launch) -> None:
@@ -109,24 +94,6 @@ async def test_the_open_conversation_is_not_in_the_list(launch: Launch) -> None:
         assert screen.chosen is None
         await chat.pilot.press("enter", "f2", "ctrl+d", "down")
         assert chat.app.screen is screen
-
-
-async def test_a_resumed_conversation_is_exported_whole(launch: Launch) -> None:
-    async with launch(answer="ok") as chat:
-        await chat.ask_and_wait("one")
-        first = chat.screen.queue.log.path
-        await chat.ask("/new")
-        await chat.ask_and_wait("elsewhere")
-        await chat.ask(f"/resume {first.stem}")
-        await chat.ask_and_wait("two")
-        await chat.ask("/export json")
-        await chat.until((chat.out_dir / "chat.json").is_file)
-        sections = json.loads((chat.out_dir / "chat.json").read_text())["sections"]
-        assert [(section["question"], section["text"]) for section in sections] == [("one", "ok"), ("two", "ok")]
-        await chat.ask(f"/trace {chat.out_dir / 'whole.dft'}")
-        await chat.until((chat.out_dir / "whole.dft").is_file)
-        events = list(read_trace(chat.out_dir / "whole.dft").events())
-        assert [event.question for event in events if isinstance(event, TurnStarted)] == ["one", "two"]
 
 
 @pytest.mark.parametrize("choose", [False, True])

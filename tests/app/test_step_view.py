@@ -11,10 +11,10 @@ from textual.geometry import Region
 
 from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
-from dflash_tui.app.widgets.round_strip import SHADE_STYLES, lens_legend
-from dflash_tui.app.widgets.scrubber import Scrubber
-from dflash_tui.app.widgets.step_table import Scene, StepTable, scene_lines
-from dflash_tui.app.widgets.step_view import StepView
+from dflash_tui.app.widgets.rounds.round_strip import SHADE_STYLES, lens_legend
+from dflash_tui.app.widgets.rounds.scrubber import Scrubber
+from dflash_tui.app.widgets.rounds.step_table import Scene, StepTable, scene_lines
+from dflash_tui.app.widgets.rounds.step_view import StepView
 from dflash_tui.core.figures.labels import FOUND_SURE
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
@@ -264,7 +264,7 @@ async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None
         reducer = chat.screen.chat.reducer
         for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
             chat.screen.chat.apply(event)
-        chat.screen.drawing.draw([], True)
+        chat.screen.draw([], True)
         chat.screen.viewer.lenses.choose("confidence")
         chat.screen.viewer.toggle()
         await chat.pilot.pause()

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.core.conversation.start import Models, Start
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Emit, SourceFactory
@@ -88,14 +88,6 @@ async def test_a_model_that_cannot_be_had_brings_back_the_one_before(tmp_path: P
         assert [message.content for message in engines[2][1].asked[0].messages] == ["one", "first .", "two"]
 
 
-async def test_what_can_not_be_a_model_changes_nothing(tmp_path: Path) -> None:
-    async with switchable(tmp_path) as (chat, engines):
-        for text, why in (("nonsense here", "no model called"), ("-", "no other model"), ("", "/model takes")):
-            await chat.ask(f"/model {text}")
-            assert why in chat.notices() and chat.screen.chat.reducer.ready is not None
-        assert len(engines) == 1
-
-
 async def test_what_a_server_has_is_listed_and_gone_to(tmp_path: Path) -> None:
     async with switchable(tmp_path) as (chat, engines):
         models = chat.screen.begin.models
@@ -107,14 +99,6 @@ async def test_what_a_server_has_is_listed_and_gone_to(tmp_path: Path) -> None:
         await chat.ask("/model chat-b")
         await chat.until(lambda: len(engines) == 2 and chat.screen.chat.reducer.ready is not None)
         assert engines[1][0] == "chat-b"
-
-
-async def test_the_same_question_with_another_drafter(tmp_path: Path) -> None:
-    async with switchable(tmp_path) as (chat, engines):
-        await chat.ask_and_wait("one")
-        await chat.ask("/retry drafter tiny")
-        await chat.until(lambda: "first tiny." in chat.log.text and not chat.screen.chat.busy)
-        assert "‹ 2/2 ›" in chat.log.text and len(engines) == 2 and len(chat.screen.chat.tree) == 2
 
 
 async def test_names_are_completed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from textual.widgets._toast import Toast
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
-from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask, Stop

@@ -10,7 +10,7 @@ from dflash_tui.app.screens.compare import CompareScreen
 from dflash_tui.app.screens.find import FindScreen
 from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.app.screens.tree import TreeScreen
-from dflash_tui.cli.plain.words import outlined
+from dflash_tui.core.desk.words import outlined
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from tests.core.sessions.test_archive import write
@@ -99,16 +99,6 @@ async def test_versions_stand_side_by_side(launch: Launch, size: tuple[int, int]
         assert "version 1 and version 3" in str(screen.query("VerticalScroll").first().border_title)
         await chat.pilot.press("1")
         assert chat.screen.chat.tree.here == 3, "where that branch was left"
-
-
-async def test_nothing_to_compare_is_said(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        for command, why in (("/tree", "no question yet"), ("/compare", "versions yet"), ("/compare 7", "no question")):
-            await chat.ask(command)
-            assert why in chat.notices()
-        await chat.ask_and_wait("one")
-        await chat.ask("/compare 1 2 3")
-        assert "/compare takes" in chat.notices()
 
 
 async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.actions import SLASH
-from dflash_tui.cli.plain.chat import COMMANDS, PlainChat
+from dflash_tui.cli.plain.chat import PlainChat
+from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
@@ -261,17 +261,6 @@ def test_a_server_lists_what_it_has_and_another_of_it_can_be_gone_to(talk: Calla
         assert "This server has: chat-a, chat-b, text-embedding-small." in out
         assert [asked["model"] for asked in server.asked()] == ["chat-a", "chat-b", "chat-a"]
     assert [turn.answer for turn in load_session(path).turns] == ["Hello"] * 3
-
-
-SCREEN_ONLY = {"present", "theme", "lens", "kept", "found", "teach", "predict", "pace", "lesson", "replay", "editor"}
-"""Colours, slow motion and screens of their own; stdin is no place to start an editor from."""
-
-
-def test_the_screen_and_the_lines_have_the_same_commands() -> None:
-    assert set(SLASH) - SCREEN_ONLY <= set(COMMANDS)
-    common = set(SLASH) & set(COMMANDS) - {"system", "edit", "resume", "help", "race", "preset", "sessions"}
-    different = {name for name in common if SLASH[name].takes != COMMANDS[name].takes}
-    assert not different, "what a command takes is the same in both"
 
 
 def test_help_points_to_nothing_that_is_not_there(talk: Callable) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.actions import SLASH
+from dflash_tui.app.actions import ACTIONS
 
 from .conftest import Program
 
@@ -76,7 +76,7 @@ def test_modules_and_make_targets_are_there() -> None:
 
 def test_slash_commands_pictures_and_files_are_there() -> None:
     slash = set(re.findall(r"`/(\w+)", README)) - {"v1", "health", "metrics"}
-    assert slash and slash <= set(SLASH)
+    assert slash and slash <= {action.slash for action in ACTIONS.values()}
     for path in re.findall(r"\]\((?!http)([^)#]+)\)", README):
         assert (ROOT / path).exists(), path
     assert (ROOT / "screenshots" / "run.svg").stat().st_size < 1_500_000

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit
 from dflash_tui.serve import watch

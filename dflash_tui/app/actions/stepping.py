@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.desk.command import Command
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.playback import FULL
 
-from .action import Action
+from ..chat.screen import ChatScreen
+from ..chat.viewer import NO_MORE, NO_REJECTION
 
-if TYPE_CHECKING:
-    from ..screens.chat import ChatScreen
-
-NO_MORE = "There is no further round that way."
-NO_REJECTION = "There is no further rejection that way."
 ROUNDS, REJECTIONS, PHASES = "one round back or on", "back or on to a rejection", "one phase of a round back or on"
-
-
-def steps(screen: ChatScreen, argument: Argument) -> None:
-    """Without a number, open or close the view."""
-    if argument.text:
-        screen.viewer.visit_round(argument.integer())
-    else:
-        screen.viewer.toggle()
 
 
 def back(screen: ChatScreen, _: Argument) -> None:
@@ -67,13 +54,13 @@ def teach(screen: ChatScreen, _: Argument) -> None:
 
 def present(screen: ChatScreen, _: Argument) -> None:
     """The round alone, for who shows it to many: slow motion over the whole screen."""
-    from ..screens.presenter import PresenterScreen
+    from ..chat.presenter import PresenterScreen
 
     viewer = screen.viewer
     was_open = viewer.open
     if not viewer.motion.teaching:
         viewer.teach()
-    screen.app.push_screen(PresenterScreen(screen), lambda _: None if was_open else viewer.close())
+    screen.app.push_screen(PresenterScreen(viewer), lambda _: None if was_open else viewer.close())
 
 
 def play(screen: ChatScreen, _: Argument) -> None:
@@ -103,29 +90,32 @@ def lens(screen: ChatScreen, argument: Argument) -> None:
     screen.viewer.lenses.choose(chosen)
 
 
-ACTIONS = (
-    Action("steps", "look at the rounds one by one", steps, "f3,alt+s", "steps", "[n]", priority=True),
-    Action("step-back", ROUNDS, back, "comma"),
-    Action("step-forward", ROUNDS, forward, "full_stop"),
-    Action("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
-    Action("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
-    Action("kept", "the next round that kept n guesses, or as many as this one", kept, "k", "kept", "[n]"),
-    Action("found", "to where this round's guesses stood before", found, "m", "found"),
-    Action(
-        "lens",
-        "colour the text by another figure",
-        lens,
-        "f4,alt+l",
-        "lens",
-        "[name]",
-        choices=lens_names,
-        priority=True,
+COMMANDS = {
+    "race": (
+        Command("step-back", ROUNDS, back, "comma"),
+        Command("step-forward", ROUNDS, forward, "full_stop"),
+        Command("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
+        Command("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
+        Command("kept", "the next round that kept n guesses, or as many as this one", kept, "k", "kept", "[n]"),
+        Command("found", "to where this round's guesses stood before", found, "m", "found"),
+        Command(
+            "lens",
+            "colour the text by another figure",
+            lens,
+            "f4,alt+l",
+            "lens",
+            "[name]",
+            choices=lens_names,
+            priority=True,
+        ),
+        Command("teach", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
+        Command(
+            "present", "the round alone in large cells, for a projector", present, "f8,alt+b", "present", priority=True
+        ),
+        Command("phase-back", PHASES, phase_back, "left_square_bracket"),
+        Command("phase-forward", PHASES, phase_forward, "right_square_bracket"),
+        Command("play", "pause the view, or go on; the engine never waits", play, "space"),
+        Command("predict", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
+        Command("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.01–1"),
     ),
-    Action("teach", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
-    Action("present", "the round alone in large cells, for a projector", present, "f8,alt+b", "present", priority=True),
-    Action("phase-back", PHASES, phase_back, "left_square_bracket"),
-    Action("phase-forward", PHASES, phase_forward, "right_square_bracket"),
-    Action("play", "pause the view, or go on; the engine never waits", play, "space"),
-    Action("predict", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
-    Action("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.01–1"),
-)
+}

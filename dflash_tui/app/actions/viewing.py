@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.desk.command import Command
 
+from ..chat.screen import ChatScreen
 from ..theming import own_first
-from ..widgets.token_log import TokenLog
-from .action import Action
 
-if TYPE_CHECKING:
-    from ..screens.chat import ChatScreen
+VERSIONS = "the version before, or behind, of the newest question or answer that has some"
 
 
 def show_help(screen: ChatScreen, _: Argument) -> None:
@@ -20,14 +18,14 @@ def show_help(screen: ChatScreen, _: Argument) -> None:
 
 
 def toggle_thoughts(screen: ChatScreen, _: Argument) -> None:
-    screen.query_one(TokenLog).toggle_thoughts()
+    screen.conversation.transcript.toggle_thoughts()
 
 
 def toggle_rendered(screen: ChatScreen, _: Argument) -> None:
-    if screen.talk.rendered:
-        screen.talk.show_tokens()
+    if screen.conversation.rendered:
+        screen.conversation.show_tokens()
     elif screen.chat.answers:
-        screen.talk.show_rendered()
+        screen.conversation.show_rendered()
     else:
         raise SlashError("There is no finished answer to render yet.")
 
@@ -37,19 +35,15 @@ def jump(screen: ChatScreen, _: Argument) -> None:
 
 
 def page_up(screen: ChatScreen, _: Argument) -> None:
-    screen.query_one(TokenLog).action_page_up()
+    screen.conversation.transcript.action_page_up()
 
 
 def page_down(screen: ChatScreen, _: Argument) -> None:
-    screen.query_one(TokenLog).action_page_down()
+    screen.conversation.transcript.action_page_down()
 
 
 def follow(screen: ChatScreen, _: Argument) -> None:
-    screen.query_one(TokenLog).action_follow()
-
-
-def show_statistics(screen: ChatScreen, _: Argument) -> None:
-    screen.show_statistics()
+    screen.conversation.transcript.action_follow()
 
 
 def theme_names(screen: ChatScreen) -> list[str]:
@@ -68,21 +62,36 @@ def choose_theme(screen: ChatScreen, argument: Argument) -> None:
         screen.app.theme = argument.text
 
 
-ACTIONS = (
-    Action("help", "keys and commands", show_help, "f1", "help"),
-    Action("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
-    Action("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
-    Action("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
-    Action("page-up", "scroll the transcript", page_up, "pageup", listed=False),
-    Action("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
-    Action("follow", "follow the end of the transcript", follow, "ctrl+end"),
-    Action("statistics", "the figures behind the gauges, as tables", show_statistics, slash="stats"),
-    Action(
-        "theme",
-        "change the colours; without a name: look at them first",
-        choose_theme,
-        slash="theme",
-        takes="[name]",
-        choices=theme_names,
+def version_back(screen: ChatScreen, _: Argument) -> None:
+    screen.desk.turn_over(*screen.desk.turnable(-1), -1)
+
+
+def version_forward(screen: ChatScreen, _: Argument) -> None:
+    screen.desk.turn_over(*screen.desk.turnable(1), 1)
+
+
+COMMANDS = {
+    "tree": (
+        Command("version-back", VERSIONS, version_back, "alt+j", priority=True),
+        Command("version-forward", VERSIONS, version_forward, "alt+k", priority=True),
     ),
-)
+    "statistics": (
+        Command("help", "keys and commands", show_help, "f1", "help"),
+        Command("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
+        Command("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
+        Command("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
+        Command("page-up", "scroll the transcript", page_up, "pageup", listed=False),
+        Command("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
+        Command("follow", "follow the end of the transcript", follow, "ctrl+end"),
+    ),
+    "steps": (
+        Command(
+            "theme",
+            "change the colours; without a name: look at them first",
+            choose_theme,
+            slash="theme",
+            takes="[name]",
+            choices=theme_names,
+        ),
+    ),
+}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, on
@@ -14,21 +13,12 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from dflash_tui.core.desk.face import Way
 from dflash_tui.core.text.harmless import sanitise
 
 from .once import LeavesOnce
 
 KEYS = "↑ ↓ move · Enter takes it · Esc: none of it"
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One answer."""
-
-    key: str
-    """Chooses it."""
-    words: str
-    value: str
 
 
 class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):

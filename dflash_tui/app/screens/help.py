@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,11 +14,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from dflash_tui.core.desk.command import Command
 from dflash_tui.core.figures.labels import COLOURS, PROVISIONAL, SERVERS
 
-from ..actions.action import Action
 from ..keymap import Said, key_name
-from ..widgets.round_strip import legend
+from ..widgets.rounds.round_strip import legend
 from .once import LeavesOnce
 
 KEY_WIDTH = 20
@@ -55,7 +55,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Action], said: Said) -> None:
+    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]], said: Said) -> None:
         super().__init__()
         self._said = said
         self._active = bindings

@@ -16,7 +16,7 @@ from textual.widgets import Static
 from dflash_tui.core.figures.labels import COLOURS, Label
 
 from ..keymap import key_name
-from ..widgets.round_strip import STYLES
+from ..widgets.rounds.round_strip import STYLES
 from .once import LeavesOnce
 
 KEY_WIDTH, WIDTH, FRAME = 20, 84, 7

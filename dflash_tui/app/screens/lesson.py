@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -25,10 +25,10 @@ from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
 
 from ..notices import tell_saved
-from ..themed import ThemedApp
-from ..widgets.large_round import LargeRound
+from ..options import options_of
 from ..widgets.lesson_chart import histogram_lines, race_lines, spread, times_lines
-from ..widgets.step_table import Scene, StepTable
+from ..widgets.rounds.large_round import LargeRound
+from ..widgets.rounds.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
 from .once import LeavesOnce
@@ -189,7 +189,7 @@ class LessonScreen(LeavesOnce[bool]):
 
     @property
     def _moves(self) -> bool:
-        return not cast(ThemedApp, self.app).screen_options.reduced_motion
+        return not options_of(self).reduced_motion
 
     # Figures
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from textual.command import CommandList, CommandPalette, SearchIcon
 from textual.worker import Worker
 
+from ..options import options_of
 from .once import LeavesOnce
-
-if TYPE_CHECKING:
-    from ..themed import ThemedApp
 
 
 class Palette(CommandPalette, LeavesOnce[None]):
@@ -18,7 +16,7 @@ class Palette(CommandPalette, LeavesOnce[None]):
 
     def on_mount(self) -> None:
         """Called beside Textual's own: its icon is two cells wide, which the table of ASCII is not for."""
-        if cast("ThemedApp", self.app).screen_options.ascii:
+        if options_of(self).ascii:
             self.query_one(SearchIcon).icon = ">"
 
     def run_worker(self, *arguments: Any, **options: Any) -> Worker[Any]:

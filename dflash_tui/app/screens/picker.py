@@ -23,7 +23,7 @@ from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.traces.bundled import bundled_traces
 
 from ..theming import defaults_for, ground_of, own_first
-from ..widgets.round_strip import legend
+from ..widgets.rounds.round_strip import legend
 from .once import LeavesOnce
 
 Entry = TypeVar("Entry")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -17,22 +17,22 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import token_spans
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
+from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
-from ..event_queue import EventQueue
 from ..glyphs import fitting
 from ..notices import tell_saved
-from ..opponent import Opponent
-from ..themed import ThemedApp
+from ..options import options_of
 from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
@@ -329,7 +329,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         """Bars as long as the time that each lane took, and how many times as fast the fastest was."""
         for place in range(len(result.lanes)):
             self.query_one(f"#lane-{place}", Static).update(time_line(result, place, self.size.width - 2))
-        ascii = cast("ThemedApp", self.app).screen_options.ascii
+        ascii = options_of(self).ascii
         scale = LARGE if self.size.height >= ROWS_FOR_LARGE else 1
         self.query_one("#race-factor", Static).update(factor_lines(result, ascii, scale))
         self.query_one("#race-words", Static).update(winner_lines(result))

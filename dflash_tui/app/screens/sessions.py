@@ -35,9 +35,9 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
         Binding("ctrl+d,delete", "delete", "Delete", show=False, priority=True),
     ]
 
-    def __init__(self, directory: Path, open_now: Path) -> None:
+    def __init__(self, directory: Path, open_now: Path, words: str = "") -> None:
         """``open_now``: the conversation on the screen, which can't be resumed or deleted from here."""
-        super().__init__(directory)
+        super().__init__(directory, words)
         self._open_now = open_now
         self._sessions: list[SessionSummary] | None = None
 

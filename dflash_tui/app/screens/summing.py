@@ -12,11 +12,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Ask, Command, Stop
 from engine.events import EngineError, Event, Step, TurnFinished
 
-from ..event_queue import EventQueue
 from .once import LeavesOnce
 
 INTERVAL = 0.1

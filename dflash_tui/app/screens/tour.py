@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -19,11 +19,11 @@ from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
 
 from ..glyphs import fitting, large_number
-from ..themed import ThemedApp
-from ..widgets.large_round import LargeRound
-from ..widgets.living_round import caption
+from ..options import options_of
 from ..widgets.race_drawing import TOOK, color_of, lane_line, time_line
-from ..widgets.step_table import Scene
+from ..widgets.rounds.large_round import LargeRound
+from ..widgets.rounds.living_round import caption
+from ..widgets.rounds.step_table import Scene
 from ..widgets.token_log import TokenLog
 from .once import LeavesOnce
 
@@ -83,7 +83,7 @@ class TourScreen(LeavesOnce[None]):
     def on_mount(self) -> None:
         self.query_one(TokenLog).can_focus = False  # the keys are the tour's
         self._seen = monotonic()
-        self.playing = not cast(ThemedApp, self.app).screen_options.reduced_motion
+        self.playing = not options_of(self).reduced_motion
         self._open()
         self.set_interval(FRAME, self._frame)
 
@@ -101,7 +101,7 @@ class TourScreen(LeavesOnce[None]):
     @property
     def share(self) -> float:
         """How much of this part's movement has been seen, in [0, 1]."""
-        if not cast(ThemedApp, self.app).screen_options.reduced_motion:
+        if not options_of(self).reduced_motion:
             return min(max((self.seconds - LEAD) / (self.part.seconds - LEAD - REST), 0.0), 1.0)
         return 1.0
 
@@ -201,7 +201,7 @@ class TourScreen(LeavesOnce[None]):
     def _number(self) -> list[Content]:
         wide = 30  # cells of a factor at the smallest scale, about
         room = self.query_one("#tour-stage").size
-        ascii = cast(ThemedApp, self.app).screen_options.ascii
+        ascii = options_of(self).ascii
         scale = max(min(room.width // wide, room.height // 4, 4), 1)
         digits = large_number(f"{self.tour.factor:.1f}×", ascii, scale)
         return [*(Content.styled(row, "bold $verdict-bonus") for row in digits), Content(), Content("as fast")]

@@ -2,31 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual.content import Content
+from textual.timer import Timer
 from textual.widget import Widget
+from textual.worker import get_current_worker
 
 from dflash_tui.core.attachments.attachment import Attachment, about_tokens, tokens_of
+from dflash_tui.core.attachments.reading import AttachmentError
+from dflash_tui.core.desk.question_files import problem_words
 from dflash_tui.core.text.wrapping import shortened
 
 SHOWN = 3
 """Names that have room."""
+PAUSE = 0.2
+"""Seconds without a key after which files are looked at."""
 
 
 class Attached(Widget):
-    """Hidden while nothing is attached; says why a file can't be."""
+    """Hidden while nothing is attached; says why a file can't be. Reads on a thread of its own."""
 
     DEFAULT_CSS = """
     Attached { display: none; height: 1; padding: 0 1; color: $verdict-pending; }
     """
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, read: Callable[[str], tuple[Attachment, ...]], limit: Callable[[], int], *, id: str) -> None:
+        """``read`` gives the files that a text mentions, or raises ``AttachmentError``; ``limit`` the tokens that the
+        context holds, 0 if that is not known."""
         super().__init__(id=id)
+        self._read, self._most = read, limit
+        self._due: Timer | None = None
+        self._typed = self._refused = ""
         self._files: tuple[Attachment, ...] = ()
         self._problem = ""
         self._limit = 0
         self._words = self._share = ""
+
+    def look(self, typed: str) -> None:
+        """The prompt has changed: show what it mentions, soon."""
+        self._wait_no_more()
+        self._typed = typed
+        if typed and typed != self._refused:
+            self._refused = ""
+        if "@" not in typed or typed.startswith("/"):
+            self.show((), 0)
+            return
+        self._due = self.set_timer(PAUSE, partial(self._look_now, typed))
+
+    def refuse(self, typed: str) -> None:
+        """A notice has said what is wrong with this text: the line does not say it again."""
+        self._refused = typed
+
+    def _wait_no_more(self) -> None:
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+
+    def _look_now(self, typed: str) -> None:
+        self._wait_no_more()
+        self.run_worker(
+            partial(self._look, typed), name="files", group="files", exclusive=True, thread=True, exit_on_error=False
+        )
+
+    def _look(self, typed: str) -> None:
+        """On a thread of its own."""
+        files, problem = tuple[Attachment, ...](), ""
+        try:
+            files = self._read(typed)
+        except AttachmentError as error:
+            problem = problem_words(error)
+        if not get_current_worker().is_cancelled and self.app.is_running:
+            self.app.call_from_thread(self._take, typed, files, problem)
+
+    def _take(self, typed: str, files: tuple[Attachment, ...], problem: str) -> None:
+        if typed == self._typed:
+            self.show(files, self._most(), "" if typed == self._refused else problem)
 
     def show(self, files: Sequence[Attachment], limit: int, problem: str = "") -> None:
         """``limit``: tokens that the context holds, 0 if that is not known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,12 +12,14 @@ from textual.containers import Container
 from textual.widgets import Static
 
 from dflash_tui.core.figures.tables import GaugeFacts
-from engine.commands import MAX_TEMPERATURE, GenerationSettings
+from dflash_tui.core.source import Feature
+from engine.commands import MAX_TEMPERATURE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
 
 from .gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from .meters import ContextGauge, CostGauge, GpuGauge
 from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 
+NO_DRAFTER = "No drafter is loaded: there is no block to size."
 GAP = 2
 """Cells between two gauges in one row."""
 
@@ -175,3 +178,45 @@ class Panel(Container):
                 "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
             )
             yield PaceSlider("pace", PACES[-1], id="pace")
+
+    @property
+    def size_chosen(self) -> BlockSize:
+        return self.query_one(BlockSlider).size_chosen
+
+    def show_pace(self, pace: float) -> None:
+        """The pace was changed by something else than its slider."""
+        self.query_one(PaceSlider).value = pace
+
+    def show_settings(self, settings: GenerationSettings, refused: Mapping[Feature, str]) -> None:
+        """What the user may have changed by something else than a slider; what is ``refused`` was decided elsewhere."""
+        if "block_size" not in refused:
+            self.query_one(BlockSlider).show(settings.block_size)
+        if "temperature" not in refused:
+            self.query_one(TemperatureSlider).value = settings.temperature
+
+    def show_decided(self, settings: Mapping[str, Any], refused: Mapping[Feature, str]) -> None:
+        """A slider of what was decided elsewhere says what a turn is decoded with."""
+        block, temperature = self.query_one(BlockSlider), self.query_one(TemperatureSlider)
+        if "block_size" in refused:
+            block.known = "block_size" in settings
+            block.show(settings.get("block_size", block.size_chosen))
+        if "temperature" in refused:
+            temperature.known = "temperature" in settings
+            temperature.value = settings.get("temperature", temperature.value)
+
+    def offer(self, refused: Mapping[Feature, str], *, recorded: bool) -> None:
+        """A slider of what the source can't change is grey, and says why. What it was, only a recording knows."""
+        for slider, reason in (
+            (self.query_one(BlockSlider), refused.get("block_size")),
+            (self.query_one(TemperatureSlider), refused.get("temperature")),
+        ):
+            slider.offer(reason)
+            slider.known = reason is None or recorded
+
+    def limit_block(self, most: int) -> None:
+        """No larger blocks than that; no drafter, no block."""
+        slider = self.query_one(BlockSlider)
+        if most < MIN_BLOCK_SIZE:
+            slider.offer(NO_DRAFTER)
+        else:
+            slider.limit(most)

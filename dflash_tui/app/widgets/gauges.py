@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -16,9 +16,7 @@ from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
 
 from ..glyphs import axis, bars, large_number, scaled, spaced
-
-if TYPE_CHECKING:
-    from ..themed import ThemedApp
+from ..options import options_of
 
 NARROW_PITCH, WIDE_PITCH = 2, 4
 """Cells per column of a chart, at least and at most."""
@@ -110,7 +108,7 @@ class RateGauge(Gauge):
         )
 
     def lines(self, height: int) -> list[Content]:
-        ascii = cast("ThemedApp", self.app).screen_options.ascii
+        ascii = options_of(self).ascii
         faster = self.facts.speedup
         number = self._speed if faster is None else f"{faster:.1f}×"
         head = TOKENS_PER_SECOND.name if faster is None else f"{SPEED_UP.name} as the target alone"

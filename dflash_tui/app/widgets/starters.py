@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from .living_round import LivingRound
+from .rounds.living_round import LivingRound
 
 LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 16
 """Rows of a screen that has room for a round that lives; what of them is not its own; and its own at most."""

@@ -27,9 +27,9 @@ from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
-from .landing import LANDED, Landing
-from .round_strip import SHADE_STYLES
-from .spotlight import Role, Spotlight, cut_pieces, role_of, styled_words
+from .rounds.landing import LANDED, Landing
+from .rounds.round_strip import SHADE_STYLES
+from .rounds.spotlight import Role, Spotlight, cut_pieces, role_of, styled_words
 
 CACHED_ROWS = 256
 """Drawn rows that are kept: a few screens. Each takes some kilobytes, in Textual's own caches beside it."""

@@ -1,52 +1,42 @@
-"""The chat in lines: what it reads, what it says, and how a question gets its answer. Ctrl+C stops, Ctrl+D leaves.
-
-A line is a question; a backslash at its end goes on in the next line, and a line that begins with three quotation marks
-opens a question of many lines, which three more close. Where stdin is no terminal every line of it is one, too."""
+"""The chat in lines: a face for screen readers and bare terminals. Ctrl+C stops, Ctrl+D leaves."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
+from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
-from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.context_fit import WhenFull
+from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
+from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.desk.face import Change, Place, Question, Result, View
+from dflash_tui.core.desk.lanes import RACE_RUNS
+from dflash_tui.core.desk.words import blocks_of, place_of, short, summary
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.failures import Failure
-from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.source import Feature, SourceFactory
-from dflash_tui.core.text.harmless import sanitise
-from engine.commands import Ask, Close, GenerationSettings, Stop
-from engine.errors import EngineFailure
+from dflash_tui.core.files.desktop import copy_locally
+from dflash_tui.core.race.opponent import Opponent
+from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.race.report import how, race_remarks, race_table
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.source import SourceFactory, StepBatch
+from dflash_tui.core.text.fences import CodeBlock
+from engine.commands import Ask, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Settled, Step, TurnFinished
 
 from ..problems import Problem, engine_problem, show_problem
 from ..status import describe_models
 from ..streams import silence_stdout
 from ..turn import lacking
-from .asking import Asking
-from .command import Command
-from .keeping import COMMANDS as KEEPING
-from .sessions import COMMANDS as SESSIONS
-from .setting import COMMANDS as SETTING
-from .showing import COMMANDS as SHOWING
-from .switching import Switching
-from .talking import COMMANDS as TALKING
-from .words import blocks_of, place_of, summary
+from .commands import COMMANDS
+from .terminal import BLOCK, Terminal
 
-COMMANDS: dict[str, Command] = {
-    command.name: command for table in (TALKING, SETTING, SESSIONS, KEEPING, SHOWING) for command in table
-}
-"""By name, in the order of ``/help``."""
 JOIN_SECONDS = 3.0
 WAYS_OUT = WaysOut("/quit leaves; so does Ctrl+D.", "/help lists them all.")
-PROMPT = "You: "
-BLOCK = '"""'
 GREETING = (
     "Ready. Type a question and press Enter; a backslash at the end of a line goes on in the next, and a line with"
     f" {BLOCK} begins and ends a question of many lines. /help lists the commands."
@@ -54,7 +44,10 @@ GREETING = (
 
 
 class PlainChat:
-    """One conversation with one engine, on stdin and stdout."""
+    """The face of a desk that is heard and read out. Between two lines that are typed it waits for the source, so no
+    command ever comes while an answer runs."""
+
+    remote = False
 
     def __init__(
         self,
@@ -63,39 +56,29 @@ class PlainChat:
         log: SessionLog,
         begin: Start,
         out_dir: Path,
-        when_full: str = "stop",
+        when_full: WhenFull = "stop",
         system: str | None = None,
     ) -> None:
         """``when_full``: what to do where nobody can be asked, as ``--when-full`` says it; ``system``: the system
         prompt that was asked for."""
-        self.begin, self.out_dir = begin, out_dir
-        self.log = log
-        self.diverted: Callable[[Event], None] | None = None
-        """Gets the events while they are no part of the conversation."""
-        self.switching = Switching(self, source)
-        self.engine = self.switching.made(source)
-        self.commands = COMMANDS
-        self.chat = Chat(settings, lambda command: self.engine.send(command), lambda: self.log)
-        self.at_start = settings
-        self.preset = begin.preset
-        self.asks_back = sys.stdin.isatty()
-        """Somebody sits there."""
-        self.asking = Asking(self, when_full)
-        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._terminal = Terminal()
+        self._files, self._system = begin.files, system
+        when_full = "ask" if self._terminal.asks_back else when_full
+        self.desk = Desk(source, settings, EventQueue(log), begin, out_dir, self, when_full)
+        self.chat = self.desk.chat
         self._line = ""
         self._notes: list[str] = []
         self._code = ExitCode.OK
         """What went wrong first where nobody sits there."""
-        self._system = system or (begin.preset.system if begin.preset else None)
 
     def run(self) -> ExitCode:
         """Until the user leaves or the engine has ended."""
-        self._remember_lines()
-        self.engine.start()
+        self._terminal.remember(self.desk.begin.questions.entries)
+        self.desk.source.start()
         try:
             self._begin()
-            while (text := self._read()) is not None:
-                self.take(text)
+            while True:
+                self.take(self._terminal.question())
         except EOFError:
             pass
         except KeyboardInterrupt:
@@ -107,161 +90,62 @@ class PlainChat:
             show_problem(problem)
             return problem.code
         finally:
-            self.engine.send(Close())
-            self.engine.join(JOIN_SECONDS)
-            self.log.close()
+            self.desk.leave()
+            self.desk.source.join(JOIN_SECONDS)
+            self.desk.queue.log.close()
         return self._code
 
     def _begin(self) -> None:
-        if self.begin.conversation is not None:
-            self.show_resumed(self.begin.conversation)
+        begin = self.desk.begin
+        self.desk.begin_chat()
         self.chat.system = self._system or self.chat.system
-        self.wait_until_ready()
-        if problem := lacking(self.engine, self.begin.wanted):
+        self._follow()
+        if problem := lacking(self.desk.source, begin.wanted):
             raise problem
         self.say(GREETING)
-        if self.begin.files:
-            self.say(f"These go with the first question: {', '.join(self.begin.files)}")
-        if self.begin.choose:
+        if begin.files:
+            self.say(f"These go with the first question: {', '.join(begin.files)}")
+        if begin.choose:
             self.take("/sessions")
 
-    def wait_until_ready(self) -> None:
-        """Say how loading goes on. :class:`Problem` where it fails."""
-        while self.chat.reducer.ready is None:
-            self.hear()
-
-    # Reading
-
-    def _read(self) -> str | None:
-        """One question. Ctrl+C at the prompt only says how to leave."""
-        lines: list[str] = []
-        in_block = False
-        while True:
-            try:
-                line = self._input("" if lines or in_block else PROMPT)
-            except KeyboardInterrupt:
-                self.say("\nCtrl+D leaves.")
-                lines.clear()
-                in_block = False
-                continue
-            except EOFError:
-                if not lines:
-                    raise
-                return "\n".join(lines)
-            if in_block or line.startswith(BLOCK):
-                inside = line if in_block else line.removeprefix(BLOCK)
-                if inside.rstrip().endswith(BLOCK) and (in_block or inside.strip()):
-                    return "\n".join([*lines, inside.rstrip().removesuffix(BLOCK)]).strip("\n")
-                lines.append(inside)
-                in_block = True
-            elif line.endswith("\\"):
-                lines.append(line[:-1])
-            else:
-                return "\n".join([*lines, line])
-
-    def _input(self, prompt: str) -> str:
-        """A line. Where nobody types it is said again: what is printed reads as a conversation all the same."""
-        if self.asks_back:
-            return input(prompt)
-        try:
-            line = input()
-        except UnicodeDecodeError as error:
-            raise Problem(
-                f"What was piped in is not UTF-8 text (byte {error.start}).",
-                "Convert it first, for example with iconv.",
-            ) from error
-        if line.strip():
-            self.say(f"{prompt}{line}")
-        return line
-
-    def _remember_lines(self) -> None:
-        """Arrow keys bring earlier questions back, where the terminal has a reader of lines."""
-        if self.asks_back:
-            with suppress(ImportError):
-                import readline
-
-                for text in self.begin.questions.entries:
-                    if "\n" not in text:
-                        readline.add_history(text)
-
-    def confirm(self, question: str, otherwise: str) -> None:
-        """Go on if the user agrees. Raises ``SlashError`` with what is left undone, also where nobody can be asked."""
-        if not self.asks_back:
-            raise SlashError(f"{otherwise} Nobody is there to agree.")
-        self.say(question)  # not before the answer: a reader of lines on a bare terminal shows only its end there
-        if self.choose("yes or no: ") not in ("y", "yes"):
-            raise SlashError(otherwise)
-
-    def choose(self, question: str) -> str:
-        """A word of the user's; empty for none."""
-        return self.line(question).casefold()
-
-    def line(self, question: str) -> str:
-        """What the user answers; empty for nothing."""
-        try:
-            return input(sanitise(question)).strip()
-        except (EOFError, KeyboardInterrupt):
-            self.say("")
-            return ""
-
-    # What was typed
-
     def take(self, text: str) -> None:
-        """A question or a command."""
+        """Ask a question or do a command, and read out what comes of it."""
         if not text.strip():
             return
         try:
             parsed = parse_slash(text, COMMANDS, WAYS_OUT)
             if isinstance(parsed, str):
-                files, self.begin = self.begin.files, replace(self.begin, files=())
-                named = "".join(f"{mention_of(path)} " for path in files)
-                self.begin.questions.add(text)
-                self.asking.ask(f"{named}{parsed}")
+                self._ask(text, parsed)
             else:
                 command = COMMANDS[parsed.name]
-                command.run(self, command.argument(parsed.argument))
-        except Failure as failure:
-            self._refuse(f"{failure}\n{failure.hint}" if failure.hint else str(failure))
-        except EngineFailure as failure:
-            self._refuse(str(failure))
-        except (SlashError, ValueError) as error:
-            self._refuse(str(error))
+                command.run(self.desk, command.argument(parsed.argument))
+        except REFUSALS as error:
+            self.say(refusal(error), grave=True)
+        self._follow()
 
-    def _refuse(self, why: str) -> None:
-        self.say(why)
-        self._fail(ExitCode.USAGE)
-
-    def _fail(self, code: ExitCode) -> None:
-        """A script has to hear of it; who sits there has heard."""
-        if not self.asks_back and self._code is ExitCode.OK:
-            self._code = code
-
-    def require(self, feature: Feature) -> None:
-        """Raises ``SlashError`` with the reason where the source lacks this."""
-        if reason := self.engine.capabilities.refused.get(feature):
-            raise SlashError(reason)
+    def _ask(self, typed: str, text: str) -> None:
+        named = "".join(f"{mention_of(path)} " for path in self._files)
+        self._files = ()
+        self.desk.begin.questions.add(typed)
+        question, files = self.desk.files.take(f"{named}{text}", f"{named}{text}")
+        for file in files:
+            self.say(f"(with {file.name}, {counted(file.num_lines, 'line')})")
+        self.desk.ask(question, files)
 
     # What the source says
 
-    def take_event(self, event: Event) -> None:
-        """Called by the engine's thread."""
-        if self.diverted is not None:
-            self.diverted(event)
-            return
-        self.log.record(event)
-        self._events.put(event)
-
-    def follow(self) -> None:
-        """Read the answer out as it comes."""
-        while self.chat.busy:
+    def _follow(self) -> None:
+        """Read out what comes, until something can be asked. :class:`Problem` where loading fails."""
+        while self.chat.busy or self.desk.ready is None:
             try:
-                self.hear()
+                self._hear()
             except KeyboardInterrupt:
-                self.chat.stop()
+                if not self.desk.stop():
+                    raise
 
-    def hear(self) -> None:
+    def _hear(self) -> None:
         """The next event, whenever it comes."""
-        event = self._events.get()
+        event = self.desk.queue.wait()
         self.chat.apply(event)
         self.chat.reducer.take_spans()  # the screen's; here the events themselves are read out
         match event:
@@ -269,23 +153,30 @@ class PlainChat:
                 self.say(f"{event.phase} ...")
             case EngineReady():
                 self.say(event.banner or describe_models(event))
+                self.desk.became_ready(event)
             case Step():
                 self._read_out("".join(token.text for token in event.emitted if token.channel == "answer"))
             case TurnFinished():
                 self._read_out("\n" if self._line else "")
                 self._conclude(event)
-            case Settled() if event.note:
-                self._notes.append(event.note)
+            case StepBatch(settled=Settled(note=note)) | Settled(note=note) if note:
+                self._notes.append(note)
             case Notice():
                 self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
                 if not self.chat.busy:
                     self._tell_notes()
             case EngineError():
-                problem = engine_problem(event)
-                if event.fatal:
-                    raise problem
-                show_problem(problem)
-                self._fail(problem.code)
+                self._tell_error(event)
+
+    def _tell_error(self, event: EngineError) -> None:
+        problem = engine_problem(event)
+        if event.fatal and self.desk.models.falls_back is None:
+            raise problem
+        show_problem(problem)
+        if event.fatal:
+            self.desk.models.failed(self.chat)
+        else:
+            self._fail(problem.code)
 
     def _conclude(self, event: TurnFinished) -> None:
         """What there is to say behind an answer."""
@@ -296,9 +187,10 @@ class PlainChat:
         if code := blocks_of(event.text):
             self.say(code)
         self._tell_notes()
-        self.asking.after_turn()
-        if self.log.failure and self.log.failure not in self._notes:
-            self.say(self.log.failure)
+        self.desk.after_turn()
+        failure = self.desk.queue.log.failure
+        if failure and failure not in self._notes:
+            self.say(failure)
 
     def _tell_notes(self) -> None:
         """What the source wants known, behind the answer."""
@@ -306,51 +198,181 @@ class PlainChat:
             self.say(note)
         self._notes.clear()
 
-    def aside(self, ask: Ask) -> Iterator[Event]:
-        """The events of a question that is no part of the conversation. Ctrl+C stops it."""
-        events: SimpleQueue[Event] = SimpleQueue()
-        self.diverted = events.put
-        try:
-            self.engine.send(ask)
-            while True:
-                try:
-                    event = events.get()
-                except KeyboardInterrupt:
-                    self.engine.send(Stop())
-                    continue
-                yield event
-                if isinstance(event, EngineError) and event.fatal:
-                    raise engine_problem(event)
-                if isinstance(event, TurnFinished):
-                    return
-        finally:
-            self.diverted = None
-
-    # Saying
-
-    def say(self, text: str) -> None:
-        """Lines of the program's own."""
-        encoding = sys.stdout.encoding or "utf-8"
-        print(sanitise(text).encode(encoding, "replace").decode(encoding), flush=True)
-
     def _read_out(self, text: str) -> None:
         """Whole lines only: a reader that speaks while it grows would stumble."""
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
             self.say(line)
 
-    # The conversation
+    def _fail(self, code: ExitCode) -> None:
+        """A script has to hear of it; who sits there has heard."""
+        if not self._terminal.asks_back and self._code is ExitCode.OK:
+            self._code = code
 
-    def renew(self, log: SessionLog | None = None) -> None:
-        """Another record for another conversation."""
-        self.log.close()
-        self.log = log or SessionLog.create(self.log.path.parent)
-        if self.chat.reducer.ready is not None:
-            self.log.record(self.chat.reducer.ready)
+    # As a face
 
-    def show_resumed(self, conversation: Conversation) -> None:
-        """Go on with an older conversation; its record is open already."""
-        self.chat.resume(conversation)
-        self.say(f"Going on with “{conversation.name}”, {len(conversation.tree)} questions. /show reads it out.")
-        if conversation.damaged:
-            self.say(f"{conversation.damaged} lines of its file could not be read; the rest is here.")
+    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+        self._terminal.say(text)
+        if grave:
+            self._fail(ExitCode.USAGE)
+
+    def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
+        for path in paths:
+            self.say(f"Saved to {path}{f'. {remark}' if remark and path == paths[-1] else ''}")
+
+    def ask(self, question: Question, then: Callable[[str | None], None]) -> None:
+        if not self._terminal.asks_back:
+            raise SlashError(f"{question.otherwise} Nobody is there to agree.")
+        if question.detail:
+            self.say(question.detail)
+        # Not before the answer: a reader of lines on a bare terminal shows only its end there.
+        self.say(question.text)
+        *others, last = (way.value for way in sorted(question.ways, key=lambda way: way.value == "no"))
+        if not question.is_consent:
+            for way in question.ways:
+                self.say(f"{way.value}: {way.words}")
+        typed = self._terminal.line(f"{', '.join(others)} or {last}: ").casefold()
+        chosen = next((way.value for way in question.ways if typed in (way.key, way.value)), None)
+        if question.otherwise and chosen in (None, "no"):
+            self.say(question.otherwise)
+        then(chosen)
+
+    def show(self, view: View) -> None:
+        for line in view.lines():
+            self.say(line)
+
+    def changed(self, change: Change, number: int = 0) -> None:
+        if change == "new":
+            self.say("A new chat.")
+        elif change == "resumed" and (conversation := self.desk.resumed) is not None:
+            questions = counted(len(conversation.tree), "question")
+            self.say(f"Going on with “{conversation.name}”, {questions}. /show reads it out.")
+        elif change == "path":
+            self._say_where()
+        elif change == "ran":
+            result = self.chat.tree[number].runs[-1]
+            self.say(result.output.rstrip("\n") or "(it printed nothing)")
+            self.say(f"({result.words}, {result.seconds:.1f} seconds)")
+        elif change == "withdrawn":
+            self.say("The question was not asked.")
+
+    def _say_where(self) -> None:
+        newest = self.chat.newest
+        if newest is None:
+            self.say("You are at the beginning; the next question is a new first one.")
+            return
+        place = place_of(self.chat, newest.number)
+        self.say(f"You are behind question {newest.number}{', ' + place if place else ''}: {short(newest.question)}")
+        self.say("/show reads the conversation out up to here.")
+
+    def give_back(self, questions: Sequence[str]) -> None:
+        for question in questions:
+            self.say(f"Not asked: {question}")
+
+    def reword(self, exchange: Exchange) -> None:
+        if not self._terminal.asks_back:
+            raise SlashError("Say the new words too: /edit 2 What is a drafter?")
+        self.say(f"Question {exchange.number} is: {exchange.question}")
+        if text := self._terminal.line("Instead (Enter alone leaves it): "):
+            question, files = self.desk.files.take(text, text)
+            self.desk.ask(question, files, version_of=exchange.number)
+
+    def copy(self, what: str, block: CodeBlock) -> None:
+        """Only by this machine's tools: the terminal's own way is a control sequence, which a bare one would print."""
+        if copy_locally(block.content) is None:
+            raise SlashError("There is no clipboard here that a program can reach. /save keeps the block in a file.")
+        self.say(f"{what} is in the clipboard.")
+
+    def wait(
+        self, work: Callable[[], Result], then: Callable[[Result], None], stop: Callable[[], object] | None = None
+    ) -> None:
+        if stop is not None:
+            self.say("Ctrl+C stops it.")
+        while True:
+            try:
+                result = work()
+            except KeyboardInterrupt:
+                if stop is None:
+                    raise
+                stop()
+            else:
+                break
+        then(result)
+
+    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
+        events = self._divert()
+        text = None
+        self.desk.source.send(ask)
+        try:
+            while text is None:
+                match self._next(events, lambda: self.desk.source.send(Stop())):
+                    case EngineError(fatal=True) as error:
+                        raise engine_problem(error)
+                    case TurnFinished() as finished:
+                        text = finished.text.strip()
+        finally:
+            self.desk.queue.diverted = None
+        if text:
+            self.say(f"The summary: {text}")
+        then(text or None)
+
+    def race(
+        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
+    ) -> None:
+        """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
+        all have run as often as they will."""
+        held = create(lambda: None)
+        events = self._divert()
+        self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
+        told = 0
+        try:
+            if opponent is None:
+                held.start()
+            else:
+                opponent.start(events.put)
+            while not held.over:
+                event = self._next(events, held.stop)
+                if isinstance(event, EngineReady) and opponent is not None:
+                    opponent.ready = event
+                    held.sides += (event,)
+                    held.start()
+                    continue
+                held.apply(event)
+                if isinstance(event, EngineError) and event.fatal and not (opponent and opponent.failed):
+                    raise engine_problem(event)
+                done, total = held.progress
+                if (times := done * RACE_RUNS // total) > told:
+                    told = times
+                    self.say(f"Every lane has run {times} of {RACE_RUNS} times.")
+        finally:
+            self.desk.queue.diverted = None
+            if opponent is not None:
+                opponent.end()
+        if held.failure is not None:
+            raise SlashError(f"{held.failure.message} {held.failure.hint}")
+        if held.result is None:
+            raise SlashError("The race was stopped.")
+        self._tell_race(held.result)
+        then(held.result)
+
+    def _tell_race(self, result: RaceResult) -> None:
+        head, *rows = race_table(result).rows
+        for name, *cells in rows:
+            self.say(f"{name}: " + ", ".join(f"{what} {cell}" for what, cell in zip(head[1:], cells, strict=True)))
+        for line in (*race_remarks(result), how(result.sides)):
+            self.say(line)
+
+    def _divert(self) -> SimpleQueue[Event]:
+        """The events of what is no part of the conversation."""
+        events: SimpleQueue[Event] = SimpleQueue()
+        self.desk.queue.diverted = events.put
+        return events
+
+    @staticmethod
+    def _next(events: SimpleQueue[Event], stop: Callable[[], object]) -> Event:
+        """The next of them, whenever it comes; Ctrl+C stops what they come from."""
+        while True:
+            try:
+                return events.get()
+            except KeyboardInterrupt:
+                stop()

@@ -25,6 +25,8 @@ class Models:
     """Those that are known: for completion."""
     first: str = ""
     """What the chat begins with, as it was named."""
+    free: Callable[[], None] = lambda: None
+    """Gives back what a model held that has ended."""
 
 
 @dataclass(frozen=True, slots=True)

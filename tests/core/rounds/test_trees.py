@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.app.step_words import remark
-from dflash_tui.app.widgets.step_table import Scene, scene_lines
+from dflash_tui.app.chat.step_words import remark
+from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
 from dflash_tui.core.export.document import Document, collect
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import to_json

@@ -1,0 +1,1 @@
+"""The chat screen: its parts, where the user looks, and how it is the face of a desk."""

@@ -1,0 +1,110 @@
+"""A screen as the face of a desk, as far as any screen can be one: notices, questions, threads, screens above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from textual.content import Content
+from textual.screen import Screen
+
+from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
+from dflash_tui.core.desk.face import Place, Question, Result, View
+from dflash_tui.core.export.document import origin_of
+from dflash_tui.core.figures.gpu import GpuMonitor
+from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
+from dflash_tui.core.files.saving import save_block
+from dflash_tui.core.race.opponent import Opponent
+from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.text.fences import CodeBlock
+from engine.commands import Ask
+
+from ..notices import link
+from ..screens.asking import AskScreen
+from ..screens.summing import SummaryScreen
+from .viewer import Viewer
+from .views import open_view
+
+LEAST_SECONDS, CHARACTERS_A_SECOND = 3.0, 25
+"""How long a notice stays: for people who read slowly."""
+
+
+class DeskScreen(Screen[None]):
+    """What a chat screen does for its desk that has nothing to do with the parts on it. Subclasses do the rest of
+    :class:`dflash_tui.core.desk.face.Face`."""
+
+    desk: Desk
+    gpu: GpuMonitor
+    viewer: Viewer
+
+    @property
+    def remote(self) -> bool:
+        return self.app.is_web
+
+    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+        seconds = LEAST_SECONDS + len(text) / CHARACTERS_A_SECOND
+        self.notify(text, severity="error" if grave else "information", timeout=seconds, markup=False)
+
+    def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
+        lines = [link(path) for path in paths]
+        if remark:
+            lines.append(Content(remark))
+        title = "Saved" if len(paths) == 1 else f"Saved {len(paths)}"
+        self.notify(Content("\n").join(lines).markup, title=title, timeout=6)
+
+    def ask(self, question: Question, then: Callable[[str | None], None]) -> None:
+        screen = AskScreen(question.title, question.text, question.ways, question.detail, at_once=question.at_once)
+        self.app.push_screen(screen, lambda way: self.attempt(lambda: then(way)))
+
+    def attempt(self, act: Callable[[], object]) -> None:
+        """Do something, or say why not."""
+        try:
+            act()
+        except REFUSALS as error:
+            self.notify(refusal(error), severity="warning", timeout=4, markup=False)
+
+    def show(self, view: View) -> None:
+        open_view(self.app, self.desk, view, self.attempt)
+
+    def copy(self, what: str, block: CodeBlock) -> None:
+        """To the terminal's clipboard and this machine's; a text too long for terminals goes into a file."""
+        if len(block.content.encode("utf-8", "replace")) > LONGEST_SEQUENCE:
+            path = save_block(block, self.desk.out_dir)
+            notice = Content.assemble(f"{what} is longer than terminals accept. It is in ", link(path))
+            self.notify(notice.markup, title="Not copied", severity="warning", timeout=8)
+            return
+        self.app.copy_to_clipboard(block.content)
+        # A tool may take its time, so it gets a thread. It says nothing when there is none: the terminal was asked.
+        self.run_worker(partial(copy_locally, block.content), thread=True, exit_on_error=False)
+        self.notify(f"{what} was sent to the terminal's clipboard.", timeout=3, markup=False)
+
+    def wait(
+        self, work: Callable[[], Result], then: Callable[[Result], None], stop: Callable[[], object] | None = None
+    ) -> None:
+        """``stop`` is the desk's: Esc asks it."""
+
+        def wait() -> None:
+            result = work()
+            if self.app.is_running:
+                self.app.call_from_thread(self.attempt, lambda: then(result))
+
+        self.run_worker(wait, thread=True, exit_on_error=False)
+
+    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
+        self.app.push_screen(SummaryScreen(ask, self.desk.source.send, self.desk.queue), then)
+
+    def race(
+        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
+    ) -> None:
+        from ..screens.race import RaceScreen  # the first frame needs no race
+
+        def finish(result: RaceResult | None) -> None:
+            if result is not None:
+                then(result)
+
+        origin = origin_of(self.desk.ready)
+        made = partial(create, self.gpu.joules)
+        self.app.push_screen(
+            RaceScreen(made, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves), finish
+        )

@@ -1,0 +1,81 @@
+"""What the gauges and the status line say, of where the user looks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.figures.tables import GaugeFacts
+
+from ..widgets.status import StatusFacts
+from .viewer import Viewer
+
+
+def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float) -> GaugeFacts:
+    """``load``: the screen's own share of one core, in [0, 1]."""
+    turn, ready = viewer.turn, desk.ready
+    return GaugeFacts(
+        _shown(desk, viewer),
+        max_context=ready.max_context if ready else 0,
+        plain_ms=desk.chat.reducer.plain_ms,
+        before_race=turn.before_race if turn else False,
+        speculation=turn.speculation if turn else True,
+        gpu=gpu,
+        times=viewer.times,
+        num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
+        num_reused_tokens=turn.num_reused_tokens if turn else 0,
+        screen_load=load if desk.chat.busy else None,
+    )
+
+
+def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFacts:
+    """``hint``: what the focused part of the screen does."""
+    chat = desk.chat
+    turn, state = chat.reducer.turn, _state(desk)
+    if turn is None or chat.reducer.ready is None:
+        return StatusFacts(state, chat.busy, hint=hint)
+    shown = _shown(desk, viewer)
+    return StatusFacts(
+        state=state,
+        active=chat.busy,
+        hint=hint,
+        tok_s=round(shown.rate.mean),
+        acceptance_length=shown.acceptance.mean_acceptance_length,
+        context_length=shown.context_length,
+        max_context=chat.reducer.ready.max_context,
+        reused=turn.num_reused_tokens,
+        screen_load=round(load, 2) if chat.busy else None,
+    )
+
+
+def _shown(desk: Desk, viewer: Viewer) -> TurnSnapshot:
+    """A question that was refused has left the context as it was."""
+    shown = viewer.snapshot or TurnSnapshot()
+    if shown.context_length or desk.chat.busy:
+        return shown
+    before = (turn.snapshot.context_length for turn in reversed(desk.chat.turns))
+    return replace(shown, context_length=next((length for length in before if length), 0))
+
+
+def _state(desk: Desk) -> str:
+    chat, local = desk.chat, desk.source.capabilities.local
+    if chat.reducer.phase == "failed":
+        failure = chat.reducer.failure
+        return "no server" if failure and failure.kind == "server" else "the engine has ended"
+    if chat.waiting:
+        return "waiting for the models" if local else "waiting for the server"
+    if chat.stopping:
+        return "stopping"
+    if chat.busy:
+        return "streaming" if chat.reducer.phase == "streaming" else "reading the prompt"
+    if desk.program.block:
+        return f"block {desk.program.block} runs; Esc stops it"
+    return chat.reducer.phase
+
+
+def beginning(desk: Desk) -> str:
+    """What happens before the source has said anything."""
+    elsewhere = desk.source.recording is None and not desk.source.capabilities.local
+    return "asking the server" if elsewhere else "starting the engine"

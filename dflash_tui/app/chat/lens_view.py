@@ -1,0 +1,69 @@
+"""The lens that the transcript is seen through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.race.race import kind_of
+from dflash_tui.core.rounds.lenses import Lens, Reading, Shade, next_lens
+from dflash_tui.core.rounds.travel import Traveller
+from dflash_tui.core.source import Feature
+from engine.events import Source
+
+NEEDS: dict[Lens, Feature] = {
+    "confidence": "draft_probabilities",
+    "source": "draft_probabilities",
+    "verdict": "verdicts",
+}
+"""What a source has to tell for a lens: who tells how sure the drafter was also tells who guessed."""
+
+
+class LensView:
+    """Keeps the lens, and gives the transcript the shade of every token it draws."""
+
+    def __init__(self, desk: Desk, travel: Traveller, painted: Callable[[], None]) -> None:
+        """``painted``: the transcript is to be coloured by another lens."""
+        self.lens: Lens = "verdict"
+        self._desk, self._travel, self._painted = desk, travel, painted
+        self._readings: dict[int, Reading] = {}
+
+    def choose(self, lens: Lens) -> None:
+        """Colour the transcript by something else. ``SlashError`` for what the source doesn't tell."""
+        if lens in NEEDS:
+            self._desk.require(NEEDS[lens])
+        self.lens = lens
+        self.forget()
+        self._painted()
+
+    def next(self) -> Lens:
+        """The lens behind this one through which there is something to see."""
+        can, following = self._desk.source.capabilities.can, next_lens(self.lens)
+        while following in NEEDS and not can(NEEDS[following]):
+            following = next_lens(following)
+        return following
+
+    @property
+    def guessers(self) -> set[Source] | None:
+        """Who may guess with what is loaded and set, or has in this conversation; None before that is known."""
+        desk, guessers = self._desk, {each for turn in self._travel.turns for each in turn.history.guessers}
+        if (ready := desk.ready) is None:
+            return None
+        if ready.drafter is not None and desk.chat.settings.uses_drafter:
+            guessers.add("mtp" if kind_of(ready.drafter) == "mtp" else "dflash")
+        if desk.chat.settings.looks_up and desk.source.capabilities.can("draft_by"):
+            guessers.add("lookup")
+        return guessers
+
+    def forget(self) -> None:
+        """The turns of the chat have changed."""
+        self._readings.clear()
+
+    def shade(self, turn: int, token: int) -> Shade | None:
+        """How far from the usual a token is; None where its rounds are not known."""
+        if turn not in self._readings:
+            history = self._travel.history(turn)
+            if history is None:
+                return None
+            self._readings[turn] = Reading(self.lens, history)
+        return self._readings[turn].shade(token)

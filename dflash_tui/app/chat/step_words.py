@@ -1,0 +1,92 @@
+"""The words around the step view: which keys do what, how the view differs from the live one, and the guessing game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.binding import ActiveBinding
+
+from dflash_tui.core.rounds.inspection import Inspection
+from dflash_tui.core.rounds.playback import FULL
+from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.travel import Place
+
+from ..keymap import keys_in_force
+from ..widgets.rounds.step_table import Scene
+
+STEPPING_KEYS = (
+    ("step-back", "step-forward", "round"),
+    ("rejection-back", "rejection-forward", "rejection"),
+    ("kept", "", "kept as many"),
+    ("teach", "", "slow motion"),
+)
+FOUND_KEY = ("found", "", "where it stood")
+PLAYING_KEYS = (("play", "", "play"),)
+TEACHING_KEYS = (
+    ("phase-back", "phase-forward", "phase"),
+    ("step-back", "step-forward", "round"),
+    ("predict", "", "guess, or no more"),
+)
+"""Pairs of actions and what their keys do, for the line under the step view."""
+
+ELSEWHERE = ("Tab, or a click, brings the keys here",)
+"""Stands there while the keys go to another part of the screen."""
+
+
+def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_up: bool = False) -> tuple[str, ...]:
+    """The keys of the step view, as they are bound now; ``looked_up``: the round on show has a place to go to."""
+    keys = keys_in_force(bindings)
+    rows = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
+    if motion.teaching and motion.can_play:
+        rows = (*PLAYING_KEYS, *rows)
+    if looked_up:
+        rows = (*rows[:1], FOUND_KEY, *rows[1:])
+    hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
+    return ("← → token", *hints, "0-9 Enter go to", "Esc close")
+
+
+def looking_back(running: bool, way_back: str) -> tuple[str, ...]:
+    """That a round of the past is on show, in more words and in fewer; ``way_back`` names the key to the newest."""
+    stands = "the view stands, the engine goes on" if running else "a look back"
+    return f"{stands} · {way_back}", way_back
+
+
+def slowed(motion: SlowMotion) -> tuple[str, ...]:
+    """That rounds are shown in slow motion, stand, or are guessed at, in more words and in fewer."""
+    pace = f"slowed {motion.pace:.2g}×" if motion.pace < FULL else ""
+    stands = "" if motion.playing or motion.waiting else "paused"
+    quiz = motion.quiz
+    game = "" if quiz is None else f"guessing: {quiz.score}" if quiz.score else "guessing is on"
+    brief = "" if quiz is None else f"guessing {quiz.num_right}/{quiz.num_answers}"
+    whole = pace.replace("slowed", "slowed for viewing")
+    last = stands or brief or pace
+    lines = ((game, whole, stands), (game, pace, stands), (brief, pace, stands), (brief, stands), (last,))
+    return tuple(" · ".join(filter(None, line)) for line in lines)
+
+
+def remark(motion: SlowMotion, inspection: Inspection) -> str:
+    """What the game says."""
+    quiz = motion.quiz
+    if quiz is None:
+        return ""
+    if quiz.asked:
+        return f"How many of the {motion.num_guesses} guesses that are checked will be kept? Type a number, and Enter."
+    if quiz.guess is None:
+        return ""
+    kept = inspection.step.num_accepted
+    said = f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}."
+    return f"{said} {inspection.why(max(len(inspection.step.emitted) - 1, 0))}"
+
+
+def scene_of(inspection: Inspection, place: Place, motion: SlowMotion, answers: int, notes: tuple[str, ...]) -> Scene:
+    """A round as the step view shows it. ``answers``: how many there are; ``notes``: how the view differs from the live
+    one, where it is not in slow motion."""
+    return Scene(
+        inspection,
+        phase=motion.phase,
+        cursor=None if place.token is None else inspection.column_of(place.token),
+        title=f"round {place.step}{f' of answer {place.turn}' if answers > 1 else ''}",
+        notes=slowed(motion) if motion.active else notes,
+        remark=remark(motion, inspection),
+        phases=motion.teaching and motion.active,
+    )

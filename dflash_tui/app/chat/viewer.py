@@ -1,0 +1,420 @@
+"""Where the user looks: live, a past round, or slow motion; every widget shows it, and the engine runs on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+
+from dflash_tui.core.conversation.reducer import TurnState
+from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.rounds.inspection import Inspection, inspect
+from dflash_tui.core.rounds.playback import FULL, Quiz
+from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.travel import Place, Traveller
+from engine.events import Clock, Step
+
+from ..widgets.rounds.spotlight import Spotlight
+from ..widgets.rounds.step_table import Scene
+from ..widgets.rounds.step_view import Move
+from .lens_view import LensView
+from .replay import Replay
+from .step_words import looking_back, scene_of
+
+NOTHING = "There is no round to look at yet: ask something first."
+NO_ANSWER = "It stood in a question, or in what came with it."
+NOT_KEPT = "The rounds of this answer were not kept."
+NO_MORE = "There is no further round that way."
+NO_REJECTION = "There is no further rejection that way."
+
+
+class Viewer:
+    """Keeps the place, the lens and slow motion. Knows no widget: it says when there is something else to show."""
+
+    def __init__(
+        self, desk: Desk, replay: Replay, changed: Callable[[bool], None], painted: Callable[[], None]
+    ) -> None:
+        """``changed``: the place is another; with True the step view is to have the keyboard. ``painted``: the lens
+        is another."""
+        self._desk, self.replay, self._changed = desk, replay, changed
+        self.travel = Traveller(lambda: desk.chat.turns)
+        self.place: Place | None = None
+        """None is the live end."""
+        self.open = False
+        """The step view is on the screen."""
+        self.lenses = LensView(desk, self.travel, painted)
+        self.motion = SlowMotion()
+        self._seen_turns = (0, 0)
+        """How many there were, and the last of them."""
+        self._shown_token = 0
+        """The first of the round on show."""
+
+    # What is on show
+
+    @property
+    def turn(self) -> TurnState | None:
+        """The turn on show."""
+        if self.place is None:
+            return self._desk.chat.reducer.turn
+        return self._turn(self.place.turn)
+
+    @property
+    def happens_now(self) -> bool:
+        """The newest round is the latest there is; in a recording more may be still to come."""
+        return self.replay.recording is None
+
+    @property
+    def times(self) -> Clock:
+        """Who takes the times of the rounds."""
+        ready = self._desk.ready
+        return ready.times if ready else "engine"
+
+    def _turn(self, number: int) -> TurnState | None:
+        return self._desk.chat.reducer.turn_of(number)
+
+    @property
+    def snapshot(self) -> TurnSnapshot | None:
+        """What the gauges show."""
+        turn = self.turn
+        if turn is None or self.place is None:
+            return turn.snapshot if turn else None
+        # What the figures made of a round would give away what is being guessed.
+        return turn.snapshot_at(max(self.place.step - self.motion.waiting, 0))
+
+    @property
+    def step(self) -> Step | None:
+        """The round on show; live, the latest that had a draft."""
+        turn = self.turn
+        if turn is None or self.place is None:
+            return (turn.latest_drafted or turn.latest) if turn else None
+        return turn.history[self.place.step]
+
+    @property
+    def inspection(self) -> Inspection | None:
+        """The round on show taken apart."""
+        place = self.place or self.travel.latest()
+        turn = self._turn(place.turn) if place else None
+        if place is None or turn is None:
+            return None
+        plain_ms = self._desk.chat.reducer.plain_ms
+        return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times)
+
+    # Going somewhere
+
+    def here(self) -> Place:
+        """The place on show, the newest round when live. Raises ``SlashError`` when there is none."""
+        place = self.place or self.travel.latest()
+        if place is None:
+            raise SlashError(NOTHING)
+        return place
+
+    def toggle(self) -> None:
+        """Open the step view, or close it and go back to the live end."""
+        if self.open:
+            self.close()
+        else:
+            self._open()
+
+    def _open(self) -> None:
+        self.open = True
+        self._changed(True)
+
+    def close(self) -> None:
+        """Back to the live end, without the step view."""
+        self.motion.teaching, self.motion.quiz = False, None
+        self.open = False
+        self.go_live()
+
+    def go_live(self) -> None:
+        """Back to the newest round and to the engine's own pace."""
+        self.motion.set_pace(FULL)
+        self._leave()
+
+    def skip(self) -> bool:
+        """Show the rest of a slowed answer at once, unless it is looked at step by step; says whether there was any."""
+        behind = self.motion.active and not self.motion.at_end and not self.open
+        if behind:
+            self._leave()
+        return behind
+
+    def _leave(self) -> None:
+        self.place = None
+        self.motion.end()
+        self.show()
+
+    def visit(self, place: Place | None, otherwise: str = NOTHING) -> None:
+        """Stand at a place, with the step view. Raises ``SlashError`` with ``otherwise`` when there is none."""
+        if place is None:
+            raise SlashError(otherwise)
+        self.place = place
+        history = self.travel.history(place.turn)
+        self.motion.playing = False
+        if history is not None and self.motion.active:
+            self.motion.stand(history, place.step)
+        if self.open:
+            self.show()
+        else:
+            self._open()
+
+    def visit_kept(self, accepted: int) -> None:
+        """The next round of the answer on show that kept so many drafts, from the start again after the last."""
+        self.visit(self.travel.next_with(self.here(), accepted), f"No round of this answer kept {accepted}.")
+
+    def visit_found(self) -> None:
+        """Where the tokens stood that the round on show looked up; answers alone have places to stand at."""
+        shown, turn = self.inspection, self.turn
+        if shown is None or turn is None or shown.step.match is None:
+            raise SlashError("This round looked nothing up.")
+        place = turn.num_prompt_tokens + shown.first_token - 1 - shown.step.match.distance
+        self.visit(self.travel.of_position(turn.number, place), NO_ANSWER)
+
+    def go_to_number(self, number: int) -> None:
+        """A round of the turn on show, or a guess where one was asked for."""
+        if self.motion.waiting:
+            if number > self.motion.num_guesses:
+                raise SlashError(f"Type a number from 0 to {self.motion.num_guesses}.")
+            self.motion.answer(number)
+            self._follow_motion()
+        else:
+            self.visit_round(number)
+
+    def visit_round(self, number: int) -> None:
+        """A round of the turn on show, or the nearest that it has. In a recording also one that is still to come."""
+        turn = self.here().turn
+        self.replay.reach(turn, number)
+        self.visit(self.travel.at(turn, number))
+
+    def move(self, move: Move) -> None:
+        """By one of the step view's own keys."""
+        here = self.here()
+        match move:
+            case "first":
+                self.visit(self.travel.at(here.turn, 0))
+            case "live":
+                self.go_live()
+            case "token-back" | "token-forward":
+                place = self.travel.next_token(here, -1 if move == "token-back" else 1)
+                self.visit(place, "There is no further token that way.")
+
+    def pick(self, turn: int, token: int) -> None:
+        """Put the cursor on a token of the transcript."""
+        self.visit(self.travel.of_token(turn, token), NOT_KEPT)
+
+    # Slow motion
+
+    def teach(self) -> None:
+        """Slow motion with the phases of every round, or an end to it."""
+        if self.motion.teaching:
+            self.close()
+            return
+        here = self.here()
+        # An answer that has ended is shown from its first draft on; one that runs, from now on.
+        from_start = self.place is None and self._ended
+        self.motion.teach()
+        self._play_from(self.travel.at(here.turn, 1 if from_start else here.step))
+        self._open()
+
+    def _play_from(self, place: Place | None) -> None:
+        history = self.travel.history(place.turn) if place else None
+        if place is not None and history is not None:
+            self.place = place
+            self.motion.begin(history, place.step, time.monotonic())
+
+    def set_pace(self, pace: float) -> None:
+        """How fast rounds are shown, as a share of the engine's own speed. Raises ``ValueError`` out of range."""
+        self.motion.set_pace(pace)
+        if self.motion.active and not self.motion.wanted:
+            self._leave()
+        else:
+            self.show()
+
+    def play(self) -> None:
+        """Pause or go on: slow motion, or without it the live view, which stands while the engine goes on."""
+        if self.motion.active and self.motion.at_end and self._ended:
+            self._play_again()
+        elif self.motion.active:
+            self.motion.toggle(time.monotonic())
+            self.show()
+        elif not self.happens_now:
+            self.play_recording()
+        elif self.place is None:
+            self.visit(self.here())
+        else:
+            self.go_live()
+
+    @property
+    def _ended(self) -> bool:
+        """Nothing will be added to the answer on show."""
+        turn = self.turn
+        return turn is not None and turn.reason is not None
+
+    def _play_again(self) -> None:
+        self._play_from(self.travel.at(self.here().turn, 1))
+        self.show()
+
+    def change_phase(self, direction: int) -> None:
+        """One phase of the round on (1), or back (-1)."""
+        if not self.motion.teaching:
+            self.teach()
+            self.motion.playing = False
+        elif not self.motion.active:
+            self._play_from(self.here())
+        self.motion.change_phase(direction)
+        self._follow_motion()
+
+    def predict(self, on: bool) -> None:
+        """Play the game of guessing how many will be kept, or end it."""
+        if on:
+            self._desk.require("drafts")
+        self.motion.quiz = Quiz() if on else None
+        if on and not self.motion.teaching:
+            self.teach()
+        elif on and self.motion.at_end and self._ended:
+            self._play_again()
+        self.show()
+
+    # A recording
+
+    def play_recording(self) -> None:
+        """Pause or go on: from where the user looks, and from the start again when all is told."""
+        place = self.place
+        if place is None:
+            self.replay.toggle()
+        else:
+            self.go_live()
+            self.replay.play_from(place)
+
+    def step_recording(self, direction: int) -> None:
+        """One round back among those that were played, or one on. The replay pauses."""
+        self.replay.pause()
+        place = self.travel.next_step(self.here(), direction)
+        if direction > 0 and (self.place is None or place is None):
+            self.go_live()
+            self.replay.advance()
+        else:
+            self.visit(place, "This is the first round.")
+
+    def leap_recording(self, tenths: float) -> None:
+        """So many tenths of the trace on or back, and on from there; it pauses at its beginning."""
+        if self.replay.can_leap:
+            if tenths == -inf:
+                self.replay.pause()
+            self.go_live()
+            self.replay.leap(tenths)
+
+    # Frames
+
+    def frame(self) -> None:
+        """Called with every frame, after the events were applied."""
+        turns = self._desk.chat.turns
+        seen = len(turns), turns[-1].number if turns else 0
+        if seen != self._seen_turns:
+            self._seen_turns = seen
+            self.lenses.forget()
+            if self.place is not None:  # a question was asked, or a new chat begun: what was looked at is over
+                self._leave()
+        if self.place is not None and not self._still_there(self.place):
+            self._leave()
+        if self.place is None and self.motion.wanted and self._desk.chat.busy:
+            self._fall_behind()
+        if self.motion.playing:
+            self._tick()
+
+    def settle(self, turn: int) -> None:
+        """The rounds of an answer are others than those that were shown: the place keeps its token."""
+        self.lenses.forget()
+        if self.place is None or self.place.turn != turn:
+            return
+        token = self.place.token
+        place = self.travel.of_token(turn, self._shown_token if token is None else token)
+        history = self.travel.history(turn)
+        if place is None or history is None:
+            self._leave()
+            return
+        self.place = place if token is not None else replace(place, token=None)
+        if self.motion.active:
+            self.motion.stand(history, place.step)
+        self.show()
+
+    def _still_there(self, place: Place) -> bool:
+        """A recording that goes back takes rounds away."""
+        history = self.travel.history(place.turn)
+        return history is not None and place.step < len(history) and self.motion.plays(history)
+
+    def _fall_behind(self) -> None:
+        """The view begins to play a running answer in slow motion."""
+        turn, place = self._desk.chat.reducer.turn, self.travel.latest()
+        if turn is not None and place is not None and place.turn == turn.number:
+            self._play_from(place)
+            self.show()
+
+    def _tick(self) -> None:
+        motion = self.motion
+        before = (motion.step, motion.phase, motion.waiting)
+        motion.tick(time.monotonic())
+        if motion.at_end and self._ended:
+            motion.playing = False
+            if not motion.teaching:
+                self._leave()
+                return
+        if (motion.step, motion.phase, motion.waiting) != before or not motion.playing:
+            self._follow_motion()
+
+    def _follow_motion(self) -> None:
+        if self.place is not None and self.motion.active:
+            if self.motion.step != self.place.step:
+                self.place = Place(self.place.turn, self.motion.step)
+            self.show()
+
+    # Showing
+
+    def show(self) -> None:
+        """Have everything on the screen brought to the place."""
+        self._changed(False)
+
+    @property
+    def round_place(self) -> Place | None:
+        """The place of the round on show; None before there is one."""
+        return self.place or self.travel.latest()
+
+    @property
+    def num_rounds(self) -> int:
+        """Of the answer on show, as far as they are known."""
+        place = self.round_place
+        if place is None:
+            return 0
+        return max(len(self.travel.history(place.turn) or ()), self.replay.num_rounds(place.turn))
+
+    @property
+    def scene(self) -> Scene | None:
+        """The round on show, and what is said about it."""
+        inspection, place = self.inspection, self.round_place
+        if inspection is None or place is None:
+            return None
+        running = self._desk.chat.busy and self.happens_now
+        notes = () if self.place is None else looking_back(running, self._way_back)
+        return scene_of(inspection, place, self.motion, len(self.travel.turns), notes)
+
+    @property
+    def _way_back(self) -> str:
+        return "End: live" if self.happens_now else "End: to the end"
+
+    def spotlight(self) -> Spotlight | None:
+        """What the transcript points at."""
+        place = self.place
+        history = self.travel.history(place.turn) if place else None
+        if place is None or history is None:
+            return None
+        first, behind = history.tokens_before(place.step), history.emitted_sum[place.step]
+        self._shown_token = first
+        return Spotlight(
+            place.turn,
+            first,
+            behind if self.motion.phase == "emit" else first,
+            place.token,
+            hide=self.motion.active,
+            label=f" round {place.step} · {self._way_back} ",
+        )

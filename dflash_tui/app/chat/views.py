@@ -1,0 +1,118 @@
+"""Screens for what a desk has to show: each knows its view, and what a choice in it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from dflash_tui.core.conversation.again import Again
+from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.desk.commands.branches import compare
+from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.desk.face import View
+from dflash_tui.core.desk.views import Comparison, FilesView, SearchView, SessionsView, TreeView
+from dflash_tui.core.text.spans import Spans
+
+if TYPE_CHECKING:
+    from dflash_tui.core.conversation.chat import Exchange
+    from dflash_tui.core.conversation.tree import Outlined
+    from dflash_tui.core.sessions.archive import SessionSummary
+    from dflash_tui.core.sessions.search import Hit
+
+    from ..screens.tree import Wish
+
+# The first frame needs none of these screens: each is imported when it is asked for.
+
+Attempt = Callable[[Callable[[], object]], None]
+"""Does something, or says why not."""
+
+
+def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt) -> None:
+    """Show a view on a screen of its own."""
+    if isinstance(view, TreeView | SearchView):
+        app.clear_notifications()  # they would lie over the list
+    match view:
+        case TreeView():
+            _open_tree(app, desk, view, attempt)
+        case Comparison():
+            _open_comparison(app, desk, view, attempt)
+        case SessionsView():
+            _open_sessions(app, desk, view, attempt)
+        case SearchView():
+            _open_search(app, desk, view, attempt)
+        case FilesView():
+            _open_files(app, view)
+        case _:
+            desk.face.say("\n".join(view.lines()))
+
+
+def _open_tree(app: App[Any], desk: Desk, view: TreeView, attempt: Attempt) -> None:
+    from ..screens.tree import TreeScreen
+
+    def go_there(row: Outlined[Exchange] | None) -> None:
+        if row is not None:
+            attempt(lambda: desk.go(row.node.number))
+
+    def take(wish: Wish) -> None:
+        what, number = wish
+        wishes: dict[str, Callable[[], None]] = {
+            "edit": lambda: desk.edit(number),
+            "retry": lambda: desk.ask_again(Again(str(number))),
+            "compare": lambda: compare(desk, number),
+        }
+        attempt(wishes[what])
+
+    app.push_screen(TreeScreen(desk.chat.tree, desk.name, take, view.words), go_there)
+
+
+def _open_comparison(app: App[Any], desk: Desk, view: Comparison, attempt: Attempt) -> None:
+    from ..screens.compare import CompareScreen
+
+    def told(which: int) -> Spans | None:
+        state = desk.chat.state_of(which)
+        return state.told() if state is not None else None
+
+    def take(chosen: int | None) -> None:
+        if chosen is not None:
+            attempt(lambda: desk.go(chosen, below=True))
+
+    app.push_screen(CompareScreen(view.versions, view.places, told), take)
+
+
+def _open_sessions(app: App[Any], desk: Desk, view: SessionsView, attempt: Attempt) -> None:
+    from ..screens.sessions import SessionsScreen
+
+    def take(session: SessionSummary | None) -> None:
+        if session is not None:
+            attempt(lambda: desk.resume(session.path))
+
+    app.push_screen(SessionsScreen(view.here.parent, view.here, view.words), take)
+
+
+def _open_search(app: App[Any], desk: Desk, view: SearchView, attempt: Attempt) -> None:
+    from ..screens.find import FindScreen
+
+    def open_at(hit: Hit) -> None:
+        if hit.path != desk.queue.log.path:
+            desk.resume(hit.path)
+        if hit.turn:
+            desk.visit(hit.turn)
+
+    def take(hit: Hit | None) -> None:
+        if hit is not None:
+            attempt(lambda: open_at(hit))
+
+    app.push_screen(FindScreen(view.here.parent, view.words), take)
+
+
+def _open_files(app: App[Any], view: FilesView) -> None:
+    from dflash_tui.core.conversation.folds import folds
+
+    from ..screens.unfolded import UnfoldedScreen
+
+    found = folds(view.chat.tree.path)
+    if not found:
+        raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
+    app.push_screen(UnfoldedScreen(found, len(found) - 1 if view.place is None else min(view.place, len(found) - 1)))

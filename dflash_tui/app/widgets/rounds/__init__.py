@@ -1,0 +1,1 @@
+"""What shows a round, and where in an answer it stands."""

@@ -1,0 +1,380 @@
+"""One round as a table: a column per position of the block, and under it why the round went as it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap as wrap_words
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.widget import Widget
+
+from dflash_tui.core.figures.labels import (
+    DRAFTER_SURE,
+    FOUND_SURE,
+    FURTHER,
+    GUESS,
+    RANDOM,
+    SURE_OF_OWN,
+    TARGET_SURE,
+    TARGET_WRITES,
+    Label,
+)
+from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
+from dflash_tui.core.rounds.cells import END_MARK, draft_text
+from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
+from dflash_tui.core.rounds.playback import PHASES, Phase
+from dflash_tui.core.rounds.trees import ChoiceFate, Further
+from dflash_tui.core.text.wrapping import shortened
+from engine.events import DraftToken, EmittedToken
+
+from ...glyphs import bars, fitting
+from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
+
+LABEL_WIDTH, WIDE_LABEL, ROOMY = 10, 17, 100
+"""Cells of the rows' names, and where there is so much room, of their longer ones."""
+SHORTEST_CELL = 4
+"""A random number needs as much."""
+PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
+CURSOR = "reverse"
+MASK = "░░░"
+GAP = 2
+LEAST_ROUNDS = 8
+"""Fewer than so many tell nothing."""
+LEAST_TABLE, ROWS_WITH_KEYS = 4, 7
+"""Rows of title, drafts, target and verdicts at least; and of a view that keeps its last one for the keys."""
+"""Cells by which the rejected part moves away from what was kept."""
+
+DRAFT_STYLES: dict[Outcome, str] = {
+    "accepted": STYLES["accepted"],
+    "rejected": STYLES["rejected"],
+    "discarded": STYLES["discarded"],
+    "unverified": STYLES["unverified"],
+    "ended": STYLES["ended"],
+    "bonus": PENDING,
+    "plain": PENDING,
+    "unknown": PENDING,
+}
+CHOICE_STYLES: dict[Outcome, str] = {
+    "rejected": STYLES["corrected"], "bonus": STYLES["bonus"], "unknown": STYLES["unknown"],
+}  # fmt: skip
+FURTHER_STYLES: dict[ChoiceFate, str] = {
+    "accepted": STYLES["accepted"],
+    "rejected": "$verdict-pending",
+    "discarded": "$verdict-pending",
+}
+VERDICTS: dict[Outcome, str] = {
+    "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
+    "unknown": "?",
+}  # fmt: skip
+PHASE_WORDS: dict[Phase, str] = {
+    "block": "The drafter fills the whole block in one pass: {drafts} places, all at once.",
+    "draft": "All {drafts} guesses are there together, each with the drafter's own probability.",
+    "verify": "One pass of the target says what it would have written at each place, up to where it first differs.",
+    "judge": "Guesses are kept up to the first that is not the target's own choice.",
+    "emit": "The target's own token joins what was kept: {tokens} in one round.",
+}
+LOOKUP_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "block": "The newest tokens are looked for in all of the text before them: no drafter, no weights.",
+    "draft": "What came next where they stood before is the draft: {drafts} guesses.",
+}
+"""Where the text itself is the drafter."""
+TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "draft": "All {drafts} guesses are there together, and likely further choices beside them: a tree of {verified}.",
+    "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
+}
+"""Where further choices are verified."""
+UNTOLD_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "draft": "All {drafts} guesses are there together; those that will be refused are never told.",
+    "verify": "One pass of the target says what it would have written; only what it wrote is told.",
+}
+"""Where a server tells what was kept, and of the rest how many there were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the table shows."""
+
+    inspection: Inspection
+    phase: Phase = "emit"
+    cursor: int | None = None
+    """The column under the cursor."""
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    """At the right end of the title: the first that has room there."""
+    remark: str = ""
+    """Takes the place of the explanation, such as a question to the viewer."""
+    phases: bool = False
+    """Explain the phase instead of the column."""
+    keys: tuple[str, ...] = ()
+    """What can be pressed, for where there is room to spare: the last first, then the others in their order."""
+
+    def reached(self, phase: Phase) -> bool:
+        return PHASES.index(self.phase) >= PHASES.index(phase)
+
+
+class StepTable(Widget):
+    """Draws a scene in as many rows as it gets; the explanation gives way before the table does."""
+
+    DEFAULT_CSS = """
+    StepTable { height: 12; color: $foreground; text-wrap: nowrap; text-overflow: clip; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.scene: Scene | None = None
+
+    def show(self, scene: Scene | None) -> None:
+        if scene != self.scene:
+            self.scene = scene
+            self.refresh()
+
+    def render(self) -> Content:
+        if self.scene is None:
+            return Content.styled("The rounds of an answer show here: ask something.", "$verdict-pending")
+        return Content("\n").join(scene_lines(self.scene, self.size.width, self.size.height))
+
+
+def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
+    """The scene in at most ``height`` lines of ``width`` cells."""
+    inspection = scene.inspection
+    below = bool(scene.keys) and height >= ROWS_WITH_KEYS
+    words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
+    told_found = inspection.found  # cut within a word: code looked up may be one word without a blank
+    found = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
+    # Before the verdict the cost would give away how many were kept.
+    told = inspection.cost if scene.reached("judge") else ()
+    room = height - 1 - len(words) - below - len(found) - bool(inspection.width)
+    if told and room >= LEAST_TABLE and not any(column.further for column in inspection.columns):
+        room -= 1  # odds leave the table for the cost; a tree's choices don't
+    table = _table(scene, width, room)
+    chosen = [_width(inspection, width)] if scene.reached("verify") and inspection.width else []
+    lines = [title_line(scene, width), *table, *words, *found, *chosen][: max(height - below, 1)]
+    lines += [Content.styled(line, NUMBERS) for line in _fitted(told, width, height - below - len(lines))]
+    if below:
+        keys = fitting(scene.keys, width)
+        lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap_words(text, max(width, 20))
+
+
+def _cut(text: str, width: int, most: int) -> list[str]:
+    """Wrapped, in no more lines than that; what is missing shows as an ellipsis."""
+    lines = _wrapped(text, width)
+    if len(lines) <= most or most < 1:
+        return lines[: max(most, 0)]
+    *kept, last = lines[:most]
+    return [*kept, f"{last[: max(width - 2, 1)].rstrip()} …"]
+
+
+def _fitted(forms: Sequence[str], width: int, most: int) -> list[str]:
+    """The first of these forms of a text that has room in so many lines, else the last one, cut."""
+    fit = next((form for form in forms if len(_wrapped(form, width)) <= most), "".join(forms[-1:]))
+    return _cut(fit, width, most)
+
+
+def _width(inspection: Inspection, width: int) -> Content:
+    """Why so much was verified, and how much it was in the rounds up to this one, as many as have room."""
+    said = "".join(_fitted(inspection.width, width, 1))
+    head = f"{said}  last rounds "
+    room = width - cell_len(head)
+    if room < LEAST_ROUNDS:
+        return Content.styled(said, NUMBERS)
+    return Content.assemble(
+        (head, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
+    )
+
+
+def title_line(scene: Scene, width: int) -> Content:
+    """The title, the round in a line, and a note: what has no room is left out, the note last."""
+    title = Content.styled(scene.title, "bold")
+    whole = title + f" · {scene.inspection.summary}" if scene.reached("judge") else title
+    for left in (whole, title):
+        for note in scene.notes:
+            gap = width - left.cell_length - cell_len(note)
+            if gap > 1:
+                return left + Content.styled(" " * gap + note, "$primary")
+    return whole.truncate(width, ellipsis=True)
+
+
+def explanation(scene: Scene) -> str:
+    inspection = scene.inspection
+    if scene.remark:
+        return scene.remark
+    if scene.phases and inspection.step.draft:
+        tokens = _count(len(inspection.step.emitted), "token")
+        verdicts = {token.verdict for token in inspection.step.emitted}
+        if scene.phase == "emit" and verdicts == {"accepted"}:
+            return f"The answer ends with what was kept: {tokens} in one round."
+        step = inspection.step
+        words = TREE_WORDS if step.tree else PHASE_WORDS if step.match is None else LOOKUP_WORDS
+        words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
+        return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
+    return inspection.why(_explained(scene))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _explained(scene: Scene) -> int:
+    """The column that is explained: the cursor's, or else the one that ended the round."""
+    if scene.cursor is not None:
+        return scene.cursor
+    if not scene.reached("judge"):
+        return 0  # to look at the end would give it away
+    return max(len(scene.inspection.step.emitted) - 1, 0)
+
+
+Cell = tuple[str, str]
+"""A text and its style."""
+
+
+FURTHER_ROWS = {name: Label(name, "") for name in FURTHER}
+"""Only rounds with a tree have such rows."""
+LABELS = {"draft": GUESS, **FURTHER_ROWS, "drafter": DRAFTER_SURE, "target": TARGET_SURE, "choice": TARGET_WRITES,
+          "own": SURE_OF_OWN, "random": RANDOM}  # fmt: skip
+ROWS = (*LABELS, "")
+DISPENSABLE = ("own", "drafter", "random", *reversed(FURTHER_ROWS), "target")
+"""What goes first where there is no room: the explanation says some of it."""
+
+
+def _table(scene: Scene, width: int, height: int) -> list[Content]:
+    """The rows: what was drafted and what else of a tree, the drafter's and the target's odds for the first, the
+    target's choice and its odds, the random number, the verdict."""
+    columns = scene.inspection.columns
+    absent = set(FURTHER_ROWS) - {_row_of(each) for column in columns for each in column.further}
+    if all(column.noise is None for column in columns):
+        absent.add("random")
+    rows = [row for row in ROWS if row not in absent]
+    dropped = [row for row in DISPENSABLE if row in rows][: max(len(rows) - height, 0)]
+    rows = [row for row in rows if row not in dropped]
+    cells = [dict(zip(ROWS, _cells(scene, place), strict=True)) for place in range(len(columns))]
+    label_width = WIDE_LABEL if width >= ROOMY else LABEL_WIDTH
+    first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - label_width, scene)
+    more = "›" if first + len(widths) < len(cells) else ""
+    shown = list(enumerate(widths, start=first))
+    unknown = _unknown_rows(columns)
+    labels = LABELS | ({"drafter": FOUND_SURE} if _looked_up(columns) else {})
+    names = {row: label.name if width >= ROOMY else label.short for row, label in labels.items()}
+    return [
+        Content.assemble((f"{names.get(row, row):<{label_width}}", NUMBERS), (NOT_KNOWN, PENDING))
+        if row in unknown
+        else Content.assemble(
+            (f"{names.get(row, row):<{label_width - 1}}{'‹' if first else ' '}", NUMBERS),
+            *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
+            (more, NUMBERS),
+        )
+        for row in rows
+    ]
+
+
+def _looked_up(columns: tuple[Column, ...]) -> bool:
+    """No drafter guessed: the odds are those of a match."""
+    sources = {column.draft.source for column in columns if column.draft}
+    return sources == {"lookup"}
+
+
+def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:
+    """Rows of odds that the source of the round knows nothing of."""
+    drafts = [column.draft.probability for column in columns if column.draft]
+    choices = [column.choice.probability for column in columns if column.choice]
+    unknown = {"drafter"} if drafts and set(drafts) == {None} else set()
+    return unknown | ({"target", "own"} if choices and set(choices) == {None} else set())
+
+
+def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
+    """A cell cut or filled to its column. The gap is outside the struck-through and underlined text."""
+    text, style = cell
+    shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
+    rest = " " * (size - cell_len(shown))
+    yield " " * GAP * parted, ""
+    yield from ((shown + rest, style),) if style.endswith(CURSOR) else ((shown, style), (rest, ""))
+    yield " ", ""
+
+
+def _split(scene: Scene) -> int | None:
+    """Before which column the kept and the fallen part."""
+    step = scene.inspection.step
+    return step.num_accepted if scene.reached("judge") and 0 < step.num_accepted < len(step.draft) else None
+
+
+def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int]]:
+    """The first column to show, and the widths: all if narrow enough, else those around the cursor."""
+    wanted = [max(column) for column in sizes]
+    room -= GAP
+    for longest in range(LONGEST_CELL, SHORTEST_CELL - 1, -1):
+        widths = [min(size, longest) for size in wanted]
+        if sum(widths) + len(widths) <= room:
+            return 0, widths
+    per_view = max((room - 1) // (SHORTEST_CELL + 1), 1)
+    first = min(max(_explained(scene) - per_view // 2, 0), max(len(sizes) - per_view, 0))
+    return first, [min(size, SHORTEST_CELL) for size in wanted[first : first + per_view]]
+
+
+def _cells(scene: Scene, place: int) -> list[Cell]:
+    """One column from top to bottom."""
+    column = scene.inspection.columns[place]
+    drafted, *odds = _draft_cells(scene, column)
+    cells = [
+        drafted,
+        *(_further_cell(scene, column.further, row) for row in FURTHER_ROWS),
+        *odds,
+        *_choice_cells(scene, column),
+        ("" if column.noise is None or not scene.reached("verify") else f"{column.noise:.3f}"[1:], NUMBERS),
+        (f"{VERDICTS[column.outcome]}{column.number}" if scene.reached("judge") else f" {column.number}", NUMBERS),
+    ]
+    if place == scene.cursor:
+        return [(text, f"{style} {CURSOR}".strip()) for text, style in cells]
+    return cells
+
+
+def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
+    draft: DraftToken | None = column.draft
+    if draft is None:
+        return [("", "")] * 3
+    if not scene.reached("draft"):
+        return [(MASK, PENDING), ("", ""), ("", "")]
+    outcome: Outcome = "rejected" if column.kept_further else column.outcome
+    style = DRAFT_STYLES[outcome] if scene.reached("judge") else "$foreground"
+    given = draft.target_probability if scene.reached("verify") else None
+    return [
+        (visible(draft_text(draft)), style),
+        (_odds(draft.probability), NUMBERS),
+        (_odds(given), NUMBERS),
+    ]
+
+
+def _row_of(further: Further) -> str:
+    *choices, found = FURTHER_ROWS
+    return found if further.token.source == "lookup" else choices[min(further.token.choice, len(choices)) - 1]
+
+
+def _further_cell(scene: Scene, further: tuple[Further, ...], row: str) -> Cell:
+    """One of the choices behind the first; the accepted one has its mark, for whoever sees no colours."""
+    here = next((each for each in further if _row_of(each) == row), None)
+    if here is None or not scene.reached("draft"):
+        return "", NUMBERS
+    text = visible(here.token.text)
+    if not scene.reached("judge"):
+        return text, "$foreground"
+    return VERDICTS["accepted"] * (here.fate == "accepted") + text, FURTHER_STYLES[here.fate]
+
+
+def _choice_cells(scene: Scene, column: Column) -> list[Cell]:
+    choice: EmittedToken | None = column.choice
+    if choice is None or not scene.reached("verify"):
+        return [("", "")] * 2
+    joined = scene.reached("emit")
+    style = CHOICE_STYLES.get(column.outcome, "$foreground") if joined else "$foreground"
+    mark = MARKS.get(choice.verdict, "") if joined else ""
+    name = END_MARK if choice.channel == "control" else visible(choice.text)
+    return [(mark + name, style), (_odds(choice.probability), NUMBERS)]
+
+
+def _odds(value: float | None) -> str:
+    return "" if value is None else probability(value)

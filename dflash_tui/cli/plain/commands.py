@@ -1,0 +1,91 @@
+"""Commands that only lines need: they read out what a screen shows all the time."""
+
+from __future__ import annotations
+
+from dflash_tui.core.conversation.context import room_words
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.desk.command import Command
+from dflash_tui.core.desk.commands import COMMANDS as SHARED
+from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.desk.words import told
+
+
+def help(desk: Desk, argument: Argument) -> None:
+    name = argument.text.removeprefix("/")
+    if name and name not in COMMANDS:
+        raise SlashError(f"There is no command /{name}. /help lists them all.")
+    for command in COMMANDS.values():
+        if not name or command.slash == name:
+            desk.face.say(command.usage)
+    if not name:
+        desk.face.say("@path in a question reads that file with it. Ctrl+C stops an answer, Ctrl+D leaves.")
+
+
+def leave(_desk: Desk, _: Argument) -> None:
+    raise EOFError
+
+
+def show(desk: Desk, argument: Argument) -> None:
+    """The path, or one question with its answer."""
+    exchanges = [desk.chosen(argument.text)] if argument.text else desk.chat.tree.path
+    if not exchanges:
+        raise SlashError("There is no question yet.")
+    for exchange in exchanges:
+        for text in told(desk.chat, exchange):
+            desk.face.say(text)
+
+
+def thought(desk: Desk, _: Argument) -> None:
+    turn = desk.chat.reducer.turn
+    text = turn.finished.thought.strip() if turn is not None and turn.finished is not None else ""
+    if not text:
+        raise SlashError("The newest answer came without a thought. /think on lets the model think first.")
+    desk.face.say(text)
+
+
+def version(desk: Desk, argument: Argument) -> None:
+    """Of the newest answer that has versions, or else question; ``/version 2`` is the second."""
+    number, part = desk.turnable()
+    place, count = desk.chat.tree.place(number, part)
+    words = {"": place % count + 1, "next": place + 1, "back": place - 1}
+    wanted = int(argument.text) if argument.text.isdecimal() else words.get(argument.text)
+    if wanted is None:
+        raise argument.wrong()
+    desk.turn_over(number, part, wanted - place)
+
+
+def settings(desk: Desk, _: Argument) -> None:
+    """Everything that is in force."""
+    for name, value in desk.chat.settings.to_dict().items():
+        shown = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        desk.face.say(f"{name.replace('_', ' ')}: {shown}")
+    desk.face.say(f"system prompt: {desk.chat.system or 'none'}")
+    desk.face.say(f"preset: {desk.presets.name or 'none'}")
+
+
+def context(desk: Desk, _: Argument) -> None:
+    turn, limit = desk.chat.reducer.turn, desk.fit.limit
+    if not limit:
+        raise SlashError("How much the context holds is not known here.")
+    used = turn.snapshot.context_length if turn is not None else 0
+    desk.face.say(f"{used:,} of {limit:,} tokens are used: {room_words(used, limit)}.")
+
+
+OWN = (
+    Command("help", "this list, or one command of it", help, slash="help", takes="[command]"),
+    Command("quit", "leave; so does Ctrl+D", leave, slash="quit"),
+    Command("show", "read the conversation out, or one question with its answer", show, slash="show", takes="[n]"),
+    Command("thought", "read out what the model thought before its newest answer", thought, slash="thought"),
+    Command(
+        "version",
+        "go to another version of the newest question or answer that has some",
+        version,
+        slash="version",
+        takes="[n|next|back]",
+    ),
+    Command("settings", "what is in force", settings, slash="settings"),
+    Command("context", "how full the context is", context, slash="context"),
+)
+
+COMMANDS: dict[str, Command[Desk]] = {command.slash: command for command in (*OWN, *SHARED.values()) if command.slash}
+"""By the name that is typed, in the order of ``/help``."""

@@ -1,0 +1,113 @@
+"""Commands on the tree of a conversation: ask again, edit, go to a version, name a branch."""
+
+from __future__ import annotations
+
+from ...conversation.again import TAKES, parse_again
+from ...conversation.slash import Argument, SlashError
+from ...conversation.tree import ROOT
+from ..command import Command
+from ..desk import Desk
+from ..views import Comparison, TreeView
+
+
+def retry(desk: Desk, argument: Argument) -> None:
+    desk.require_idle()
+    desk.ask_again(parse_again(argument.text, desk.chat.settings))
+
+
+def edit(desk: Desk, argument: Argument) -> None:
+    """``/edit``, ``/edit 2``, ``/edit 2 other words`` and ``/edit other words``."""
+    first, _, rest = argument.text.partition(" ")
+    named = desk.chat.tree.find(argument.text)
+    if first.removeprefix("#").isdecimal():
+        number, text = desk.chosen(first).number, rest.strip()
+    else:
+        number, text = (named.number, "") if named else (desk.chosen("").number, argument.text)
+    if text:
+        desk.require_idle()
+        desk.ask(*desk.files.take(text, text), version_of=number)
+    else:
+        desk.edit(number)
+
+
+def show_tree(desk: Desk, argument: Argument) -> None:
+    if not desk.chat.tree:
+        raise SlashError("There is no question yet.")
+    desk.face.show(TreeView(desk.chat, argument.text))
+
+
+def show_comparison(desk: Desk, argument: Argument) -> None:
+    """Two questions by number; with one, it and a version of it; with none, the newest that has versions."""
+    words = argument.text.split()
+    if len(words) > 2:
+        raise argument.wrong()
+    if words:
+        first, *others = (desk.chosen(word).number for word in words)
+        compare(desk, first, others[0] if others else None)
+        return
+    number, part = desk.turnable()
+    beside = desk.chat.tree.beside(number, part, -1) or desk.chat.tree.beside(number, part, 1)
+    compare(desk, number, beside.number if beside else None)
+
+
+def compare(desk: Desk, number: int, other: int | None = None) -> None:
+    """Show a question beside another, or beside a version of its answer, or else of itself. Raises ``SlashError``."""
+    tree = desk.chat.tree
+    versions = tree.versions(number, "answer")
+    if len(versions) < 2:
+        versions = tree.versions(number, "question")
+    if other is not None and other not in [each.number for each in versions]:
+        versions = sorted({number: tree[number], other: tree[other]}.values(), key=lambda each: each.number)
+    if len(versions) < 2:
+        raise SlashError(f"Question {number} has one version: /retry block 4 makes another.")
+    places = [each.number for each in versions]
+    mine = places.index(number)
+    beside = places.index(other) if other is not None else max(mine - 1, 0) or int(mine == 0)
+    left, right = sorted((mine, beside))
+    desk.face.show(Comparison(versions, (left, right)))
+
+
+def go(desk: Desk, argument: Argument) -> None:
+    """To where the next question will follow that one; 0 is the beginning."""
+    if not argument.text:
+        raise argument.wrong()
+    desk.go(ROOT if argument.text == str(ROOT) else desk.chosen(argument.text).number)
+
+
+def name(desk: Desk, argument: Argument) -> None:
+    """The branch that the newest question of the path begins, from here on; nothing takes the name away."""
+    newest = desk.chat.newest
+    if newest is None:
+        raise SlashError("There is no question yet: /rename gives the whole conversation a name.")
+    text = " ".join(argument.text.split())
+    desk.name(newest.number, text)
+    named = f"From here on this branch is called {text}; /go {text} comes back."
+    desk.face.say(named if text else "The branch has no name.")
+
+
+COMMANDS = (
+    Command(
+        "retry", "ask a question again, maybe with other settings; both answers stay", retry, slash="retry", takes=TAKES
+    ),
+    Command("edit", "change a question and ask it as a new version", edit, slash="edit", takes="[n] [text]"),
+    Command(
+        "tree",
+        "every version of this conversation, and the way to each",
+        show_tree,
+        "f9,alt+g",
+        "tree",
+        "[words]",
+        priority=True,
+    ),
+    Command(
+        "compare",
+        "two versions compared, by their numbers in /tree",
+        show_comparison,
+        "f10,alt+c",
+        "compare",
+        "[n] [m]",
+        priority=True,
+    ),
+    Command("go", "go on from another answer, by its number in /tree or its name", go, slash="go", takes="n|name"),
+    Command("name", "name this branch, from here on", name, slash="name", takes="[name]"),
+)

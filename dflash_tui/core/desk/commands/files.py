@@ -1,0 +1,116 @@
+"""Commands that keep what was written, or use it: save, open, copy, run, export."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from ...conversation.blocks import chosen_block, newest_blocks
+from ...conversation.slash import Argument, SlashError
+from ...export.formats import FORMATS, render
+from ...export.of_chat import chat_document
+from ...files.desktop import SHOWN, OpeningError, open_file, why_not_opened
+from ...files.saving import save_block, save_text
+from ...traces.format import SUFFIX
+from ...traces.writer import write_conversation
+from ..command import Command
+from ..desk import Desk
+from ..face import Question, Way
+
+LAST = "last"
+UNFINISHED = "It has no end yet: this is what is there so far."
+
+
+def save(desk: Desk, argument: Argument) -> None:
+    """``/save``, ``/save 2``, ``/save 2 page.html``, ``/save page.html`` and ``/save all``."""
+    every = argument.text == "all"
+    first, _, rest = argument.text.partition(" ")
+    number, name = (first, rest.strip()) if first.isdecimal() else ("", argument.text)
+    blocks = newest_blocks(desk.answers()) if every else [chosen_block(desk.answers(), number)]
+    paths = [save_block(block, desk.out_dir, filename=None if every else name or None) for block in blocks]
+    shown = len(paths) == 1 and paths[0].suffix.lower() in SHOWN
+    remark = "" if blocks[-1].closed else f"{'The last one: ' if every else ''}{UNFINISHED}"
+    desk.face.saved(paths, remark, "/open shows it" if shown else "")
+
+
+def copy(desk: Desk, argument: Argument) -> None:
+    block = chosen_block(desk.answers(), argument.text)
+    desk.face.copy(f"Code block {block.number}", block)
+
+
+def open_block(desk: Desk, argument: Argument) -> None:
+    """Save the block, then let the desktop show the file once the user has agreed: never one that somebody else
+    wrote."""
+    path = save_block(chosen_block(desk.answers(), argument.text), desk.out_dir)
+    elsewhere = "In a browser nothing is opened: it would open on the machine that serves this page."
+    if reason := elsewhere if desk.face.remote else why_not_opened(path):
+        raise SlashError(f"{reason}\nIt is here: {path.resolve()}")
+
+    def opened() -> str:
+        try:
+            open_file(path)
+        except OpeningError as error:
+            return f"{error}\n{error.hint}"
+        return ""
+
+    def told(problem: str) -> None:
+        desk.face.say(problem or f"Opened {path.name}.", grave=bool(problem))
+
+    def chosen(way: str | None) -> None:
+        if way == "yes":
+            desk.face.wait(opened, told)
+
+    question = f"Open {path.name} on your desktop? It is what the model wrote, and the scripts in it run there."
+    ways = (Way("y", "yes", "open it"), Way("n", "no", "no; it is saved"))
+    otherwise = f"It is saved to {path} and not opened."
+    desk.face.ask(Question("open this?", question, ways, otherwise, str(path.resolve())), chosen)
+
+
+def run(desk: Desk, argument: Argument) -> None:
+    desk.program.ask(argument.text)
+
+
+def export(desk: Desk, argument: Argument) -> None:
+    """Write the answers of this chat, as they were decoded, to a file for others."""
+    words = argument.text.split()
+    wanted = next((each for each in FORMATS if words and each == words[0]), None)
+    if wanted is None:
+        raise argument.wrong()
+    last = words[1:2] == [LAST]
+    document = chat_document(desk.chat, last=last)
+    name = " ".join(words[1 + last :]) or f"{'answer' if len(document.answers) == 1 else 'chat'}.{wanted}"
+    desk.face.saved([save_text(render(document, wanted), desk.out_dir, name)])
+
+
+def write_trace(desk: Desk, argument: Argument) -> None:
+    """Everything of the path since the program, or the new chat, began."""
+    if desk.chat.busy or not desk.chat.turns:
+        raise SlashError("There is no finished answer to write a trace of yet.")
+    stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    try:
+        path = Path(argument.text).expanduser() if argument.text else desk.out_dir / f"{stamp}{SUFFIX}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_conversation(path, desk.ready, desk.chat.turns)
+    except FileExistsError:
+        raise SlashError(f"{path} exists already, and traces are never overwritten. Choose another name.") from None
+    except (OSError, RuntimeError) as error:
+        raise SlashError(f"The trace could not be written: {getattr(error, 'strerror', None) or error}") from None
+    desk.face.saved([path], "Watch it: dflash-chat replay FILE")
+
+
+COMMANDS = (
+    Command(
+        "export",
+        "the answers as a page, picture, recording or data",
+        export,
+        slash="export",
+        takes=f"html|svg|cast|json [{LAST}] [name]",
+    ),
+    Command("trace", "write a trace of this chat, to replay it", write_trace, slash="trace", takes="[file]"),
+    Command("save", "save the last code block; or its number, or all", save, "ctrl+s", "save", "[n|all] [name]"),
+    Command(
+        "open", "save a code block and let the desktop show it, after asking", open_block, slash="open", takes="[n]"
+    ),
+    Command("run", "run a block of Python, after asking", run, slash="run", takes="[n]"),
+    Command("copy", "copy a code block", copy, "y", "copy", "[n]"),
+)

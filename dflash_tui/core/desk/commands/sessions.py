@@ -1,0 +1,101 @@
+"""Commands that bring back what was said: files, and the conversations on this machine."""
+
+from __future__ import annotations
+
+from ...conversation.slash import Argument, SlashError
+from ...files.saving import save_text
+from ...sessions.archive import (
+    ArchiveError,
+    conversation_markdown,
+    delete_session,
+    find_session,
+    open_session,
+)
+from ..command import Command
+from ..desk import Desk
+from ..face import Question, Way
+from ..views import FilesView, SearchView, SessionsView
+
+
+def show_files(desk: Desk, _: Argument) -> None:
+    desk.face.show(FilesView(desk.chat))
+
+
+def show_sessions(desk: Desk, argument: Argument) -> None:
+    desk.face.show(SessionsView(desk.queue.log.path, argument.text))
+
+
+def find(desk: Desk, argument: Argument) -> None:
+    desk.face.show(SearchView(desk.queue.log.path, argument.text))
+
+
+def resume(desk: Desk, argument: Argument) -> None:
+    if not argument.text:
+        show_sessions(desk, argument)
+        return
+    try:
+        path = find_session(argument.text, desk.queue.log.path.parent)
+    except ArchiveError as error:
+        raise SlashError(f"{error} /sessions lists them.") from None
+    desk.resume(path)
+
+
+def rename(desk: Desk, argument: Argument) -> None:
+    title = " ".join(argument.text.split())
+    if not title:
+        raise argument.wrong()
+    desk.queue.log.title(title)
+    desk.face.say(f"This conversation is called {title}.")
+
+
+def delete(desk: Desk, _: Argument) -> None:
+    """Delete this conversation, once that is confirmed, and start another."""
+    desk.require_idle()
+    path = desk.queue.log.path
+    if not desk.queue.log.started:
+        raise SlashError("Nothing was said here yet. /sessions lists the others.")
+
+    def chosen(way: str | None) -> None:
+        if way == "yes":
+            desk.new()
+            delete_session(path)
+            desk.face.say("The conversation is deleted.")
+
+    ways = (Way("n", "no", "no; it is kept"), Way("y", "yes", "delete it"))
+    text = "Delete this conversation, with everything in it?"
+    desk.face.ask(Question("delete this?", text, ways, "It is kept."), chosen)
+
+
+def write_markdown(desk: Desk, argument: Argument) -> None:
+    """The conversation up to now, from its file: what a reader finds later."""
+    if not desk.queue.log.started:
+        raise SlashError("Nothing was said here yet.")
+    conversation = open_session(desk.queue.log.path)
+    name = argument.text or f"{conversation.id}.md"
+    desk.face.saved([save_text(conversation_markdown(conversation), desk.out_dir, name)])
+
+
+COMMANDS = (
+    Command(
+        "unfold",
+        "show what is attached or folded: files, pastes, output",
+        show_files,
+        "alt+o",
+        "files",
+        priority=True,
+    ),
+    Command(
+        "sessions",
+        "older conversations: resume, rename, delete",
+        show_sessions,
+        "ctrl+o",
+        "sessions",
+        "[words]",
+        priority=True,
+    ),
+    Command("find", "search everything that was ever said", find, "alt+w", "find", "[words]", priority=True),
+    Command("resume", "go on with an older conversation", resume, slash="resume", takes="[id]"),
+    Command("rename", "give this conversation a name", rename, slash="rename", takes="name"),
+    Command("delete", "delete this conversation, after asking", delete, slash="delete"),
+    Command("markdown", "write this conversation to a Markdown file", write_markdown, slash="markdown", takes="[name]"),
+)

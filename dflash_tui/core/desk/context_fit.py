@@ -1,0 +1,131 @@
+"""Whether a question fits the context, and what the user wants done when it doesn't."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from engine.commands import Ask
+
+from ..attachments.attachment import counted
+from ..conversation.beside import Beside, Carried, messages_of
+from ..conversation.chat import Chat, Exchange
+from ..conversation.context import (
+    NEARLY_FULL,
+    Fit,
+    Ruler,
+    fit,
+    room_words,
+    summary_request,
+    summary_tokens,
+    too_long_words,
+)
+from ..conversation.slash import SlashError
+from ..source import Capabilities
+from .face import Face, Question, Way
+
+WhenFull = Literal["ask", "drop", "stop"]
+"""What to do with a question that doesn't fit."""
+Then = Callable[[Beside], None]
+"""Asks a question that fits now."""
+
+
+class ContextFit:
+    """Looks before a question is asked; says when the context is nearly full."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        face: Face,
+        capabilities: Callable[[], Capabilities],
+        start_new: Callable[[], None],
+        when_full: WhenFull,
+    ) -> None:
+        self._chat, self._face = chat, face
+        self._start_new, self._when_full = start_new, when_full
+        self.ruler = Ruler(lambda ask: capabilities().count(ask), lambda: chat.settings)
+        self._warned = False
+
+    @property
+    def limit(self) -> int:
+        """Tokens that the context holds; 0 where that is not known."""
+        ready = self._chat.reducer.ready
+        return ready.max_context if ready else 0
+
+    def require(self, text: str, beside: Beside, said: Sequence[Exchange], then: Then) -> None:
+        """Call ``then`` with what goes with the question so that it fits behind ``said``: at once, or when the user has
+        chosen. Raises ``SlashError`` where nothing would help."""
+        found = self._measured(text, beside, said)
+        if found.left_out is None:
+            raise SlashError(f"{too_long_words(found)} Shorten it, or start with a larger --context.")
+        if found.left_out:
+            self._choose(found, text, beside, said, then)
+        else:
+            then(beside)
+
+    def _measured(self, text: str, beside: Beside, said: Sequence[Exchange]) -> Fit:
+        return fit(said, self._chat.system, text, self.limit, self.ruler.prompt, beside)
+
+    def _choose(self, found: Fit, text: str, beside: Beside, said: Sequence[Exchange], then: Then) -> None:
+        gone = found.left_out or ()
+        lighter = replace(beside, left_out=(*beside.left_out, *gone))
+        oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
+        full = f"With this question the conversation has {found.tokens:,} tokens; the context holds {found.limit:,}."
+        if self._when_full == "stop":
+            raise SlashError(f"{full} --when-full drop leaves the oldest out, /new starts another chat.")
+        if self._when_full == "drop":
+            self._face.say(f"The {oldest} {'are' if len(gone) > 1 else 'is'} left out: the context is full.")
+            then(lighter)
+            return
+
+        def chosen(way: str | None) -> None:
+            if way == "drop":
+                then(lighter)
+            elif way == "summary":
+                self._sum_up(text, lighter, said, gone, then)
+            elif way == "new":
+                answer = next((each.answer for each in reversed(said) if each.answer), "")
+                self._start_new()
+                then(replace(beside, carried=Carried("answer", answer) if answer else None))
+            else:
+                self._face.give_back([text])
+
+        ways = (
+            Way("d", "drop", f"drop the {oldest}, and go on"),
+            Way("s", "summary", "keep a summary of what goes, which the model writes now"),
+            Way("n", "new", "start a new chat with the last answer"),
+        )
+        detail = "What is dropped stays in the transcript, marked; the model reads it no more."
+        self._face.ask(Question("the context is full", full, ways, "", detail, at_once=False), chosen)
+
+    def _sum_up(self, text: str, beside: Beside, said: Sequence[Exchange], gone: tuple[int, ...], then: Then) -> None:
+        chat = self._chat
+        messages = summary_request(said, gone, chat.system, self.limit, self.ruler.prompt)
+        most = summary_tokens(self.limit)
+        settings = replace(chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
+
+        def done(summary: str | None) -> None:
+            if summary is None:
+                self._face.say("There is no summary: the oldest questions go without.", grave=True)
+            summed = replace(beside, carried=Carried("summary", summary) if summary else beside.carried)
+            then(summed if self._measured(text, summed, said).fits else beside)
+
+        self._face.sum_up(Ask(chat.next_turn, messages, settings), done)
+
+    def after_turn(self) -> None:
+        """Say, once, that little room is left; what a prompt took is what the next is measured by."""
+        chat, turn, newest = self._chat, self._chat.reducer.turn, self._chat.newest
+        if turn is None or not self.limit:
+            return
+        if newest is not None and turn.num_prompt_tokens and turn.number == newest.number:
+            asked = messages_of(chat.tree.path[:-1], newest.system, newest.question, newest.beside)
+            self.ruler.learn(asked, turn.num_prompt_tokens)
+        used = turn.snapshot.context_length
+        nearly = used >= NEARLY_FULL * self.limit
+        if nearly and not self._warned:
+            choice = "you choose whether the oldest go, a summary of them stays, or a new chat begins"
+            then = f" When a question no longer fits, {choice}." if self._when_full == "ask" else ""
+            full = f"The context is {used / self.limit:.0%} full: {room_words(used, self.limit)}.{then}"
+            self._face.say(full, "end")
+        self._warned = nearly

@@ -1,0 +1,321 @@
+"""The desk at which a chat is held: a conversation, whoever answers, the record, and what can be done with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.commands import BlockSize, Close, GenerationSettings, Stop
+from engine.errors import EngineFailure
+from engine.events import EngineReady
+
+from ..attachments.attachment import Attachment
+from ..conversation.again import Again
+from ..conversation.beside import Beside
+from ..conversation.chat import Chat, Exchange, Queued
+from ..conversation.slash import SlashError
+from ..conversation.start import Start
+from ..conversation.transcript import marks
+from ..conversation.tree import Part
+from ..failures import Failure
+from ..sessions.archive import reopen
+from ..sessions.restoring import restored
+from ..sessions.sessions import Conversation
+from ..source import Feature, Source, SourceFactory
+from .context_fit import ContextFit, WhenFull
+from .event_queue import EventQueue
+from .face import Face
+from .model_switch import ModelSwitch
+from .presets import Presets
+from .program import Program
+from .question_files import QuestionFiles
+
+
+class Desk:
+    """Does what the user asks for, and tells its face. What can't be done raises ``SlashError`` or ``Failure`` with
+    words for people."""
+
+    def __init__(
+        self,
+        source: SourceFactory,
+        settings: GenerationSettings,
+        queue: EventQueue,
+        begin: Start,
+        out_dir: Path,
+        face: Face,
+        when_full: WhenFull = "ask",
+    ) -> None:
+        """``queue`` carries what the source says to whoever applies it to ``chat``, and has the record."""
+        self.begin, self.out_dir, self.queue, self.face = begin, out_dir, queue, face
+        self.models = ModelSwitch(source, begin.models, queue.put, face)
+        self.chat = Chat(settings, lambda command: self.source.send(command), lambda: queue.log)
+        self.chat.reducer.rounds_of = queue.rounds_of  # the record and the history share the bytes of a round
+        self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
+        self.files = QuestionFiles(self.chat, self.fit, face.say)
+        self.presets = Presets(self.chat, begin)
+        self.program = Program(self.chat, face)
+        self.editing: int | None = None
+        """The question that the user is writing anew."""
+        self._turned: tuple[int, Part] | None = None
+        """The version that was turned to last, until another question is asked."""
+        self.resumed: Conversation | None = None
+        """An older conversation whose model has not been compared with the present one yet."""
+
+    @property
+    def source(self) -> Source:
+        """Where the events come from now."""
+        return self.models.source
+
+    @property
+    def ready(self) -> EngineReady | None:
+        """What answers; None before it can."""
+        return self.chat.reducer.ready
+
+    def begin_chat(self) -> None:
+        """Show the conversation that goes on, if one does, and take over the preset of the start."""
+        if self.begin.conversation is not None:
+            self._resume(self.begin.conversation)
+        self.presets.begin(resumed=self.begin.conversation is not None)
+
+    def leave(self) -> None:
+        """Let the source end."""
+        self.source.send(Stop())
+        self.source.send(Close())
+
+    # What can be done now
+
+    def require(self, feature: Feature) -> None:
+        """Raise ``SlashError`` with the reason where the source lacks this."""
+        if reason := self.source.capabilities.refused.get(feature):
+            raise SlashError(reason)
+
+    def require_idle(self) -> None:
+        """Raise ``SlashError`` while an answer runs, and where no question can be asked."""
+        self.require("ask")
+        if self.chat.busy:
+            raise SlashError("An answer is on its way. Esc stops it first.")
+
+    def chosen(self, words: str) -> Exchange:
+        """The question that ``words`` names by number or branch, the newest without. Raises ``SlashError``."""
+        found = self.chat.tree.find(words) if words else self.chat.newest
+        if found is None:
+            missing = f"There is no question or branch {words}. /tree lists them all."
+            raise SlashError(missing if words else "There is no question yet.")
+        return found
+
+    def answers(self) -> list[str]:
+        """Every answer of the path, newest first, the running one included."""
+        turn = self.chat.reducer.turn
+        running = [turn.text] if turn is not None and turn.reason is None else []
+        return [*running, *reversed(self.chat.answers)]
+
+    # Asking
+
+    def ask(self, text: str, files: tuple[Attachment, ...] = (), *, version_of: int | None = None) -> None:
+        """Ask a question with its files, after the answer that runs; or as another version of a question, by default of
+        the one that is being edited. Raises ``SlashError`` when none can be asked any more, or this one doesn't fit."""
+        chat = self.chat
+        self.require("ask")
+        if chat.reducer.phase == "failed":
+            who = "The engine has ended and" if self.source.capabilities.local else "The server"
+            raise SlashError(f"{who} can't answer. The message above says what to do.")
+        if chat.busy:
+            chat.queued.append(Queued(text, files))
+            self.face.changed("queue")
+            return
+        edited, tree = self.editing if version_of is None else version_of, chat.tree
+        parent = tree.here if edited is None else tree[edited].parent
+
+        def fits(beside: Beside) -> None:
+            """Behind that question, or where the chat is new by now."""
+            chat.ask(text, parent=parent if chat.tree is tree else None, beside=beside)
+            self._asked()
+
+        self.fit.require(text, Beside(files), tree.path_to(parent), fits)
+
+    def _asked(self) -> None:
+        self.editing = self._turned = None
+        self.face.changed("asked", self.chat.tree.here)
+
+    def ask_again(self, again: Again) -> None:
+        """Ask a question once more. The same seed would give the same answer, so without settings the next one is used;
+        greedy decoding has none."""
+        self.require_idle()
+        chat, earlier = self.chat, self.chosen(again.which)
+        for feature in again.features:
+            self.require(feature)
+        if again.drafter:
+            self.models.switch(chat, "", again.drafter)  # the question waits for it
+        if again.settings is None and chat.settings.temperature == 0:
+            if earlier.is_whole:
+                self.face.say("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.")
+        elif again.settings is None and self.source.capabilities.can("seed"):
+            chat.reseed(chat.next_seed(earlier.number))
+        chat.ask_again(earlier.number, again.settings)
+        self._asked()
+
+    def stop(self) -> bool:
+        """End the answer that runs; False when none does. What waited behind it is the user's again."""
+        waiting = self.chat.waiting
+        if not self.chat.stop():
+            return False
+        if waiting:
+            self.face.changed("withdrawn")
+        self.return_queue()
+        return True
+
+    def return_queue(self) -> None:
+        """Give the questions back that waited for an answer which was stopped."""
+        waiting = self.chat.take_queued()
+        self.face.changed("queue")
+        if waiting:
+            self.face.give_back([queued.text for queued in waiting])
+
+    def take_queued(self) -> str | None:
+        """The newest question that waits, which waits no more."""
+        queued = self.chat.queued
+        text = queued.pop().text if queued else None
+        self.face.changed("queue")
+        return text
+
+    def edit(self, number: int) -> None:
+        """Let the user write a question anew, to be asked as another version of it."""
+        self.require_idle()
+        self.face.reword(self.chat.tree[number])
+
+    # What the source said
+
+    def after_turn(self) -> None:
+        """Go on with the questions that wait. To be called when an answer has ended and is shown."""
+        following = self.chat.next_queued()
+        self.fit.after_turn()
+        if following is not None:
+            try:
+                self.ask(*following)
+            except SlashError as error:
+                self.face.say(str(error), grave=True)
+                self.face.give_back([following.text])
+        elif not self.chat.busy and self.chat.queued:
+            self.return_queue()
+        self.face.changed("queue")
+
+    def became_ready(self, ready: EngineReady) -> None:
+        """To be called when a source can answer."""
+        self._tell_other_model()
+        self.models.ready(self.chat, ready)
+
+    # The tree
+
+    def go(self, number: int, *, below: bool = False) -> None:
+        """End the path at a turn, or where a path through it ended last. Raises ``SlashError`` while an answer runs."""
+        self.require_idle()
+        if below:
+            self.chat.visit(number)
+        else:
+            self.chat.go(number)
+        self.face.changed("path")
+
+    def turn_over(self, number: int, part: Part, by: int) -> None:
+        """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
+        beside = self.chat.tree.beside(number, part, by)
+        if beside is None:
+            place, count = self.chat.tree.place(number, part)
+            raise SlashError(
+                f"There are {count} versions of this {part}, and this is version {place}."
+                if count > 1
+                else f"This {part} has one version."
+            )
+        self.go(beside.number, below=True)
+        self._turned = (beside.number, part)
+        if part == "question":
+            self.face.changed("place", beside.number)
+
+    def visit(self, number: int) -> None:
+        """Bring a question into view, on the path if it is there and else where its branch was left. Raises
+        ``SlashError`` while an answer runs, or when it is gone."""
+        if number not in self.chat.tree:
+            raise SlashError(f"There is no question {number} in this conversation any more.")
+        if self.chat.tree.on_path(number) is None:
+            self.go(number, below=True)
+        self.face.changed("place", number)
+
+    def turnable(self, by: int = 0) -> tuple[int, Part]:
+        """What the keys for versions turn over: what they turned last, so that the other key undoes it, else the newest
+        answer or question, of those with a version on that side if any has. Raises ``SlashError``."""
+        self.require_idle()
+        tree, found = self.chat.tree, marks(self.chat)
+        if not found:
+            raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
+        nearest = [*(mark for mark in found if mark == self._turned), *reversed(found)]
+        return next((mark for mark in nearest if by and tree.beside(*mark, by)), nearest[0])
+
+    def name(self, number: int, text: str) -> None:
+        """Call the branch that begins at a question so; nothing takes its name away."""
+        self.chat.name(text, number)
+        self.face.changed("named", number)
+
+    # Settings
+
+    def set_block(self, size: BlockSize) -> None:
+        """From the next round on. Raises ``ValueError`` when out of range."""
+        self.chat.adjust(block_size=size)
+        self.face.changed("settings")
+
+    def set_temperature(self, temperature: float) -> None:
+        """From the next round on. Raises ``ValueError`` when out of range."""
+        self.chat.adjust(temperature=temperature)
+        self.face.changed("settings")
+
+    # Other conversations
+
+    def new(self) -> None:
+        """Begin an empty conversation. Raises ``SlashError`` while an answer runs."""
+        self.require_idle()
+        self.queue.renew_log(self.ready)
+        self.chat.new()
+        self._forget()
+        self.face.changed("new")
+
+    def resume(self, path: Path) -> None:
+        """Go on with this file's conversation, and the settings that it was left with. ``SlashError`` or ``Failure``:
+        the present one stays."""
+        self.require_idle()
+        if path == self.queue.log.path:
+            raise SlashError("That is this conversation.")
+        conversation, log = reopen(path)
+        self.queue.renew_log(self.ready, log)
+        self._resume(conversation)
+        self.chat.settings = restored(self.chat.settings, conversation.settings)
+        self.face.changed("settings")
+        self._tell_other_model()
+
+    def _resume(self, conversation: Conversation) -> None:
+        self.chat.resume(conversation)
+        self._forget()
+        self.resumed = conversation
+        self.face.changed("resumed")
+        if conversation.damaged:
+            lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
+            self.face.say(f"{lines} of its file could not be read; the rest is here.", "end")
+
+    def _forget(self) -> None:
+        """Nothing of the conversation before stays."""
+        self.editing = self._turned = self.resumed = None
+
+    def _tell_other_model(self) -> None:
+        """A resumed conversation says so, once, when another model goes on with it."""
+        ready, resumed = self.ready, self.resumed
+        if ready is None or resumed is None:
+            return
+        self.resumed = None
+        if resumed.target not in (None, ready.target):
+            self.face.say(f"So far this was a conversation with {resumed.target}. {ready.target} goes on.", "end")
+
+
+REFUSALS = (SlashError, ValueError, Failure, EngineFailure)
+"""What says in words for people why something can't be done."""
+
+
+def refusal(error: Exception) -> str:
+    """Those words, and what to do next."""
+    hint = error.hint if isinstance(error, Failure) else ""
+    return f"{error} {hint}" if hint else str(error)

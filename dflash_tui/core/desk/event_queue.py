@@ -1,0 +1,78 @@
+"""Between the thread that events come from and whoever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
+
+from ..conversation.reducer import retold
+from ..records.round_log import Recorder, RoundLog
+from ..sessions.sessions import SessionLog
+from ..source import Happening, Rewind, StepBatch
+from ..traces.writer import TraceWriter
+
+
+class EventQueue:
+    """Carries events from the engine's thread, which logs them first: the disk never waits for a frame."""
+
+    def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
+        self.log = log
+        self.trace = trace
+        """Records the run, if the user wants that."""
+        self.diverted: Callable[[Event], None] | None = None
+        """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
+        self._recorder = Recorder()
+        self._begun: tuple[int, RoundLog] | None = None
+        """The latest turn, and its rounds as they are told."""
+        self._events: SimpleQueue[Happening] = SimpleQueue()
+
+    def put(self, event: Happening) -> None:
+        """Called by the engine thread."""
+        if isinstance(event, StepBatch | Rewind):
+            self._events.put(event)  # a jump in a recording: nothing to write down
+            return
+        if self.diverted is not None:
+            self.diverted(event)
+            return
+        before, rounds = self._recorder.rounds, self._recorder.take(event)
+        if isinstance(event, TurnStarted) and rounds is not None:
+            self._begun = event.turn, rounds
+        self.log.record(event, rounds)
+        if self.trace is not None:
+            self.trace.record(event, rounds)
+        if isinstance(event, Settled) and rounds is not None and rounds is not before:
+            self._events.put(retold(event, rounds))  # a frame would wait for a long answer's rounds to be taken in anew
+        else:
+            self._events.put(event)
+        if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
+            self.wake()
+
+    def take(self, limit: int) -> list[Happening]:
+        """At most ``limit`` events, oldest first; never waits."""
+        events: list[Happening] = []
+        while len(events) < limit:
+            try:
+                events.append(self._events.get_nowait())
+            except Empty:
+                break
+        return events
+
+    def rounds_of(self, turn: int) -> RoundLog | None:
+        """Where the rounds of a turn are kept that has just begun: a history need not keep them again."""
+        begun = self._begun
+        return begun[1] if begun is not None and begun[0] == turn else None
+
+    def wait(self) -> Happening:
+        """The next event, whenever it comes."""
+        return self._events.get()
+
+    def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
+        """Begin a new log, or go on with ``log``, for another conversation. Not while a turn runs."""
+        self.log.close()
+        self.log = log or SessionLog.create(self.log.path.parent)
+        if ready is not None:
+            self.log.record(ready)

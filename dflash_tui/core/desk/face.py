@@ -1,0 +1,127 @@
+"""What a desk asks of whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from engine.commands import Ask
+
+    from ..conversation.chat import Exchange
+    from ..race.opponent import Opponent
+    from ..race.race import Joules, Race, RaceResult
+    from ..text.fences import CodeBlock
+
+Result = TypeVar("Result")
+
+Place = Literal["notice", "end", "waiting"]
+"""Where a screen puts a sentence: in a notice that passes; behind what was said; above a question that waits for a
+model."""
+
+Change = Literal[
+    "settings",
+    "queue",
+    "asked",
+    "withdrawn",
+    "path",
+    "place",
+    "named",
+    "ran",
+    "new",
+    "resumed",
+    "loading",
+    "source",
+    "program",
+]
+"""What is different now. ``settings``: they, or the system prompt; ``queue``: the questions that wait; ``asked``,
+``withdrawn``: a question was sent, or taken back unsent; ``path``: the way through the tree; ``place``: the question to
+look at; ``named``: a branch's name; ``ran``: what came of running code; ``new``, ``resumed``: another conversation,
+empty or an older one; ``loading``, ``source``: a model is let go, another was made; ``program``: one runs, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One answer to a question of the program's."""
+
+    key: str
+    """Chooses it on a screen."""
+    value: str
+    """What is typed in lines, and what the desk hears."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that only the user can decide."""
+
+    title: str
+    text: str
+    ways: tuple[Way, ...]
+    """The first is the one that does no harm."""
+    otherwise: str
+    """What is so when none of them is chosen."""
+    detail: str = ""
+    at_once: bool = True
+    """The user has asked for the question: a way's key takes it. Otherwise it may have been meant for the prompt."""
+
+    @property
+    def is_consent(self) -> bool:
+        return {way.value for way in self.ways} == {"yes", "no"}
+
+
+class View(Protocol):
+    """Something to look at that a face may show in its own way."""
+
+    def lines(self) -> Iterable[str]:
+        """In words, for a face without pictures. Raises ``SlashError`` where there is nothing to show."""
+
+
+class Face(Protocol):
+    """A screen, or lines. Every method is called on the face's own thread, and returns at once or when it is done:
+    what a face hands back it hands to ``then``."""
+
+    @property
+    def remote(self) -> bool:
+        """The user sits at another machine: nothing is to be run or opened on this one."""
+
+    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+        """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
+
+    def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
+        """Say where something is kept now. ``offer``: what else can be done with it, maybe nothing, for a face whose
+        notices pass; None where that need not stay."""
+
+    def ask(self, question: Question, then: Callable[[str | None], None]) -> None:
+        """Have the user choose; ``then`` gets the way's value, or None. ``SlashError`` where nobody can be asked."""
+
+    def show(self, view: View) -> None:
+        """Show it."""
+
+    def changed(self, change: Change, number: int = 0) -> None:
+        """Show the chat as it is now. ``number``: of the question that the change is about."""
+
+    def give_back(self, questions: Sequence[str]) -> None:
+        """Say that these questions were not asked, and keep their words for the user."""
+
+    def reword(self, exchange: Exchange) -> None:
+        """Let the user write a question anew: while that goes on the desk is ``editing`` it, or it is asked at once."""
+
+    def copy(self, what: str, block: CodeBlock) -> None:
+        """Put a code block, which a sentence calls ``what``, into the clipboard. ``SlashError`` where there is none."""
+
+    def wait(
+        self, work: Callable[[], Result], then: Callable[[Result], None], stop: Callable[[], object] | None = None
+    ) -> None:
+        """Do what takes its time, on another thread where the face has something else to do; then call ``then`` with
+        what it returned. ``stop`` ends it early, when the user wants that."""
+
+    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
+        """Have the model write a summary, beside the conversation; None where there is none."""
+
+    def race(
+        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
+    ) -> None:
+        """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

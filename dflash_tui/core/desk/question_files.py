@@ -1,0 +1,59 @@
+"""The files that a question mentions: read as Enter finds them, or looked at while it is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..attachments.attachment import Attachment
+from ..attachments.mentions import Mentioned, Read, as_asked, attach
+from ..attachments.reading import AttachmentError, NoSuchFile, Reader
+from ..conversation.chat import Chat
+from ..conversation.slash import SlashError
+from .context_fit import ContextFit
+
+HOW_TO_GO_ON = "Look at the path; Tab completes it behind @."
+
+
+class QuestionFiles:
+    """Reads each file once for as long as it is the same."""
+
+    def __init__(self, chat: Chat, fit: ContextFit, say: Callable[[str], None]) -> None:
+        self._chat, self._fit, self._say = chat, fit, say
+        self._reader = Reader(fit.ruler.text)
+
+    def look(self, typed: str) -> tuple[Attachment, ...]:
+        """What ``typed`` mentions, with its tokens counted. Raises ``AttachmentError``. May be called on any thread."""
+        return self._read(typed, self._reader.read)[0]
+
+    def take(self, typed: str, text: str) -> tuple[str, tuple[Attachment, ...]]:
+        """The question as it was meant, and its files. ``typed``: with pastes folded, whose words are not the user's
+        own. Raises ``SlashError`` for a file that can't go with it."""
+        if "@" not in typed:
+            return text, ()
+        known = {file.name: file for exchange in self._chat.tree.path for file in exchange.beside.files}
+
+        def read(path: Path, name: str) -> Attachment:
+            try:
+                return self._reader.read(path, name)
+            except AttachmentError:
+                if name in known:  # asked again, and the file has gone: as it was then
+                    return known[name]
+                raise
+
+        try:
+            files, found = self._read(typed, read)
+        except AttachmentError as error:
+            raise SlashError(f"{problem_words(error)} A plain @ is written @@.") from None
+        if found.strange:
+            self._say(f"There is no file {found.strange[0]}: what you wrote went as it stands.")
+        return as_asked(text), files
+
+    def _read(self, typed: str, read: Read) -> tuple[tuple[Attachment, ...], Mentioned]:
+        found = attach(typed, read)
+        return self._reader.counted(found.files, self._fit.limit), found
+
+
+def problem_words(error: AttachmentError) -> str:
+    """What is wrong with a file, and what the prompt can do about it."""
+    return f"{error} {HOW_TO_GO_ON if isinstance(error, NoSuchFile) else error.hint}"

@@ -1,0 +1,170 @@
+"""What a chat has to show beside its answers, each in words for a face without pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..attachments.attachment import counted
+from ..conversation.chat import Chat, Exchange
+from ..conversation.comparing import compare, parting
+from ..conversation.slash import SlashError
+from ..figures.tables import GaugeFacts, tables
+from ..rounds.inspection import inspect
+from ..sessions.archive import list_sessions
+from .words import outlined, reasons, short, table_lines
+
+LISTED = 20
+EXCERPT = 100
+"""Characters of a place where something was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """Every question of a conversation, or those with some words."""
+
+    chat: Chat
+    words: str = ""
+
+    def lines(self) -> Iterator[str]:
+        words = self.words.casefold().split()
+        found = [line for line in outlined(self.chat) if all(word in line.casefold() for word in words)]
+        if not found:
+            raise SlashError("No question has these words.")
+        yield from found
+        yield "/go and a number goes on from there."
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two of some versions of a question or an answer."""
+
+    versions: Sequence[Exchange]
+    places: tuple[int, int]
+    """Which of them stand beside each other."""
+
+    def lines(self) -> Iterator[str]:
+        left, right = (self.versions[place] for place in self.places)
+        for line in compare(left, right):
+            yield f"{line.name}: {f'{line.left}, then {line.right}' if line.differs else line.left}"
+        yield parting(left.answer, right.answer)
+        for each in (left, right):
+            yield f"Version {each.number}: {each.question}\n{each.answer}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsView:
+    """The conversations on this machine, the latest first, or those with some words."""
+
+    here: Path
+    """The file of the conversation that is on."""
+    words: str = ""
+
+    def lines(self) -> Iterator[str]:
+        found = [each for each in list_sessions(self.here.parent) if each.matches(self.words)]
+        if not found:
+            raise SlashError("No conversation has these words." if self.words else "No conversation yet.")
+        for each in found[:LISTED]:
+            here = ", this one" if each.path == self.here else ""
+            yield f"{each.id}{here}, {counted(len(each.questions), 'question')}: {short(each.name)}"
+        if len(found) > LISTED:
+            yield f"{len(found) - LISTED} more: /sessions and words of theirs narrows the list."
+        yield "/resume and an id, which may be cut short, goes on with one."
+
+
+@dataclass(frozen=True, slots=True)
+class SearchView:
+    """Where something was said, in every conversation."""
+
+    here: Path
+    words: str = ""
+
+    def lines(self) -> Iterator[str]:
+        from ..sessions.search import Search, excerpt  # nothing else needs a database
+
+        if not self.words:
+            raise SlashError("/find takes words: it searches everything that was ever said.")
+        with closing(Search(self.here.parent)) as search:
+            found = list(search.find(self.words, LISTED + 1))
+        if not found:
+            raise SlashError("Nothing was said with these words.")
+        for hit in found[:LISTED]:
+            where = "this conversation" if hit.path == self.here else hit.id
+            place = f"{hit.part} {hit.turn}" if hit.turn else "its name"
+            yield f"{where}, {place}: {excerpt(hit.text, self.words, EXCERPT)[0]}"
+        if len(found) > LISTED:
+            yield "There are more: further words narrow the list, and dflash-chat sessions find lists them all."
+        yield "/go and a number goes there in this conversation, /resume and an id opens another."
+
+
+@dataclass(frozen=True, slots=True)
+class FilesView:
+    """What the model reads beside the questions of a conversation, and what is folded in its transcript."""
+
+    chat: Chat
+    place: int | None = None
+    """Which fold to begin with; None: the last."""
+
+    def lines(self) -> Iterator[str]:
+        nothing = True
+        for exchange in self.chat.tree.path:
+            for file in exchange.beside.files:
+                yield f"With question {exchange.number}, {file.name}, {counted(file.num_lines, 'line')}:\n{file.text}"
+                nothing = False
+            if exchange.beside.carried is not None:
+                yield f"From question {exchange.number} on: {exchange.beside.carried.words}"
+                nothing = False
+        if nothing:
+            raise SlashError("No file goes with this conversation. @path in a question attaches one.")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of the newest answer."""
+
+    chat: Chat
+
+    def lines(self) -> Iterator[str]:
+        turn, ready = self.chat.reducer.turn, self.chat.reducer.ready
+        if turn is None:
+            raise SlashError("There are no numbers before the first answer.")
+        facts = GaugeFacts(
+            turn.snapshot,
+            max_context=ready.max_context if ready else 0,
+            plain_ms=self.chat.reducer.plain_ms,
+            before_race=turn.before_race,
+            speculation=turn.speculation,
+            times=ready.times if ready else "engine",
+            num_prompt_tokens=turn.num_prompt_tokens,
+            num_reused_tokens=turn.num_reused_tokens,
+        )
+        for table in tables(facts):
+            yield from table_lines(table)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundView:
+    """One round of the newest answer, token by token: what was drafted, what became of it, and why."""
+
+    chat: Chat
+    number: int | None
+    """None: the last."""
+    local: bool
+    """Its samples' noise is known: it was decoded on this machine."""
+
+    def lines(self) -> Iterator[str]:
+        turn = self.chat.reducer.turn
+        if turn is None or not turn.history:
+            raise SlashError("There are no rounds before the first answer.")
+        last = len(turn.history) - 1
+        place = last if self.number is None else self.number
+        if not 0 <= place <= last:
+            raise SlashError(f"The newest answer has rounds 0 to {last}.")
+        settings = turn.started.settings if turn.started is not None else {}
+        seed = settings.get("seed") if self.local else None
+        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, self.chat.reducer.plain_ms)
+        yield f"Round {place} of 0 to {last}: {found.summary}"
+        for line in reasons(found):
+            yield f"  {line}"

@@ -1,0 +1,119 @@
+"""Figures, versions and trees in sentences: what a screen shows by place and colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from engine.events import FinishReason, TurnFinished
+
+from ..attachments.attachment import counted
+from ..conversation.chat import Chat, Exchange
+from ..conversation.comparing import models_apart
+from ..figures.statistics import accepted_share
+from ..figures.tables import Table
+from ..rounds.inspection import Inspection
+from ..text.fences import find_blocks
+
+SHORT = 60
+"""Characters of a question in a list."""
+_ENDED: dict[FinishReason, str] = {
+    "stop": "",
+    "length": "ended at the token limit",
+    "context": "ended because the context is full",
+    "stopped": "stopped",
+    "error": "ended by an error",
+}
+
+
+def short(text: str) -> str:
+    """The beginning, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[: SHORT - 3].rstrip()}..."
+
+
+def summary(finished: TurnFinished) -> str:
+    """What an answer cost, and why it ended if not by itself."""
+    facts = finished.statistics
+    parts = [counted(facts.num_tokens, "token")]
+    if facts.tok_s > 0:
+        parts.append(f"{facts.tok_s:.0f} per second")
+    if accepted := accepted_share(facts):
+        parts.append(accepted)
+    if _ENDED[finished.reason]:
+        parts.append(_ENDED[finished.reason])
+    return ", ".join(parts)
+
+
+def blocks_of(answer: str) -> str:
+    """Which code an answer holds; empty for none."""
+    names = [f"{block.number} {block.filename or block.language or 'text'}" for block in find_blocks(answer)]
+    if not names:
+        return ""
+    what = "Code block" if len(names) == 1 else "Code blocks"
+    return f"{what} {', '.join(names)}. /save keeps the last."
+
+
+def place_of(chat: Chat, number: int) -> str:
+    """Which version of how many a question and its answer are; empty where there is one."""
+    parts = []
+    for part in ("question", "answer"):
+        place, count = chat.tree.place(number, part)
+        if count > 1:
+            parts.append(f"version {place} of {count} of the {part}")
+    return ", ".join(parts)
+
+
+def told(chat: Chat, exchange: Exchange) -> Iterator[str]:
+    """One question and its answer, to be read out."""
+    name = f", branch {exchange.name}" if exchange.name else ""
+    place = place_of(chat, exchange.number)
+    yield f"Question {exchange.number}{name}{', ' + place if place else ''}: {exchange.question}"
+    for file in exchange.beside.files:
+        yield f"(with the file {file.name}, {counted(file.num_lines, 'line')})"
+    yield exchange.answer or "(no answer)"
+    for run in exchange.runs:
+        yield f"(block {run.block} was run: {run.words})"
+        if run.output.strip():
+            yield run.output.rstrip("\n")
+
+
+def outlined(chat: Chat) -> Iterator[str]:
+    """Every question of the tree, in the order of a drawing, each with what it follows."""
+    path = {exchange.number for exchange in chat.tree.path}
+    models = models_apart(chat.tree)
+    for row in chat.tree.outline():
+        node = row.node
+        follows = f"follows {node.parent}" if node.parent else "the beginning"
+        said = [f"{node.number}", follows]
+        if place := place_of(chat, node.number):
+            said.append(place)
+        if node.name:
+            said.append(f"branch {node.name}")
+        if node.number in models:
+            said.append(f"answered by {models[node.number]}")
+        if node.number == chat.tree.here:
+            said.append("you are here")
+        elif node.number in path:
+            said.append("on your path")
+        yield f"{', '.join(said)}: {short(node.question)}"
+
+
+def reasons(found: Inspection) -> Iterator[str]:
+    """Token by token what became of a round's guesses; those with one fate together."""
+    for why, places in groupby(range(len(found.columns)), key=found.why):
+        first, *others = places
+        guess = f"Guesses {first + 1} to {others[-1] + 1}" if others else f"Guess {first + 1}"
+        yield f"{guess if found.columns[first].draft else 'No guess'}: {why}"
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """A row a line, each cell with what it is."""
+    yield f"{table.title}:"
+    for row in table.rows:
+        named = zip(table.head, row, strict=True) if table.head else ()
+        yield "  " + (", ".join(f"{head} {cell}".strip() for head, cell in named) or ": ".join(row)).replace(
+            " … ", " to "
+        )
+    if table.note:
+        yield f"  {table.note}"

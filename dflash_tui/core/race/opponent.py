@@ -1,0 +1,38 @@
+"""Who else answers in a race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.commands import Close, Command, Stop
+from engine.events import EngineError, EngineReady, Event
+
+from ..source import Source, SourceFactory, events_only
+
+
+class Opponent:
+    """A second source, which answers some of the lanes."""
+
+    def __init__(self, source: SourceFactory) -> None:
+        self.ready: EngineReady | None = None
+        """None until it can be asked."""
+        self.failed = False
+        """It has ended, and with it the race, but not the chat."""
+        self._source: Source = source(events_only(self._take))
+        self._hear: Callable[[Event], None] = lambda event: None
+
+    def start(self, hear: Callable[[Event], None]) -> None:
+        """``hear`` gets its events, on its thread."""
+        self._hear = hear
+        self._source.start()
+
+    def send(self, command: Command) -> None:
+        self._source.send(command)
+
+    def end(self) -> None:
+        self.send(Stop())
+        self.send(Close())
+
+    def _take(self, event: Event) -> None:
+        self.failed |= isinstance(event, EngineError) and event.fatal
+        self._hear(event)

@@ -1,0 +1,146 @@
+"""What is kept of a chat, used of it, and found again, at a desk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.desk.lanes import question_of
+from dflash_tui.core.desk.views import RoundView
+from dflash_tui.core.sessions.archive import open_session, reopen
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.traces.reader import read_trace
+from engine.events import TurnStarted
+
+from .conftest import ANSWER, Sit
+
+
+def test_code_is_saved_by_number_by_name_and_all_of_it(sit: Sit, tmp_path: Path) -> None:
+    seat = sit(answer="```python a.py\nprint(1)\n```\n```html\n<p>\n```\n```text\nunfinished")
+    assert "no code block yet" in seat.type("/save")
+    seat.type("hi", "/save 1", "/save 2 page.html", "/save all")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"a.py", "page.html", "index.html", "block-3.txt"}
+    assert "It has no end yet" in seat.face.words and "There is no code block 7" in seat.type("/save 7")
+    assert "is not a file name inside" in seat.type("/save ../out.py")
+    assert "Code block 1: print(1)" in seat.type("/copy 1")
+
+
+def test_a_block_runs_only_when_the_user_agrees_and_what_it_printed_is_kept(sit: Sit) -> None:
+    seat = sit()
+    seat.face.choices = ["no", None, "yes"]
+    seat.type("hi", "/run", "/run", "/run 1")
+    (run,) = seat.desk.chat.tree[1].runs
+    assert run.output == "1\n" and ("ran", 1) in seat.face.changes and seat.desk.program.block == 0
+    assert "print(1)" in seat.face.asked[0].detail and load_session(seat.queue.log.path).turns[0].runs
+    seat.face.remote = True
+    assert "on the machine that serves" in seat.type("/run", "/open")
+
+
+def test_one_program_runs_at_a_time_and_for_the_conversation_that_it_is_of(sit: Sit) -> None:
+    seat = sit()
+    seat.face.work, seat.face.choices = [], ["yes", "yes"]
+    assert "A program runs already" in seat.type("hi", "/run", "/run") and seat.desk.program.block == 1
+    seat.type("/new", "other")
+    assert seat.desk.program.stop()
+    seat.face.work.pop()()
+    assert not seat.desk.program.stop() and not any(each.runs for each in seat.desk.chat.tree)
+
+
+def test_without_a_screen_nothing_is_opened(sit: Sit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    seat = sit(answer="```html page.html\n<p>\n```")
+    said = seat.type("hi", "/open")
+    assert "no screen here" in said and "It is here" in said and (tmp_path / "out" / "page.html").exists()
+    monkeypatch.setenv("DISPLAY", ":0")
+    seat.face.remote = True
+    assert "on the machine that serves" in seat.type("/open"), "nor on a screen that the user does not see"
+
+
+def test_a_chat_is_exported_traced_and_written_as_markdown(sit: Sit, tmp_path: Path) -> None:
+    seat = sit()
+    assert "Nothing was said" in seat.type("/markdown") and "no answer to export" in seat.type("/export json")
+    assert "no finished answer" in seat.type("/trace")
+    seat.type("hi", "/export json", "/export html last page.html", "/markdown said.md", f"/trace {tmp_path}/a.dflash")
+    assert [path.name for path in seat.face.kept] == ["answer.json", "page.html", "said.md", "a.dflash"]
+    assert json.loads(seat.face.kept[0].read_text())["sections"][0]["kind"] == "answer"
+    kept = [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[:1]]
+    seat.type("more", "/export json", "/export json last my.json", "/export json my.json")
+    kept += [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[4:]]
+    assert [(path.name, [each["question"] for each in sections]) for path, sections in kept] == [
+        ("answer.json", ["hi"]), ("chat.json", ["hi", "more"]), ("my.json", ["more"]), ("my-2.json", ["hi", "more"])
+    ]  # fmt: skip
+    assert "exists already" in seat.type(f"/trace {tmp_path}/a.dflash") and "takes" in seat.type("/export pdf")
+
+
+def test_a_resumed_chat_is_exported_and_traced_whole(sit: Sit, tmp_path: Path) -> None:
+    seat = sit()
+    seat.type("one")
+    first = seat.queue.log.path
+    seat.type("/new", "elsewhere", f"/resume {first.stem}", "two", "/export json", f"/trace {tmp_path}/whole.dft")
+    sections = json.loads(seat.face.kept[0].read_text())["sections"]
+    assert [(each["question"], each["text"]) for each in sections] == [("one", ANSWER), ("two", ANSWER)]
+    events = read_trace(seat.face.kept[1]).events()
+    assert [event.question for event in events if isinstance(event, TurnStarted)] == ["one", "two"]
+
+
+def test_conversations_are_named_listed_found_resumed_and_deleted(sit: Sit) -> None:
+    seat = sit()
+    seat.type("the first one", "/rename Apples")
+    path = seat.queue.log.path
+    assert seat.type("/new") == "" and ("new", 0) in seat.face.changes
+    assert "Nothing was said here yet" in seat.type("/delete") and "takes" in seat.type("/rename")
+    said = seat.type("hi", "/sessions", "/sessions apples", "/find fine", "/find zebra")
+    assert "1 question: Apples" in said and "answer 1: " in said and "Nothing was said with these words" in said
+    other = seat.queue.log.path
+    seat.face.choices = ["no", "yes"]
+    seat.type("/delete")
+    assert other.exists()
+    seat.type(f"/resume {path.stem}")
+    assert [each.question for each in seat.desk.chat.tree.path] == ["the first one"]
+    assert "That is this conversation" in seat.type(f"/resume {path.stem}")
+    assert "There is no conversation 'zebra'" in seat.type("/resume zebra")
+    seat.type("more", "/delete")
+    assert not path.exists() and other.exists() and not seat.desk.chat.tree
+    _, elsewhere = reopen(other)
+    assert "another window" in seat.type(f"/resume {other.stem}")
+    elsewhere.close()
+
+
+def test_a_resumed_chat_has_its_settings_and_says_when_another_model_goes_on(sit: Sit) -> None:
+    before = sit()
+    before.type("/temp 0.5", "one")
+    before.queue.log.close()
+    path = before.queue.log.path
+    path.write_text(path.read_text().replace("demo/target", "demo/other") + "not json\n")
+    seat = sit()
+    seat.type(f"/resume {path.stem}")
+    assert seat.desk.chat.settings.temperature == 0.5
+    assert "1 line of its file could not be read" in seat.face.words
+    assert "a conversation with demo/other. demo/target goes on." in seat.face.words
+    seat.queue.log.close()
+    begun = sit(Start(conversation=open_session(path)))
+    assert begun.face.words.count("demo/target goes on.") == 1 and ("resumed", 0) in begun.face.changes
+
+
+def test_rounds_and_figures_are_shown_as_views(sit: Sit) -> None:
+    seat = sit()
+    assert "no numbers before" in seat.type("/stats") and "no rounds before" in seat.type("/steps")
+    said = seat.type("hi", "/stats", "/steps 0", "/steps 9")
+    assert "tokens written: " in said and "Round 0 of 0 to 0" in said and "has rounds 0 to 0" in said
+    assert [view.number for view in seat.face.shown if isinstance(view, RoundView)] == [None, 0, 9]
+
+
+def test_a_race_is_over_this_question_or_against_a_server(sit: Sit) -> None:
+    seat = sit()
+    assert "Ask something first" in seat.type("/race") and "Say against which server" in seat.type("/race against")
+    seat.type("/race what else?", "hi", "/race")
+    assert [race.question for race in seat.face.races] == ["what else?", "hi"]
+    said = question_of(seat.desk.chat, "")
+    seat.type("more")
+    assert [each.content for each in said] == ["hi"]
+    assert [each.content for each in question_of(seat.desk.chat, "")] == ["hi", ANSWER, "more"]

@@ -1,0 +1,143 @@
+"""Settings, presets and models at a desk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from dflash_tui.core.conversation.start import Models, Start
+from dflash_tui.core.desk.commands import COMMANDS
+from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.config import read_config
+from dflash_tui.core.settings.presets import Preset
+from dflash_tui.core.source import Capabilities, SourceFactory
+from engine.events import EngineError
+
+from .conftest import READY, Sit, Source
+
+
+def test_settings_hold_from_the_next_question_on_and_are_said(sit: Sit, tmp_path: Path) -> None:
+    (tmp_path / "brief.md").write_text("Be brief.\n")
+    seat = sit()
+    said = seat.type("/temp 0.5", "/block 8", "/seed 7", "/think on", f"/system @{tmp_path}/brief.md", "hi")
+    for words in ("temperature is 0.5", "block size is 8", "seed is 7", "Thinking is on", "prompt is: Be brief."):
+        assert words in said
+    ask = seat.source.asked[0]
+    assert ask.messages[0].content == "Be brief." and ask.settings.thinking
+    assert (ask.settings.temperature, ask.settings.block_size, ask.settings.seed) == (0.5, 8, 7)
+    assert "There is no system prompt" in seat.type("/system off") and seat.desk.chat.system is None
+    assert "between 0 and 2" in seat.type("/temp 9") and "There is no file" in seat.type("/system @gone.md")
+    assert "/think takes on|off" in seat.type("/think hard")
+    assert "not “warm”" in seat.type("/temp warm") and seat.type("/block auto", "/temp greedy")
+    assert seat.desk.chat.settings.block_size == "auto" and seat.desk.chat.settings.temperature == 0
+
+
+def test_who_guesses(sit: Sit) -> None:
+    seat = sit()
+    assert "the target writes alone" in seat.type("/speculation off", "hi")
+    assert "the drafter alone guesses" in seat.type("/speculation drafter", "hi")
+    assert [(each.settings.speculation, each.settings.draft_by) for each in seat.source.asked] == [
+        (False, "both"),
+        (True, "drafter"),
+    ]
+    lacking = sit(capabilities=Capabilities(refused={"draft_by": "It can't choose."}))
+    assert "It can't choose." in lacking.type("/speculation lookup")
+    alone = sit(ready=replace(READY, drafter=None))
+    assert "No drafter is loaded" in alone.type("/speculation drafter")
+
+
+def test_what_a_source_lacks_is_told_instead_of_done(sit: Sit) -> None:
+    refused = {
+        feature: f"It has no {feature}."
+        for feature in ("temperature", "block_size", "seed", "system", "thinking", "speculation")
+    }
+    seat = sit(capabilities=Capabilities(refused=refused))  # type: ignore[arg-type]
+    said = seat.type("/temp 1", "/block 4", "/seed 1", "/system hi", "/think on", "/speculation off", "/race hi")
+    assert said.count("It has no ") == 7 and not seat.face.races
+
+
+def test_a_preset_is_taken_changed_and_left(sit: Sit, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.3\nblock_size = 4\n[presets.cold]\nseed = 5'
+    )
+    seat = sit(Start(config=read_config(file)))
+    assert "Presets: cold, tutor. In force: none." in seat.type("/preset")
+    seat.type("/preset tutor")
+    assert (seat.desk.chat.system, seat.desk.chat.settings.block_size) == ("Ask back.", 4)
+    assert seat.desk.presets.name == "tutor" and ("settings", 0) in seat.face.changes
+    seat.type("/temp 0.9")
+    assert seat.desk.presets.name == "tutor*", "something was changed since"
+    assert "Did you mean tutor" in seat.type("/preset tuttor")
+    seat.type("/preset none")
+    assert (seat.desk.chat.system, seat.desk.chat.settings.temperature, seat.desk.presets.name) == (None, 0, "")
+
+
+def test_the_preset_of_the_start_is_in_force(sit: Sit) -> None:
+    seat = sit(Start(preset=Preset("tutor", {"system": "Ask back."})))
+    assert (seat.desk.chat.system, seat.desk.presets.name) == ("Ask back.", "tutor")
+
+
+def others(**made: Callable[..., Source]) -> tuple[Start, list[str]]:
+    freed: list[str] = []
+
+    def make(name: str, drafter: str) -> SourceFactory:
+        if name not in made:
+            raise Failure(f"There is no model {name}.", "Look at its name.")
+        return made[name]
+
+    return Start(models=Models(make, lambda: list(made), "first", lambda: freed.append("freed"))), freed
+
+
+def test_another_model_goes_on_and_the_way_back(sit: Sit) -> None:
+    begin, freed = others(first=Source, good=partial(Source, answer="from the other"))
+    seat = sit(begin)
+    first = seat.source
+    assert "no other model in this chat yet" in seat.type("/model -") and "Known models: first, good." in seat.type(
+        "/model"
+    )
+    assert "answers from here on" in seat.type("one", "/model good") and first.joined and freed == ["freed"]
+    first._emit(replace(READY, target="late"))
+    seat.hear()
+    assert seat.desk.ready is not None and seat.desk.ready.target == "demo/target", "nobody hears it any more"
+    seat.type("two")
+    assert [each.answer for each in seat.desk.chat.tree.path][1] == "from the other"
+    seat.type("/model -", "three")
+    assert seat.desk.chat.tree.path[-1].answer.startswith("Fine."), "the first answers again"
+    seat.type("/retry 1 drafter other")
+    assert seat.desk.chat.tree.versions(1, "answer")[-1].answer.startswith("Fine."), "it waited for its drafter"
+    assert "There is no model zebra. Look at its name." in seat.type("/model zebra")
+
+
+def test_a_model_that_can_not_be_had_brings_back_the_one_before(sit: Sit) -> None:
+    error = EngineError("weights", "It is truncated.", "Load another.", fatal=True)
+    begin, _ = others(first=Source, lost=partial(Source, error=error))
+    seat = sit(begin)
+    said = seat.type("one", "/model lost")
+    assert "It is truncated." in said and "The model before comes back." in said and "answers again." in said
+    seat.type("two")
+    assert [each.answer[:5] for each in seat.desk.chat.tree.path] == ["Fine.", "Fine."]
+    seat.source.holds = True
+    assert "An answer is on its way" in seat.type("three", "/model first")
+
+
+def test_a_question_for_a_model_that_never_comes_is_not_asked_of_another(sit: Sit) -> None:
+    error = EngineError("weights", "It is truncated.", "Load another.", fatal=True)
+    begin, _ = others(first=Source, lost=partial(Source, error=error, late=True))
+    seat = sit(begin)
+    seat.type("one", "/model lost", "for that one")
+    assert "is being loaded" in seat.type("/model first")
+    seat.source.come()
+    seat.hear()
+    assert ("withdrawn", 0) in seat.face.changes and [each.question for each in seat.desk.chat.tree.path] == ["one"]
+    assert not seat.source.asked
+
+
+def test_every_command_says_what_it_does_and_takes() -> None:
+    slashes = [command.slash for command in COMMANDS.values() if command.slash]
+    assert len(slashes) == len(set(slashes))
+    for command in COMMANDS.values():
+        assert command.id and command.title and (command.slash or command.keys)
+        assert command.usage.startswith(f"/{command.slash}") and command.argument("x").usage.endswith(")")
