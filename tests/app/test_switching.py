@@ -90,7 +90,7 @@ async def test_a_model_that_cannot_be_had_brings_back_the_one_before(tmp_path: P
 
 async def test_what_a_server_has_is_listed_and_gone_to(tmp_path: Path) -> None:
     async with switchable(tmp_path) as (chat, engines):
-        models = chat.screen.begin.models
+        models = chat.screen.desk.begin.models
         assert models is not None
         served = {name: models.make(name, "") for name in ("chat-a", "chat-b")}
         engines[0][1].capabilities = replace(engines[0][1].capabilities, models=served)
