@@ -95,7 +95,7 @@ async def test_what_a_server_has_is_listed_and_gone_to(tmp_path: Path) -> None:
         served = {name: models.make(name, "") for name in ("chat-a", "chat-b")}
         engines[0][1].capabilities = replace(engines[0][1].capabilities, models=served)
         await chat.ask("/model")
-        await chat.until(lambda: "This server has: chat-a, chat-b." in chat.log.text)
+        await chat.until(lambda: "This server has: chat-a, chat-b." in chat.notices())
         await chat.ask("/model chat-b")
         await chat.until(lambda: len(engines) == 2 and chat.screen.chat.reducer.ready is not None)
         assert engines[1][0] == "chat-b"
