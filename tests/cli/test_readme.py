@@ -21,6 +21,7 @@ from .conftest import Program
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = {path: path.read_text("utf-8") for path in (README, *sorted((ROOT / "docs").glob("*.md")))}
+NAMING = {**PAGES, **{path: path.read_text("utf-8") for path in (ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md")}}
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`]+)`")
 _COMMAND = re.compile(r"dflash-chat(?![\w.-])|python -m \w|make \w")
@@ -84,9 +85,9 @@ def test_modules_and_make_targets_are_there() -> None:
     assert all(f"\n{target}: " in (ROOT / "Makefile").read_text("utf-8") for target in targets)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", NAMING, ids=lambda path: path.name)
 def test_what_a_page_names_is_there(path: Path) -> None:
-    page = PAGES[path]
+    page = NAMING[path]
     codes = [" ".join(code.split()) for code in _CODE.findall(_BLOCK.sub("", page))]
     slash = {code[1:].split()[0] for code in codes if re.match(r"/\w+(?![\w/])", code)}
     assert slash - {"v1", "health", "metrics"} <= set(SLASH)
@@ -101,5 +102,6 @@ def test_what_a_page_names_is_there(path: Path) -> None:
 
 def test_the_first_page_is_short_and_leads_to_all_others() -> None:
     assert README.stat().st_size <= 9 * 1024
-    assert {f"docs/{path.name}" for path in PAGES if path != README} <= {name for name, _ in _LINK.findall(PAGES[README])}
+    linked = {name for name, _ in _LINK.findall(PAGES[README])}
+    assert {f"docs/{path.name}" for path in PAGES if path != README} <= linked
     assert (ROOT / "screenshots" / "run.svg").stat().st_size < 1_500_000
