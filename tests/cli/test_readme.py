@@ -3,6 +3,7 @@ what they point at is there."""
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import os
 import re
@@ -105,3 +106,15 @@ def test_the_first_page_is_short_and_leads_to_all_others() -> None:
     linked = {name for name, _ in _LINK.findall(PAGES[README])}
     assert {f"docs/{path.name}" for path in PAGES if path != README} <= linked
     assert (ROOT / "screenshots" / "run.svg").stat().st_size < 1_500_000
+
+
+def test_every_figure_has_a_number_a_day_and_a_way_to_get_it_again() -> None:
+    kernels = ROOT / "engine" / "kernels"
+    rows = list(csv.DictReader((kernels / "measurements.csv").read_text("utf-8").splitlines()))
+    days, values = re.compile(r"20\d\d-\d\d-\d\d"), re.compile(r"\d+(\.\d+)?(e-\d)?(\.\.\d+(\.\d+)?)?")
+    assert rows and [row for row in rows if None in row or not all((row["topic"], row["what"], row["command"]))] == []
+    assert [row for row in rows if not days.fullmatch(row["date"]) or not values.fullmatch(row["value"])] == []
+    modules = {name for row in rows for name in re.findall(r"^python -m ([\w.]+)", row["command"])}
+    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+    quoted = re.findall(r'MEASUREMENTS\.md,\s+"([^"]+)"', (kernels / "DECISIONS.md").read_text("utf-8"))
+    assert quoted and set(quoted) <= {row["topic"] for row in rows}
