@@ -22,7 +22,8 @@ from .conftest import Program
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = {path: path.read_text("utf-8") for path in (README, *sorted((ROOT / "docs").glob("*.md")))}
-NAMING = {**PAGES, **{path: path.read_text("utf-8") for path in (ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md")}}
+OTHERS = (ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "engine" / "kernels" / "DECISIONS.md")
+NAMING = {**PAGES, **{path: path.read_text("utf-8") for path in OTHERS}}
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`]+)`")
 _COMMAND = re.compile(r"dflash-chat(?![\w.-])|python -m \w|make \w")
@@ -116,5 +117,6 @@ def test_every_figure_has_a_number_a_day_and_a_way_to_get_it_again() -> None:
     assert [row for row in rows if not days.fullmatch(row["date"]) or not values.fullmatch(row["value"])] == []
     modules = {name for row in rows for name in re.findall(r"^python -m ([\w.]+)", row["command"])}
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
-    quoted = re.findall(r'MEASUREMENTS\.md,\s+"([^"]+)"', (kernels / "DECISIONS.md").read_text("utf-8"))
+    decisions = [path.read_text("utf-8") for path in kernels.rglob("DECISIONS.md")]
+    quoted = [topic for page in decisions for topic in re.findall(r'MEASUREMENTS\.md,\s+"([^"]+)"', page)]
     assert quoted and set(quoted) <= {row["topic"] for row in rows}
