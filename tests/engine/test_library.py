@@ -85,8 +85,8 @@ def test_an_answer_that_nobody_reads_on_ends(read: int, pair: engine.Pair) -> No
 
 def test_a_prompt_that_cannot_be_asked(pair: engine.Pair) -> None:
     before = pair.answer(QUESTION, max_new_tokens=20)
-    with pytest.raises(engine.UsageFailure, match="empty"):
-        pair.answer(" ")
+    with pytest.raises(engine.UsageFailure, match="Nothing was asked"):
+        pair.answer([])
     with pytest.raises(engine.UsageFailure, match="the context holds 8192") as caught:
         pair.answer("word " * 9000)
     assert not caught.value.advice and "the model takes no more" in caught.value.hint
