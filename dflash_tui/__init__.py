@@ -1,1 +1,1 @@
-"""The application: a Textual chat and a headless command over one core."""
+"""The front ends over one core: a Textual chat, a chat in lines, a headless command, and a server."""

@@ -1,4 +1,4 @@
-"""Speculative decoding with DFlash: a Gemma 4 target, a drafter, and the loop that joins them.
+"""Speculative decoding with DFlash: a target of any family, a drafter, and the loop that joins them.
 
     with engine.load("google/gemma-4-26B-A4B-it") as pair:
         for event in pair.generate("Write a haiku", temperature=0.8, seed=1):

@@ -142,6 +142,14 @@ def test_a_wheel_holds_what_the_program_needs_and_no_training(wheel: zipfile.Zip
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"engine", "dflash_tui"}
 
 
+def test_a_package_page_s_links_lead_somewhere(wheel: zipfile.ZipFile) -> None:
+    """Beside the page of an index lie neither pictures nor docs."""
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    page = wheel.read(name).decode("utf-8")
+    assert "/raw/main/screenshots/run.svg" in page and "/blob/main/docs/speed.md#the-same-text" in page
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", page) == []
+
+
 SYSTEM_ALONE = re.compile(
     r"""^\s*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
     | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b

@@ -39,7 +39,7 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
     """Fetch MODEL and its drafter from the hub.
 
     The folders are printed when both are whole. Ctrl+C stops; run it again to go on where it stopped. MODEL may be
-    any Gemma 4, Llama or Qwen3; dflash-chat help models lists those whose drafter is known.
+    of any family that the engine runs; dflash-chat help models lists those whose drafter is known.
     """
     progress = _Progress()
     model = model if is_gguf(model) else _copy_of(model, weights)

@@ -20,7 +20,7 @@ def captured(launch: Launch, device: torch.device, what: str) -> Launch:
         return launch
     try:
         # Compiles what isn't compiled yet, which a capture wouldn't allow; in no stream of its own, after which every
-        # launch of four graphs took 0.13 us more (kernels/DECISIONS.md).
+        # launch of four graphs took 0.13 us more (kernels/toolchain/DECISIONS.md).
         launch()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):

@@ -1,1 +1,1 @@
-"""The model definitions: the Gemma 4 target and the DFlash drafter."""
+"""The model definitions: a folder for each family of targets, one for each kind of drafter, a registry."""

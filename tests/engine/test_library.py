@@ -85,8 +85,8 @@ def test_an_answer_that_nobody_reads_on_ends(read: int, pair: engine.Pair) -> No
 
 def test_a_prompt_that_cannot_be_asked(pair: engine.Pair) -> None:
     before = pair.answer(QUESTION, max_new_tokens=20)
-    with pytest.raises(engine.UsageFailure, match="empty"):
-        pair.answer(" ")
+    with pytest.raises(engine.UsageFailure, match="Nothing was asked"):
+        pair.answer([])
     with pytest.raises(engine.UsageFailure, match="the context holds 8192") as caught:
         pair.answer("word " * 9000)
     assert not caught.value.advice and "the model takes no more" in caught.value.hint
@@ -144,9 +144,9 @@ def test_every_public_name_is_there_and_documented() -> None:
     assert all(each.__doc__ and len(each.__doc__) > 20 for each in (engine, *own, *methods))
 
 
-def test_the_example_in_the_readme_runs() -> None:
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## As a library\n")[2].partition("\n## ")[0]
-    example = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
+def test_the_example_of_the_documents_runs() -> None:
+    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
     result = subprocess.run([sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "def quicksort" in result.stdout and "tokens per second" in result.stdout

@@ -104,7 +104,7 @@ def test_products_of_many_rows_fit_a_card_and_have_two_kinds_of_machine_code(car
 
 
 def test_a_prompts_products_have_the_tiles_that_were_fastest_on_an_h200() -> None:
-    """By a sweep over FP8 and INT4 (DECISIONS.md)."""
+    """By a sweep over FP8 and INT4 (prefill/DECISIONS.md)."""
     assert MOST_ROWS == GPU_PREFILL_CHUNK
     dense = {
         (8192, 2816): {LONG: (300, 512, 2048, 4096)},

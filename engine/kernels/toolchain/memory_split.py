@@ -6,7 +6,7 @@ those of prompts, which can't, for all that can be shared.
 
 Which is best for a line depends on the way of its weights. In bf16 products copy them into shared memory. Packed ones
 go straight into registers, through the cache, of which 28 KB are left if all else is shared: too few for what is on its
-way (DECISIONS.md, "Cache or shared memory")."""
+way (decode/DECISIONS.md, "Cache or shared memory")."""
 
 from __future__ import annotations
 

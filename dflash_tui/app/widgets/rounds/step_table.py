@@ -40,11 +40,11 @@ PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
 CURSOR = "reverse"
 MASK = "░░░"
 GAP = 2
+"""Cells by which the rejected part moves away from what was kept."""
 LEAST_ROUNDS = 8
 """Fewer than so many tell nothing."""
 LEAST_TABLE, ROWS_WITH_KEYS = 4, 7
 """Rows of title, drafts, target and verdicts at least; and of a view that keeps its last one for the keys."""
-"""Cells by which the rejected part moves away from what was kept."""
 
 DRAFT_STYLES: dict[Outcome, str] = {
     "accepted": STYLES["accepted"],
