@@ -136,14 +136,16 @@ class Opening:
     ) -> OpenedPair:
         backend = self.options.attention_backend
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
-        held_in = hold_in_fewer_bits(target) if chosen.in_fewer_bits else _held_in(target, plan.weights)
+        held_in = _held_in(target, plan.weights)
+        if chosen.products is not None:
+            held_in = hold_in_fewer_bits(target, chosen.products)
         drafter = self._read_drafter(folders, target, plan, chosen.in_fewer_bits)
         if self.device.type == "cpu":
             lay_together(target, *([] if drafter is None else [drafter]))
         self._say("loading the tokenizer")
         packed: tuple[str, ...] = ()
-        if chosen.in_fewer_bits:
-            packed = (held_in,)
+        if chosen.products is not None:
+            packed = (held_in, chosen.products.head)
         elif plan.weights != "bf16" or plan.drafting.packed:
             packed = (plan.weights, str(plan.drafting))
         end, stops = tokenizer.result().end_id, target.config.stop_token_ids
