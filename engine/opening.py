@@ -27,9 +27,10 @@ from .loading.weight_choice import WeightPlan, choose_weights
 from .machine import cores
 from .models.dflash.weights import hold_in_8_bits
 from .models.drafter import Drafter
-from .models.packed import hold_in_fewer_bits
+from .models.packed import gives_same_bits_by_any_threads, hold_in_fewer_bits
 from .models.target import TargetModel
 from .tokenizer import ChatTokenizer, tokenizer_beside
+from .tuning.threads import ThreadChoice
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -214,6 +215,20 @@ def use_fitting_threads(device: torch.device) -> None:
     if device.type != "cpu":
         return
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, cores() - 1)))
+        torch.set_num_threads(_threads_beside_a_screen())
     elif torch.get_num_threads() > cores():
         torch.set_num_threads(cores())
+
+
+def thread_choice(target: TargetModel) -> ThreadChoice | None:
+    """Whether rounds on a CPU take the core of the screen as well, while it is idle. None where ``OMP_NUM_THREADS``
+    says, where there are no more cores, and for a target in floats: with another number of threads, sums differ in
+    their last bits, and so may texts."""
+    fewer, most = _threads_beside_a_screen(), min(MAX_CPU_THREADS, cores())
+    if "OMP_NUM_THREADS" in os.environ or fewer == most or not gives_same_bits_by_any_threads(target):
+        return None
+    return ThreadChoice(fewer, most, torch.set_num_threads)
+
+
+def _threads_beside_a_screen() -> int:
+    return max(1, min(MAX_CPU_THREADS, cores() - 1))

@@ -115,6 +115,11 @@ def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None)
     return "int4" if packed else "float32" if products.others == FLOATS else "int8"
 
 
+def gives_same_bits_by_any_threads(model: TargetModel) -> bool:
+    """Whether all its products on a CPU are of few bits, which are added up in one order, or in fp64 and rounded."""
+    return model.packed_head is not None and not isinstance(model.packed_head, PlainWeight) and not model.routers
+
+
 def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
     """For a model on a CPU whose weights stay what they are: merges projections, and finds each weight once."""
     merge_projections(model, read_together)

@@ -100,6 +100,21 @@ def test_a_row_has_the_same_bits_alone_and_among_others(target: PreNormTarget, r
         assert alone is not None and among is not None and torch.equal(alone, among)
 
 
+@pytest.mark.parametrize("rows", [1, 4, 16, 40])
+def test_a_row_has_the_same_bits_by_one_thread_and_by_more(target: PreNormTarget, rows: int) -> None:
+    """Their number may change within an answer."""
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(run(target, rows))
+    finally:
+        torch.set_num_threads(before)
+    for one, two, three in zip(*found, strict=True):
+        assert one is not None and two is not None and three is not None
+        assert torch.equal(one, two) and torch.equal(one, three)
+
+
 def test_another_branch_takes_the_places_of_the_first(target: PreNormTarget) -> None:
     """As refused drafts do: rows are run again behind a cursor that stays."""
     cache = Cache(target.config.layers, 64, 32, torch.float64, CPU)
