@@ -9,9 +9,8 @@ are :class:`EngineFailure`. ``engine.service.EngineService`` is the same behind 
 Importing this package imports the standard library alone; ``load`` imports torch.
 """
 
-import os
-
 from .commands import EngineOptions, GenerationSettings, Message
+from .environment import tell_pytorch
 from .errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
 from .events import (
     DraftToken,
@@ -27,14 +26,7 @@ from .events import (
 )
 from .library import Pair, load, text
 
-# PyTorch reads this when it first asks for memory, and large tensors get pages of 2 MB then. With those of 4 KB a pass
-# on a CPU also waits for page tables: on a busy virtual machine longer than for the weights themselves.
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-# So many turns its threads (GNU's OpenMP) wait for one another before they sleep. By default it is 300 times as many:
-# where another program has taken a core, each of a pass's hundred products waits for milliseconds, and so do others.
-# As few turns outlast what PyTorch does between two products; the library takes them itself where cores are too few.
-if "OMP_WAIT_POLICY" not in os.environ:
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+tell_pytorch()
 
 __all__ = [
     "DeviceFailure",

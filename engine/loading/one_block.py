@@ -1,5 +1,5 @@
-"""Models' small tensors in one block of memory, for passes on a CPU. ``engine/__init__.py`` has PyTorch ask for pages
-of 2 MB, which takes a tensor that fills one."""
+"""Models' small tensors in one block of memory, for passes on a CPU. ``environment.py`` has PyTorch ask for pages of
+2 MB, which takes a tensor that fills one."""
 
 from __future__ import annotations
 
