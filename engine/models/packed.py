@@ -107,8 +107,8 @@ def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None)
         packed[name] = weight
     make = HOST_MAKERS[products.others]
     for name, part in flat.items():
-        if (weight := packed[name] if packed else make(part)) is not None:
-            hold(model, name, weight)
+        if (held := packed[name] if packed else make(part)) is not None:
+            hold(model, name, held)
     _multiply_by(model, HOST_MAKERS[products.head](model.head))
     settle(model, model.read_together)
     model.when_settled()
