@@ -9,13 +9,14 @@ WINDOW = 250.0
 """Milliseconds of rounds that are looked at together; a trial is shorter."""
 TRIAL = 100.0
 LEAST_ROUNDS = 3
-GAIN = 0.9
-"""How much less time the other number must take to be preferred."""
+GAIN_OF_MORE, GAIN_OF_FEWER = 0.8, 0.95
+"""How much less time another number must take to be preferred: a quiet core takes a third of SmolLM2's, and where all
+are busy times are noise."""
 SLOWER = 1.3
-"""How much more time than a window before is reason to try the other at once."""
+"""How much more time than a window before is reason to try without the last core at once: somebody has taken it."""
 HOPELESS = 1.5
 """How much more time than what is preferred ends a trial early."""
-PATIENCE = 2
+PATIENCE = 4
 """Windows until the next trial: twice as many behind each that changed nothing."""
 MOST_PATIENCE = 32
 BESIDE_ROWS = 3.5
@@ -41,12 +42,13 @@ class ThreadChoice:
         self._rounds += 1
         pace, trying = self._spent / self._work, self.current != self.preferred
         ends_early = trying and pace > HOPELESS * self._pace
-        if self._rounds < LEAST_ROUNDS or (self._spent < (TRIAL if trying else WINDOW) and not ends_early):
+        enough = self._rounds >= LEAST_ROUNDS and self._spent >= (TRIAL if trying else WINDOW)
+        if not (enough or ends_early):
             return
         if trying:
             self._judge(pace)
         else:
-            hurry = 0 < self._pace * SLOWER < pace
+            hurry = self.preferred == self._both[1] and pace > SLOWER * self._pace
             self._pace, self._wait = pace, 0 if hurry else self._wait - 1
         self._go_on(self._other if self._wait <= 0 and not trying else self.preferred)
 
@@ -55,7 +57,8 @@ class ThreadChoice:
         return self._both[self.preferred == self._both[0]]
 
     def _judge(self, pace: float) -> None:
-        if pace < GAIN * self._pace:
+        gain = GAIN_OF_MORE if self.current == self._both[1] else GAIN_OF_FEWER
+        if pace < gain * self._pace:
             self.preferred, self._pace, self._patience = self.current, pace, PATIENCE
         else:
             self._patience = min(2 * self._patience, MOST_PATIENCE)
