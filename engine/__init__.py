@@ -9,9 +9,8 @@ are :class:`EngineFailure`. ``engine.service.EngineService`` is the same behind 
 Importing this package imports the standard library alone; ``load`` imports torch.
 """
 
-import os
-
 from .commands import EngineOptions, GenerationSettings, Message
+from .environment import tell_pytorch
 from .errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
 from .events import (
     DraftToken,
@@ -27,9 +26,7 @@ from .events import (
 )
 from .library import Pair, load, text
 
-# PyTorch reads this when it first asks for memory, and large tensors get pages of 2 MB then. With those of 4 KB a pass
-# on a CPU also waits for page tables: on a busy virtual machine longer than for the weights themselves.
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+tell_pytorch()
 
 __all__ = [
     "DeviceFailure",

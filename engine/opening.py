@@ -25,9 +25,10 @@ from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import WeightPlan, choose_weights
 from .machine import cores
+from .measured.threads import ThreadChoice
 from .models.dflash.weights import hold_in_8_bits
 from .models.drafter import Drafter
-from .models.packed import hold_in_fewer_bits
+from .models.packed import gives_same_bits_by_any_threads, hold_in_fewer_bits
 from .models.target import TargetModel
 from .tokenizer import ChatTokenizer, tokenizer_beside
 
@@ -136,14 +137,16 @@ class Opening:
     ) -> OpenedPair:
         backend = self.options.attention_backend
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
-        held_in = hold_in_fewer_bits(target) if chosen.in_fewer_bits else _held_in(target, plan.weights)
+        held_in = _held_in(target, plan.weights)
+        if chosen.products is not None:
+            held_in = hold_in_fewer_bits(target, chosen.products)
         drafter = self._read_drafter(folders, target, plan, chosen.in_fewer_bits)
         if self.device.type == "cpu":
             lay_together(target, *([] if drafter is None else [drafter]))
         self._say("loading the tokenizer")
         packed: tuple[str, ...] = ()
-        if chosen.in_fewer_bits:
-            packed = (held_in,)
+        if chosen.products is not None:
+            packed = (held_in, chosen.products.head)
         elif plan.weights != "bf16" or plan.drafting.packed:
             packed = (plan.weights, str(plan.drafting))
         end, stops = tokenizer.result().end_id, target.config.stop_token_ids
@@ -212,6 +215,20 @@ def use_fitting_threads(device: torch.device) -> None:
     if device.type != "cpu":
         return
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, cores() - 1)))
+        torch.set_num_threads(_threads_beside_a_screen())
     elif torch.get_num_threads() > cores():
         torch.set_num_threads(cores())
+
+
+def thread_choice(target: TargetModel) -> ThreadChoice | None:
+    """Whether rounds on a CPU take the core of the screen as well, while it is idle. None where ``OMP_NUM_THREADS``
+    says, where there are no more cores, and for a target in floats: with another number of threads, sums differ in
+    their last bits, and so may texts."""
+    fewer, most = _threads_beside_a_screen(), min(MAX_CPU_THREADS, cores())
+    if "OMP_NUM_THREADS" in os.environ or fewer == most or not gives_same_bits_by_any_threads(target):
+        return None
+    return ThreadChoice(fewer, most, torch.set_num_threads)
+
+
+def _threads_beside_a_screen() -> int:
+    return max(1, min(MAX_CPU_THREADS, cores() - 1))

@@ -22,7 +22,7 @@ from .loading.memory_plan import MemoryPlan
 from .loading.precompile import Compiling
 from .measured.costs import time_rounds
 from .measured.known import known_costs
-from .opening import Emit, LoadCancelled, Opening, use_fitting_threads
+from .opening import Emit, LoadCancelled, Opening, thread_choice, use_fitting_threads
 from .speculation.auto import Auto
 from .speculation.costs import CostTable
 from .speculation.live_costs import LiveCosts
@@ -58,6 +58,7 @@ class Runner:
         self.costs_seconds = 0.0
         """What timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
+        self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
         self.costs: CostTable | None = None
         """What rounds cost here; None where that is not known, or not yet (``learn_costs``)."""
 
@@ -110,6 +111,8 @@ class Runner:
         turn = TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
+                if self._threads is not None:
+                    self._threads.took(progress.total_ms, progress.verify_width)
                 yield turn.step(progress)
             elif isinstance(progress, PrefillStarted):
                 yield turn.begun(progress.num_reused)

@@ -1,5 +1,5 @@
-"""Models' small tensors in one block of memory, for passes on a CPU. ``engine/__init__.py`` has PyTorch ask for pages
-of 2 MB, which takes a tensor that fills one."""
+"""Models' small tensors in one block of memory, for passes on a CPU. ``environment.py`` has PyTorch ask for pages of
+2 MB, which takes a tensor that fills one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lay_together(*models: nn.Module) -> None:
     """Moves the tensors of weights that are no larger than a page, each with all its views."""
     shared: dict[int, list[Tensor]] = {}
     for tensor in {id(tensor): tensor for model in models for tensor in _tensors(model)}.values():
-        if tensor.layout is torch.strided and 0 < tensor.untyped_storage().nbytes() < PAGE:
+        if tensor.layout is torch.strided and not tensor.is_meta and 0 < tensor.untyped_storage().nbytes() < PAGE:
             shared.setdefault(tensor.untyped_storage().data_ptr(), []).append(tensor)
     sizes = [-(-views[0].untyped_storage().nbytes() // LINE) * LINE for views in shared.values()]
     block = torch.empty(sum(sizes), dtype=torch.uint8)

@@ -4,13 +4,14 @@ fits."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from ..commands import AUTO, MADE_FORMATS, EngineOptions, WeightFormat
 from ..hub.pairs import PairFolders, pair_of
-from ..models.packed import packs_on_cpu
+from ..kernels.weights.host_products import NIBBLES, HostProducts
+from ..measured.host_products import host_products
 from .memory_plan import NAMES, MemoryPlan, available_memory, gigabytes, plan_memory
 from .stored_format import StoredFormat, stored_format
 
@@ -25,8 +26,8 @@ class WeightPlan:
     """In formats that were considered before."""
     qat: str = ""
     """A checkpoint that was trained for INT4, if rounding makes this one."""
-    in_fewer_bits: bool = False
-    """Whether products are to be with 4 or 8 bits: on a CPU, of what was rounded to blocks of so few before."""
+    products: HostProducts | None = None
+    """How a CPU multiplies by 4 or 8 bits, where it does: what was rounded to blocks of so few before."""
 
     def describe(self) -> str:
         """One line: the format, what it takes, and why."""
@@ -40,6 +41,10 @@ class WeightPlan:
         if plan.weights != "bf16" and plan.device.type == "cpu":
             said.append("slow on a CPU, which unpacks all weights for every pass")
         return "; ".join(said)
+
+    @property
+    def in_fewer_bits(self) -> bool:
+        return self.products is not None
 
     @property
     def is_plain(self) -> bool:
@@ -59,7 +64,12 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
     for files that are damaged or in a format that can't be computed with, ``UsageFailure`` for packed weights that
     would have to be packed otherwise."""
     stored = stored_format(folders.target, available_memory(device))
-    in_fewer_bits = options.weights == AUTO and device.type == "cpu" and bool(stored.blocks) and packs_on_cpu()
+    products = host_products() if options.weights == AUTO and device.type == "cpu" and stored.blocks else None
+    if products is not None and not products.in_fewer_bits(stored.in_levels):
+        products = None
+    as_held = None
+    if products is not None:
+        as_held = replace(stored, in_levels=stored.in_levels and products.on_levels == NIBBLES)
     plans: list[MemoryPlan] = []
     for weights in _candidates(options, stored, device):
         plans.append(
@@ -70,7 +80,7 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
                 device,
                 options.attention_backend,
                 weights,
-                stored if in_fewer_bits else None,
+                as_held,
             )
         )
         if plans[-1].fits:
@@ -80,7 +90,7 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
         chosen.check(_instead(options, folders, stored, chosen))
     rounded = chosen.weights == "int4" != stored.weights and "qat" not in f"{folders.name} {folders.target}".lower()
     pair = pair_of(folders.target) if rounded else None
-    return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "", in_fewer_bits)
+    return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "", products)
 
 
 def _candidates(options: EngineOptions, stored: StoredFormat, device: torch.device) -> Sequence[WeightFormat]:

@@ -1,5 +1,5 @@
 """What is measured once and kept from one start to the next, a file each, named after the card, the weights and the
-code: costs of rounds, and tiles of kernels."""
+code: costs of rounds, tiles of kernels, and a CPU's products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
-Kind = Literal["costs", "tiles"]
+Kind = Literal["costs", "products", "tiles"]
 Found = TypeVar("Found")
 
 

@@ -9,13 +9,14 @@ from torch import Tensor, nn
 
 from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
+from ..kernels.weights.host_products import FLOATS, HOST_MAKERS, NIBBLES, HostProducts
 from ..kernels.weights.int4 import Int4Weight
-from ..kernels.weights.integers import IntegerWeight, LaidOutWeight, multiplies_integers
+from ..kernels.weights.integers import IntegerWeight
 from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
-from ..kernels.weights.q4 import Q4Weight, multiplies_nibbles
+from ..kernels.weights.q4 import Q4Weight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
 from .layers import merge_projections
@@ -91,28 +92,32 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
         hold(model, name, make(model.get_parameter(name).detach()))
 
 
-def packs_on_cpu() -> bool:
-    """Whether this CPU gains by ``hold_in_fewer_bits``."""
-    return multiplies_integers()
-
-
-def hold_in_fewer_bits(model: TargetModel) -> str:
-    """Makes a target on a CPU multiply by whole numbers: of 4 bits where its weights are such, else of 8, as its head
-    by a copy. Stacked experts stay floats. Attention is in fp64: rows are rounded behind it, and what a sum in another
-    order changes must not be seen then. Returns what products read, for people."""
+def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None) -> str:
+    """Makes a target on a CPU multiply by weights of 4 bits where its own are such, else of 8, and its head by a copy;
+    ``products``: each in which way, which differs by CPU. Stacked experts stay floats. Attention is in fp64: rows are
+    rounded behind it, and what a sum in another order changes must not be seen then. Returns what products read, for
+    people."""
+    products = products or HostProducts.of_this_cpu()
     flat = _flat(model)
     packed: dict[str, Weight] = {}
-    for name, part in flat.items() if multiplies_nibbles() else ():
+    for name, part in flat.items() if products.on_levels == NIBBLES else ():
         if (weight := Q4Weight.of(part)) is None:
             packed.clear()
             break
         packed[name] = weight
+    make = HOST_MAKERS[products.others]
     for name, part in flat.items():
-        hold(model, name, packed[name] if packed else IntegerWeight.of(part))
-    _multiply_by(model, LaidOutWeight.of(model.head))
+        if (held := packed[name] if packed else make(part)) is not None:
+            hold(model, name, held)
+    _multiply_by(model, HOST_MAKERS[products.head](model.head))
     settle(model, model.read_together)
     model.when_settled()
-    return "int4" if packed else "int8"
+    return "int4" if packed else "float32" if products.others == FLOATS else "int8"
+
+
+def gives_same_bits_by_any_threads(model: TargetModel) -> bool:
+    """Whether all its products on a CPU are of few bits, which are added up in one order, or in fp64 and rounded."""
+    return model.packed_head is not None and not isinstance(model.packed_head, PlainWeight) and not model.routers
 
 
 def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
@@ -125,9 +130,9 @@ def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
 
 def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:
     """Makes a target on ``meta`` hold what ``hold_in_fewer_bits`` would; ``in_levels``: whether all its matrices lie on
-    16 levels. Returns the bytes of the floats that are packed, which are there until all are."""
+    16 levels, and are held so. Returns the bytes of the floats that are packed, which are there until all are."""
     flat = _flat(model)
-    in_levels = in_levels and multiplies_nibbles() and all(Q4Weight.takes(*part.shape) for part in flat.values())
+    in_levels = in_levels and all(Q4Weight.takes(*part.shape) for part in flat.values())
     kind = Q4Weight if in_levels else IntegerWeight
     for name, part in flat.items():
         hold(model, name, kind.allocate(*part.shape, device=META))
@@ -141,7 +146,7 @@ def _flat(model: TargetModel) -> dict[str, Tensor]:
     return {name: part for name, part in parameters.items() if part.ndim == 2}
 
 
-def _multiply_by(model: TargetModel, head: Weight) -> None:
+def _multiply_by(model: TargetModel, head: Weight | None) -> None:
     model.packed_head = head
     model.cache_dtype = torch.float64
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import machine
+from engine import environment, machine
 from engine.errors import DeviceFailure, EngineFailure, failure_of
 from engine.opening import use_fitting_threads
 
@@ -43,6 +43,23 @@ def test_half_a_core_gets_one_thread(
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
+
+
+def test_other_programs_do_not_hear_what_pytorch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And whoever said how OpenMP's threads wait is listened to."""
+    monkeypatch.setattr(environment, "_told", {})
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    before = dict(os.environ)
+    environment.tell_pytorch()
+    assert os.environ["GOMP_SPINCOUNT"] == "1000" and environment.of_other_programs() == before
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    environment.tell_pytorch()
+    assert environment.of_other_programs()["GOMP_SPINCOUNT"] == "7"
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    environment.tell_pytorch()
+    assert "GOMP_SPINCOUNT" not in os.environ
 
 
 def test_memory_where_there_is_no_sysconf(monkeypatch: pytest.MonkeyPatch) -> None:

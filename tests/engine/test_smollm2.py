@@ -17,13 +17,14 @@ from engine.hub.own_drafters import own_drafter
 from engine.hub.pairs import find_pair
 from engine.kernels.weights.integers import ByteWeight
 from engine.kernels.weights.kinds import bytes_of
+from engine.kernels.weights.q4 import multiplies_nibbles
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.memory_plan import plan_memory
 from engine.loading.stored_format import stored_format
 from engine.loading.weight_choice import choose_weights
 from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.drafter import Drafter
-from engine.models.packed import hold_in_fewer_bits, packs_on_cpu
+from engine.models.packed import hold_in_fewer_bits
 from engine.speculation.auto import Auto
 from engine.tokenizer import ChatTokenizer
 from engine.tokenizer_files import read_tokenizer
@@ -76,7 +77,7 @@ def test_a_cpu_holds_it_in_8_bits_unless_told_otherwise(monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folders = find_pair("SmolLM2", None, Fetching(offline=True))
     found = choose_weights(EngineOptions("SmolLM2"), folders, 512, torch.device("cpu"))
-    assert found.in_fewer_bits is packs_on_cpu() and found.is_plain is not found.in_fewer_bits
+    assert found.in_fewer_bits is multiplies_nibbles() and found.is_plain is not found.in_fewer_bits
     assert found.stored.blocks == "Q4_1"
     asked = choose_weights(EngineOptions("SmolLM2", weights="bf16"), folders, 512, torch.device("cpu"))
     assert not asked.in_fewer_bits and asked.plan.weights == "bf16"
@@ -149,7 +150,7 @@ def test_what_is_looked_up_changes_no_word(both: Both) -> None:
     assert plain.ids == drafted.ids and len(drafted.rounds) < len(plain.rounds)
 
 
-@pytest.mark.skipif(not packs_on_cpu(), reason="this CPU multiplies no bytes")
+@pytest.mark.skipif(not multiplies_nibbles(), reason="PyTorch has no products of 4 bits for this CPU")
 def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others(drafter_folder: Path) -> None:
     """So speculation changes no text, although products round rows: attention, too, must say the same of them."""
     folder = find_pair("SmolLM2", None, Fetching(offline=True)).target

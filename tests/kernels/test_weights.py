@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import GROUPS, Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
-from engine.kernels.weights.integers import ByteWeight, IntegerWeight
+from engine.kernels.weights.integers import ByteWeight, IntegerWeight, RoundedRowsWeight
 from engine.kernels.weights.kinds import KINDS, weight_from, weight_of
 from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight, floats_of
 from engine.kernels.weights.plain import PlainWeight
@@ -42,7 +42,8 @@ class Holder(nn.Module):
 def test_every_kind_that_kernels_read_has_a_format_of_its_own() -> None:
     weights = [make(noise(16, 32)) for make in MAKERS]
     assert len({weight.format for weight in weights}) == len(weights)
-    assert {type(weight) for weight in weights} == set(KINDS) - {Q4Weight, IntegerWeight, ByteWeight}  # a CPU's own
+    of_a_cpu = {Q4Weight, IntegerWeight, RoundedRowsWeight, ByteWeight}
+    assert {type(weight) for weight in weights} == set(KINDS) - of_a_cpu
 
 
 @EVERY_KIND

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from .int8 import Int8Weight
 
@@ -24,8 +25,12 @@ VECTOR = 32
 
 @cache
 def multiplies_integers() -> bool:
-    """Whether this CPU multiplies bytes in one instruction (VNNI). Others take longer than in fp32, or saturate."""
-    return torch._C._has_mkldnn and torch.cpu._is_vnni_supported()
+    """Whether this CPU multiplies bytes in one instruction (VNNI), and oneDNN uses it: tried, as it can be told to do
+    without. Others take longer than in fp32, and sums of the largest numbers saturate."""
+    if not (torch._C._has_mkldnn and torch.cpu._is_vnni_supported()):
+        return False
+    most = torch.full((16, 64), 127, dtype=torch.int8)
+    return bool(torch._int_mm(most, most.t()).eq(64 * 127**2).all())
 
 
 def in_levels(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,7 +49,9 @@ class IntegerWeight(Int8Weight):
     endings: ClassVar[tuple[str, ...]] = ("", "_step")
 
     def linear(self, x: Tensor) -> Tensor:
-        """Of fp32 rows, in fp32."""
+        """Of fp32 rows, in fp32. Where whole numbers saturate, by floats."""
+        if not multiplies_integers():
+            return F.linear(x, self.restored())
         parts, step = in_levels(x)
         coarse, fine = self._products(parts).chunk(2)
         return fine.add_(coarse, alpha=128).mul_(step)
@@ -56,19 +63,37 @@ class IntegerWeight(Int8Weight):
 
 
 @dataclass(frozen=True, slots=True)
-class ByteWeight(IntegerWeight):
-    """A drafter's: few rows are rounded to bf16 and multiplied so, in a third of the time. A row among more than
-    ``FEW_ROWS`` has other bits, which in a draft costs a token at most."""
+class RoundedRowsWeight(IntegerWeight):
+    """Weights of 8 bits whose products are PyTorch's with rows rounded to bf16: each row is added up in one order,
+    alone and among others, on every CPU."""
 
-    endings: ClassVar[tuple[str, ...]] = ("", "_unit")
+    endings: ClassVar[tuple[str, ...]] = ("", "_of_rounded")
+
+    @staticmethod
+    def takes(depth: int) -> bool:
+        """Whether it multiplies rows so long; others are floats."""
+        return depth % VECTOR == 0
 
     def linear(self, x: Tensor) -> Tensor:
-        if len(x) > FEW_ROWS or x.shape[1] % VECTOR:
-            return IntegerWeight.linear(self, x)
+        if not self.takes(x.shape[1]):
+            return F.linear(x, self.restored().to(x.dtype))
         assert self.scales is not None
         scales = self.scales.to(torch.bfloat16)
         product: Tensor = torch.ops.aten._weight_int8pack_mm(x.to(torch.bfloat16), self.values, scales)
         return product.to(x.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteWeight(RoundedRowsWeight):
+    """A drafter's: few rows are rounded to bf16 and multiplied so, in a third of the time. A row among more than
+    ``FEW_ROWS`` has other bits where whole numbers are faster, which in a draft costs a token at most."""
+
+    endings: ClassVar[tuple[str, ...]] = ("", "_unit")
+
+    def linear(self, x: Tensor) -> Tensor:
+        if not self.takes(x.shape[1]) or (len(x) > FEW_ROWS and multiplies_integers()):
+            return IntegerWeight.linear(self, x)
+        return RoundedRowsWeight.linear(self, x)
 
 
 @dataclass(frozen=True, slots=True)

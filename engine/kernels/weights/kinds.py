@@ -11,14 +11,14 @@ from ...commands import WeightFormat
 from .fp8 import Fp8Weight
 from .int4 import Int4Weight
 from .int8 import Int8Weight
-from .integers import ByteWeight, IntegerWeight
+from .integers import ByteWeight, IntegerWeight, RoundedRowsWeight
 from .mxfp4 import Mxfp4Weight
 from .plain import PlainWeight
 from .q4 import Q4Weight
 from .weight import Weight
 
 KINDS: tuple[type[Weight], ...] = (
-    PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight, Q4Weight, IntegerWeight, ByteWeight
+    PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight, Q4Weight, IntegerWeight, RoundedRowsWeight, ByteWeight
 )  # fmt: skip
 
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {

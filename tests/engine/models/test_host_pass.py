@@ -11,16 +11,14 @@ from torch import Tensor
 from engine.kernels.weights.q4 import GROUP, multiplies_nibbles
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
-from engine.models.packed import hold_in_fewer_bits, packable, packs_on_cpu
+from engine.models.packed import hold_in_fewer_bits, packable
 from engine.models.pre_norm.modules import PreNormTarget
 from engine.models.target import TargetOutput
 from tests.engine.conftest import no_progress
 from tests.engine.models.pre_norm import LLAMA3, write_target
 from tests.engine.small_decoders import prompt_ids
 
-pytestmark = pytest.mark.skipif(
-    not (packs_on_cpu() and multiplies_nibbles()), reason="PyTorch has no products of few bits for this CPU"
-)
+pytestmark = pytest.mark.skipif(not multiplies_nibbles(), reason="PyTorch has no products of 4 bits for this CPU")
 CPU = torch.device("cpu")
 TAPS = (0, 2)
 SHAPE = {
@@ -100,6 +98,21 @@ def _by_modules(target: PreNormTarget, rows: int) -> TargetOutput:
 def test_a_row_has_the_same_bits_alone_and_among_others(target: PreNormTarget, rows: int) -> None:
     for alone, among in zip(run(target, 1), run(target, rows), strict=True):
         assert alone is not None and among is not None and torch.equal(alone, among)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 16, 40])
+def test_a_row_has_the_same_bits_by_one_thread_and_by_more(target: PreNormTarget, rows: int) -> None:
+    """Their number may change within an answer."""
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(run(target, rows))
+    finally:
+        torch.set_num_threads(before)
+    for one, two, three in zip(*found, strict=True):
+        assert one is not None and two is not None and three is not None
+        assert torch.equal(one, two) and torch.equal(one, three)
 
 
 def test_another_branch_takes_the_places_of_the_first(target: PreNormTarget) -> None:

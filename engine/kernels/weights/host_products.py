@@ -1,0 +1,63 @@
+"""How a CPU can multiply by a target's weights, and how it does. Every kind but floats gives a row the same bits alone
+and among others; which are fast differs by what the CPU has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from torch import Tensor
+
+from .fbgemm import FbgemmWeight, has_fbgemm
+from .integers import IntegerWeight, LaidOutWeight, RoundedRowsWeight, multiplies_integers
+from .plain import PlainWeight
+from .q4 import Q4Weight, multiplies_nibbles
+from .weight import Weight
+
+FLOATS: Final = "floats"
+NIBBLES: Final = "nibbles"
+HOST_MAKERS: Final[Mapping[str, Callable[[Tensor], Weight | None]]] = {
+    NIBBLES: Q4Weight.of,
+    "integers": IntegerWeight.of,
+    "laid out": LaidOutWeight.of,
+    "fbgemm": FbgemmWeight.of,
+    "rounded rows": RoundedRowsWeight.of,
+    FLOATS: PlainWeight,
+}
+"""What makes a weight of fp32 numbers; None where they aren't such as a kind holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostProducts:
+    """A kind for each sort of weights, all of them ``HOST_MAKERS``."""
+
+    on_levels: str
+    """Of layers whose weights all lie on 16 levels in every group."""
+    others: str
+    """Of other layers: in 8 bits, or floats."""
+    head: str
+    """Whose sums are in fp32: logits in bf16 tie."""
+
+    @classmethod
+    def of_this_cpu(cls) -> HostProducts:
+        """Those that are fastest where nobody has measured."""
+        return cls(for_levels()[0], for_others()[0], for_head()[0])
+
+    def in_fewer_bits(self, in_levels: bool) -> bool:
+        """Whether layers are multiplied so, with all weights on 16 levels or not."""
+        return (self.on_levels if in_levels else self.others) != FLOATS
+
+
+def for_levels() -> tuple[str, ...]:
+    """Kinds that this CPU and PyTorch have for weights on 16 levels; what serves most CPUs best first."""
+    return ((NIBBLES,) if multiplies_nibbles() else ()) + for_others()
+
+
+def for_others() -> tuple[str, ...]:
+    return (("integers",) if multiplies_integers() else ()) + ("rounded rows", FLOATS)
+
+
+def for_head() -> tuple[str, ...]:
+    whole = (("laid out",) if multiplies_integers() else ()) + (("fbgemm",) if has_fbgemm() else ())
+    return (*whole, FLOATS)

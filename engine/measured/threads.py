@@ -1,0 +1,74 @@
+"""How many threads a CPU's rounds take: all cores while nobody else wants one, else one fewer. Tried now and then, as
+no system says beforehand what a busy neighbour costs: threads wait for the slowest at every product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+WINDOW = 250.0
+"""Milliseconds of rounds that are looked at together; a trial is shorter."""
+TRIAL = 100.0
+LEAST_ROUNDS = 3
+GAIN_OF_MORE, GAIN_OF_FEWER = 0.8, 0.95
+"""How much less time another number must take to be preferred: a quiet core takes a third of SmolLM2's, and where all
+are busy times are noise."""
+SLOWER = 1.3
+"""How much more time than a window before is reason to try without the last core at once: somebody has taken it."""
+HOPELESS = 1.5
+"""How much more time than what is preferred ends a trial early."""
+PATIENCE = 4
+"""Windows until the next trial: twice as many behind each that changed nothing."""
+MOST_PATIENCE = 32
+BESIDE_ROWS = 3.5
+"""A pass costs as much as so many rows, and its rows: SmolLM2's takes 10, 17 and 45 ms with 1, 4 and 16."""
+
+
+class ThreadChoice:
+    """Between two numbers of threads, told of every round; ``use`` is called with the number from now on."""
+
+    def __init__(self, fewer: int, all_cores: int, use: Callable[[int], None]):
+        """Rounds run with ``fewer`` as yet."""
+        self.preferred, self.current = fewer, fewer
+        self._both, self._use = (fewer, all_cores), use
+        self._pace = 0.0
+        """Milliseconds for each row's worth of work, with what is preferred; 0 before the first window."""
+        self._patience, self._wait = PATIENCE, 1
+        self._begin()
+
+    def took(self, milliseconds: float, rows: int) -> None:
+        """A round, whose pass had so many rows."""
+        self._spent += milliseconds
+        self._work += BESIDE_ROWS + rows
+        self._rounds += 1
+        pace, trying = self._spent / self._work, self.current != self.preferred
+        ends_early = trying and pace > HOPELESS * self._pace
+        enough = self._rounds >= LEAST_ROUNDS and self._spent >= (TRIAL if trying else WINDOW)
+        if not (enough or ends_early):
+            return
+        if trying:
+            self._judge(pace)
+        else:
+            hurry = self.preferred == self._both[1] and pace > SLOWER * self._pace
+            self._pace, self._wait = pace, 0 if hurry else self._wait - 1
+        self._go_on(self._other if self._wait <= 0 and not trying else self.preferred)
+
+    @property
+    def _other(self) -> int:
+        return self._both[self.preferred == self._both[0]]
+
+    def _judge(self, pace: float) -> None:
+        gain = GAIN_OF_MORE if self.current == self._both[1] else GAIN_OF_FEWER
+        if pace < gain * self._pace:
+            self.preferred, self._pace, self._patience = self.current, pace, PATIENCE
+        else:
+            self._patience = min(2 * self._patience, MOST_PATIENCE)
+        self._wait = self._patience
+
+    def _go_on(self, threads: int) -> None:
+        if threads != self.current:
+            self.current = threads
+            self._use(threads)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._spent, self._work, self._rounds = 0.0, 0.0, 0
