@@ -63,12 +63,12 @@ def test_the_prompt_is_the_argument_and_stdin(
 
 def test_flags_reach_the_engine(program: Program) -> None:
     program.run(
-        *["some/model", "-p", "hi", "--system", "Be brief.", "--draft", "d", "--device", "cpu"],
+        *["some/model", "-p", "hi", "--system", "Be brief.", "--draft", "some/drafter", "--device", "cpu"],
         *["--block-size", "8", "--temperature", "0.7", "--top-p", "0.9", "--top-k", "40", "--seed", "5"],
         *["--max-new-tokens", "64", "--thinking"],
     )
     ask = program.engine.asked[0]
-    assert program.engine.options == EngineOptions("some/model", "d", "cpu", time_rounds=False)
+    assert program.engine.options == EngineOptions("some/model", "some/drafter", "cpu", time_rounds=False)
     assert ask.settings == GenerationSettings(
         block_size=8, temperature=0.7, top_p=0.9, top_k=40, seed=5, max_new_tokens=64, thinking=True
     )
@@ -76,7 +76,7 @@ def test_flags_reach_the_engine(program: Program) -> None:
 
 
 def test_without_speculation_no_drafter_is_loaded(program: Program) -> None:
-    program.run("some/model", "-p", "hi", "--draft", "d", "--no-speculation")
+    program.run("some/model", "-p", "hi", "--draft", "some/drafter", "--no-speculation")
     assert program.engine.options == EngineOptions("some/model", NO_DRAFTER)
     assert not program.engine.asked[0].settings.speculation
 
