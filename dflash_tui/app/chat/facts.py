@@ -19,7 +19,7 @@ def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float)
     return GaugeFacts(
         _shown(desk, viewer),
         max_context=ready.max_context if ready else 0,
-        plain_ms=desk.chat.reducer.plain_ms,
+        plain_ms=desk.chat.reducer.plain_ms_of(turn),
         before_race=turn.before_race if turn else False,
         speculation=turn.speculation if turn else True,
         gpu=gpu,

@@ -99,7 +99,7 @@ class Viewer:
         turn = self._turn(place.turn) if place else None
         if place is None or turn is None:
             return None
-        plain_ms = self._desk.chat.reducer.plain_ms
+        plain_ms = self._desk.chat.reducer.plain_ms_of(turn)
         return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times)
 
     # Going somewhere
