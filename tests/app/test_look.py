@@ -172,6 +172,8 @@ async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch)
         assert not chat.screen.viewer.motion.moves
         chat.screen.draw_status()
         assert not chat.prompt.cursor_blink
+        chat.log._landing.begin(0, 5)
+        assert not chat.log._landing.reaches(5), "what has just been written has no ground"
         await chat.pilot.press("ctrl+p")
         await chat.until(lambda: isinstance(chat.app.focused, Input))
         assert isinstance(chat.app.focused, Input) and not chat.app.focused.cursor_blink
