@@ -134,7 +134,7 @@ class ChatScreen(ChatDisplay):
     def submit(self, message: Prompt.Submitted) -> None:
         """Send a question or run a slash command. What can't be taken goes back into the prompt."""
         text = message.text.strip("\n")
-        if not text.strip() and (starter := self.conversation.following_starter("")) is not None:
+        if not message.text and (starter := self.conversation.following_starter("")) is not None:
             text = starter
         if not text.strip():
             self.notify("Type a question first; Enter sends it.", timeout=3)
