@@ -170,6 +170,7 @@ class ScriptedEngine:
                     settings = settings.with_changes(command)
                 elif isinstance(command, Stop | Close):
                     reason, closing = "stopped", isinstance(command, Close)
+                    break  # what was sent behind it is for later
             if reason == "stopped":
                 break
             step = self._round(

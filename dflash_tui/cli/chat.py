@@ -349,7 +349,7 @@ def _open_chat(
         from dflash_tui.app.main import run_chat
 
         theme = suited.theme
-    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
+    begin = replace(_start(flags, conversation, wanted, invocation), time_alone=True, typed=suited.typed)
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
 
 

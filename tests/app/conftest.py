@@ -18,6 +18,7 @@ from dflash_tui.app.application import ChatApp
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.platforms import TERMINALS
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -103,6 +104,7 @@ async def running(
     notices: bool = False,
     screen_options: ScreenOptions | None = None,
     engine: type[ScriptedEngine] = ScriptedEngine,
+    begin: Start | None = None,
     **options: Any,
 ) -> AsyncIterator[Driver]:
     """A chat on the scripted engine, or a server that is scripted, which gets the other ``options``."""
@@ -113,7 +115,7 @@ async def running(
         return engines[0]
 
     queue = EventQueue(SessionLog.create())
-    app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, screen_options=screen_options)
+    app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, begin, screen_options)
     async with app.run_test(size=size, notifications=notices):
         driver = Driver(app, SteadyPilot(app), engines[0], out_dir)
         if ready:

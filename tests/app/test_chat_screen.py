@@ -13,7 +13,7 @@ from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
-from dflash_tui.app.widgets.status import Header, StatusFacts, StatusLine
+from dflash_tui.app.widgets.status import RUNNING, Header, StatusFacts, StatusLine
 from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
@@ -315,18 +315,22 @@ async def test_a_narrow_header_leaves_out_whole_words(launch: Launch, columns: i
     async with launch(size=(columns, 24)) as chat:
         ready, line = chat.screen.chat.reducer.ready, chat.screen.query_one(Header).render().plain
         assert ready is not None and line.endswith((ready.dtype, ready.device, " "))
+        assert "F1 help" in chat.screen.query_one(StatusLine).render().plain
+        await chat.ask_and_wait()
+        await chat.until(lambda: "F3 look inside" in chat.screen.query_one(StatusLine).render().plain)
         keys = chat.screen.query_one(StatusLine).render().plain
-        assert "F1 help" in keys and ("Esc" not in keys or keys.index("F1") < keys.index("Esc"))
+        assert ("F5 slow motion" in keys) == (columns >= 60) and "Esc" not in keys, "two have room on 60 columns"
+        assert ("F8 project · ^S save · F1 help" in keys) == (columns >= 120)
 
 
 async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> None:
     """Beside the state and the context: other figures have their gauges."""
-    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, screen_load=0.14)
+    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, RUNNING, screen_load=0.14)
     async with launch(size=(80, 24)) as chat:
         status = chat.screen.query_one(StatusLine)
         status.facts = figures
         line = status.render().plain
-        assert "F1 help · Esc stop" in line and "streaming · context 1927/8192" in line
+        assert "Esc stop · F5 slow · F1 help" in line and "streaming · context 1927/8192" in line
         status.facts = replace(figures, context_length=8100)
         assert "context 8100/8192, 92 left" in status.render().plain, "a context that is nearly full stays"
 

@@ -163,3 +163,15 @@ async def test_f1_tells_the_presenters_keys_and_words(launch: Launch) -> None:
         await chat.pilot.press("f8", "f1")
         await chat.until(lambda: "These keys" in drawn(chat) or "these keys" in drawn(chat))
         assert "next phase" in drawn(chat)
+
+
+async def test_a_pause_holds_while_a_question_that_waited_is_answered(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait("one")
+        await chat.pilot.press("f8", "space")
+        viewer = chat.screen.viewer
+        place = viewer.place
+        assert place is not None and viewer.motion.active and not viewer.motion.playing
+        chat.screen.desk.ask("two")
+        await chat.until(lambda: not chat.screen.chat.busy and len(chat.screen.chat.turns) == 2)
+        assert viewer.place == place and not viewer.motion.playing

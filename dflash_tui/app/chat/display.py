@@ -294,6 +294,8 @@ class ChatDisplay(DeskScreen):
             self.draw_status()
         if any(isinstance(event, TurnFinished) for event in events):
             self._conclude()
+        if self.desk.alone.look():
+            self.changed("settings")
         self._tell_log_failure()
 
     def _draw_loading(self) -> None:
@@ -371,7 +373,9 @@ class ChatDisplay(DeskScreen):
         self.prompt.cursor_blink = not self.chat.busy and self.viewer.motion.moves
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
         facts = status_facts(self.desk, self.viewer, hint, self.pump.governor.load)
-        self.query_one(StatusLine).show(replace(facts, state=self.said(facts.state)))
+        self.query_one(StatusLine).show(
+            replace(facts, state=self.said(facts.state), keys=tuple(map(self.said, facts.keys)))
+        )
         self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
 
     def _tell_log_failure(self) -> None:

@@ -9,7 +9,7 @@ from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts
 
-from ..widgets.status import StatusFacts
+from ..widgets.status import BEFORE, HELP, LOOKING, PROJECT, RACE, RUNNING, SAVE, StatusFacts
 from .viewer import Viewer
 
 
@@ -19,7 +19,7 @@ def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float)
     return GaugeFacts(
         _shown(desk, viewer),
         max_context=ready.max_context if ready else 0,
-        plain_ms=desk.chat.reducer.plain_ms,
+        plain_ms=desk.chat.reducer.plain_ms_of(turn),
         before_race=turn.before_race if turn else False,
         speculation=turn.speculation if turn else True,
         gpu=gpu,
@@ -35,12 +35,13 @@ def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFa
     chat = desk.chat
     turn, state = chat.reducer.turn, _state(desk)
     if turn is None or chat.reducer.ready is None:
-        return StatusFacts(state, chat.busy, hint=hint)
+        return StatusFacts(state, chat.busy, hint=hint, keys=_keys(desk, viewer))
     shown = _shown(desk, viewer)
     return StatusFacts(
         state=state,
         active=chat.busy,
         hint=hint,
+        keys=_keys(desk, viewer),
         tok_s=round(shown.rate.mean),
         acceptance_length=shown.acceptance.mean_acceptance_length,
         context_length=shown.context_length,
@@ -48,6 +49,19 @@ def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFa
         reused=turn.num_reused_tokens,
         screen_load=round(load, 2) if chat.busy else None,
     )
+
+
+def _keys(desk: Desk, viewer: Viewer) -> tuple[str, ...]:
+    """What can be done now, what is done most first."""
+    chat, can = desk.chat, desk.source.capabilities.can
+    if can("ask") and (chat.busy or desk.program.block):
+        return RUNNING if can("drafts") and chat.busy else (RUNNING[0], HELP)
+    if viewer.turn is None or viewer.turn.latest_drafted is None:
+        return BEFORE
+    race = (RACE,) if can("ask") and can("speculation") else ()
+    newest = chat.newest
+    save = (SAVE,) if newest is not None and "```" in newest.answer else ()
+    return (*LOOKING, *race, PROJECT, *save, HELP)
 
 
 def _shown(desk: Desk, viewer: Viewer) -> TurnSnapshot:

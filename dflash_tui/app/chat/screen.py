@@ -34,7 +34,6 @@ from ..widgets.rounds.scrubber import Scrubber
 from ..widgets.rounds.step_view import StepView
 from ..widgets.slider import Slider
 from ..widgets.starters import Starter
-from ..widgets.status import StatusLine
 from ..widgets.token_log import TokenLog
 from .display import ChatDisplay
 from .facts import beginning
@@ -73,8 +72,6 @@ class ChatScreen(ChatDisplay):
         prompt.completer = lambda text: complete(text, self.ACTIONS.values(), self, self.said)
         prompt.queued, prompt.offer = self.desk.take_queued, self.conversation.following_starter
         self._show_placeholder()
-        status = self.query_one(StatusLine)
-        status.keys = tuple(map(self.said, status.keys))
         self._offer_settings()
         self.desk.begin_chat()
         if self.desk.begin.conversation is None and self.desk.begin.choose:
@@ -137,6 +134,8 @@ class ChatScreen(ChatDisplay):
     def submit(self, message: Prompt.Submitted) -> None:
         """Send a question or run a slash command. What can't be taken goes back into the prompt."""
         text = message.text.strip("\n")
+        if not message.text and (starter := self.conversation.following_starter("")) is not None:
+            text = starter
         if not text.strip():
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return

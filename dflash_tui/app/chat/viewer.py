@@ -99,7 +99,7 @@ class Viewer:
         turn = self._turn(place.turn) if place else None
         if place is None or turn is None:
             return None
-        plain_ms = self._desk.chat.reducer.plain_ms
+        plain_ms = self._desk.chat.reducer.plain_ms_of(turn)
         return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times)
 
     # Going somewhere
@@ -113,10 +113,9 @@ class Viewer:
 
     def toggle(self) -> None:
         """Open the step view, or close it and go back to the live end."""
-        if self.open:
-            self.close()
-        else:
-            self._open()
+        if not self.open and self.happens_now and not self._desk.chat.busy:
+            self.here()  # says what to do first
+        self.close() if self.open else self._open()
 
     def _open(self) -> None:
         self.open = True
@@ -314,8 +313,8 @@ class Viewer:
         if seen != self._seen_turns:
             self._seen_turns = seen
             self.lenses.forget()
-            if self.place is not None:  # a question was asked, or a new chat begun: what was looked at is over
-                self._leave()
+            if self.place is not None and (self.motion.playing or not self.motion.active):
+                self._leave()  # a question was asked, or a new chat begun; slow motion that was paused stays
         if self.place is not None and not self._still_there(self.place):
             self._leave()
         if self.place is None and self.motion.wanted and self._desk.chat.busy:

@@ -25,6 +25,9 @@ KEY_WIDTH = 20
 WIDTH, FRAME = 84, 7
 """Cells of the box at most, and what of them its border, padding and scrollbar take."""
 
+WATCHING = ("steps", "teach", "race", "present", "lens", "predict", "replay")
+"""Actions that show how an answer comes about: what this program is for, so they come first."""
+
 _PROMPT_KEYS = {
     "Enter": "send; while an answer runs: send after it",
     "Ctrl+J  \\ Enter": "new line; so does Shift+Enter where the terminal tells it",
@@ -71,8 +74,12 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         self.query_one(Static).update(Content("\n").join(self._lines(width)))
 
     def _lines(self, width: int) -> list[Content]:
-        listed = [*_PROMPT_KEYS.items(), *self._effective_keys()]
-        keys = [_entry(key, does, width) for key, does in listed]
+        effective = self._effective_keys()
+        groups = (
+            ("See how it is written", [(keys, does) for id, keys, does in effective if id in WATCHING]),
+            ("Write", list(_PROMPT_KEYS.items())),
+            ("Other keys", [(keys, does) for id, keys, does in effective if id not in WATCHING]),
+        )
         named = [
             (f"/{action.slash} {action.takes}", self._said(action.title)) for action in self._actions if action.slash
         ]
@@ -81,20 +88,28 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         known = [*COLOURS.values(), *((*SERVERS.values(), PROVISIONAL) if served else ())]
         colours = [_entry(label.name, label.says, width) for label in known]
         return [
-            Content.styled("Keys", "bold $primary"), *keys, Content(),
+            *(line for title, entries in groups for line in self._group(title, entries, width)),
             Content.styled("Commands", "bold $primary"), *commands, Content(),
             Content.styled("Colours", "bold $primary"), legend(server=served), *colours,
         ]  # fmt: skip
 
-    def _effective_keys(self) -> list[tuple[str, str]]:
-        """What each key of the screen below does now, keys of one action together."""
+    @staticmethod
+    def _group(title: str, entries: Iterable[tuple[str, str]], width: int) -> list[Content]:
+        head = Content.styled(title, "bold $primary")
+        return [head, *(_entry(key, does, width) for key, does in entries), Content()]
+
+    def _effective_keys(self) -> list[tuple[str, str, str]]:
+        """What each key of the screen below does now, keys of one action together: an action's id, keys, what it
+        does."""
         merged: dict[str, list[str]] = {}
+        ids: dict[str, str] = {}
         order = [action.id for action in self._actions]
         own = [active.binding for active in self._active.values() if active.binding.id in order]
         for binding in sorted(own, key=lambda binding: order.index(str(binding.id))):
             if binding.show and binding.description:
+                ids.setdefault(binding.description, str(binding.id))
                 merged.setdefault(binding.description, []).append(key_name(binding.key))
-        return [("  ".join(keys), self._said(does)) for does, keys in merged.items()]
+        return [(ids[does], "  ".join(keys), self._said(does)) for does, keys in merged.items()]
 
 
 def _entry(key: str, does: str, width: int) -> Content:

@@ -120,7 +120,9 @@ class RateGauge(Gauge):
         figures = [
             Content.assemble((f"{row}  ", "bold $primary"), words) for row, words in zip(digits, beside, strict=False)
         ]
-        below = [] if fits else [Content.styled(" · ".join(told)[: self.size.width], MUTED)]
+        while not fits and told and len(" · ".join(told)) > self.size.width:
+            told.pop()
+        below = [] if fits else [Content.styled(" · ".join(told), MUTED)]
         words = [*below, *self._shares(), *self._remark()][: max(height - 4, 0)]
         room = height - 4 - len(words)
         chart = bars(_history(self.facts.turn.rate, self.size.width), room) if room else []

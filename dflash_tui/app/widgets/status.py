@@ -20,6 +20,13 @@ SHORTEST_SYSTEM = 16
 """Cells: where less of the system prompt would show, the header only says that there is one."""
 
 
+BEFORE = ("F1 help", "^Q quit")
+RUNNING = ("Esc stop", "F5 slow", "F1 help")
+LOOKING = ("F3 look inside", "F5 slow motion")
+RACE, PROJECT, SAVE, HELP = "F6 race", "F8 project", "^S save", "F1 help"
+"""Keys as they are offered: before the first answer, while one runs, and when there is one to look at."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusFacts:
     """What the status line says. A fact that is not known yet is left out."""
@@ -31,6 +38,8 @@ class StatusFacts:
     context_length: int = 0
     max_context: int = 0
     reused: int = 0
+    keys: tuple[str, ...] = BEFORE
+    """What can be done now, the first first, as far as there is room."""
     hint: str = ""
     """What the focused part does; stands in the place of the figures while it has the focus."""
     screen_load: float | None = None
@@ -96,18 +105,15 @@ class Header(Widget):
 
 
 class StatusLine(Widget):
-    """State on the left, keys on the right."""
+    """State on the left; on the right the keys that do something now."""
 
     DEFAULT_CSS = """
     StatusLine { height: 1; background: $panel; color: $verdict-pending; padding: 0 1; }
     """
-    KEYS = ("F1 help · Esc stop · ^S save · ^Q quit", "F1 help · Esc stop · ^Q quit", "F1 help · Esc stop", "F1 help")
-    """The longest that fits is shown; what stays stays in its order."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.facts = StatusFacts("starting")
-        self.keys: tuple[str, ...] = self.KEYS
 
     def show(self, facts: StatusFacts) -> None:
         if facts != self.facts:
@@ -117,18 +123,18 @@ class StatusLine(Widget):
     def render(self) -> Content:
         facts = self.facts
         figures = [(facts.hint, "$foreground")] if facts.hint else _figures(facts)
-        tries = [(figures, self.keys)]
-        if facts.active:  # how to stop an answer is said before the last of the figures, but for one that stands out
-            least = max(
-                (n for n, (_, style) in enumerate(figures, 1) if facts.hint or style != "$foreground"), default=0
-            )
-            tries = [(figures[:n], self.keys[:-1]) for n in range(len(figures), least - 1, -1)] + tries
-        for shown, fitting in tries:
-            parts = self._parts(shown)
-            for keys in fitting:
-                gap = self.size.width - parts.cell_length - cell_len(keys)
-                if gap >= 2:
-                    return parts + " " * gap + keys
+        # The first two keys are said before the figures, but for a figure that stands out.
+        least = max((n for n, (_, style) in enumerate(figures, 1) if facts.hint or style != "$foreground"), default=0)
+        many, all_keys = len(figures), len(facts.keys)
+        tries = [(many, n) for n in range(all_keys, 1, -1)]
+        tries += [(n, min(all_keys, 2)) for n in range(many - 1, least - 1, -1)] + [
+            (n, 1) for n in range(many, least - 1, -1)
+        ]
+        for shown, offered in tries:
+            parts, keys = self._parts(figures[:shown]), " · ".join(facts.keys[:offered])
+            gap = self.size.width - parts.cell_length - cell_len(keys)
+            if gap >= 2:
+                return parts + " " * gap + keys
         return self._parts(figures)
 
     def _parts(self, figures: list[tuple[str, str]]) -> Content:

@@ -47,6 +47,8 @@ class TurnState:
     prefill_ms: float = 0.0
     answer: GrowingText = field(default_factory=GrowingText)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
+    by: EngineReady | None = None
+    """Who answers; None for what was not decoded here."""
     speculation: bool = True
     before_race: bool = False
     """A race has measured the target since, warmed up, which this answer may not have been."""
@@ -259,6 +261,7 @@ class Reducer:
             case TurnStarted():
                 turn = TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event)
                 turn = self._begin(turn.kept_in(self.rounds_of(event.turn)))
+                turn.by = self.ready
                 turn.speculation = bool(event.settings.get("speculation", True))
                 self.phase = "prefill"
             case PrefillDone():
@@ -271,6 +274,10 @@ class Reducer:
                 self._error(event)
             case Notice():
                 self._notice(event)
+
+    def plain_ms_of(self, turn: TurnState | None) -> float | None:
+        """What a token costs the target alone that answered this turn; None where another was measured, or none."""
+        return self.plain_ms if turn is not None and _same_target(turn.by, self.ready) else None
 
     def take_race(self, plain_ms: float) -> None:
         """A race measured the target alone: the measure for the answers that come, not for those before it."""
@@ -374,6 +381,14 @@ class Reducer:
         else:
             begun = self.turn is not None and self.turn.number == event.turn and self.turn.text
             self._spans.append(failure(event, begun or ""))
+
+
+def _same_target(one: EngineReady | None, other: EngineReady | None) -> bool:
+    """Whether it is the same, held the same way: what it costs alone is no matter of the drafter beside it."""
+    if one is None or other is None:
+        return False
+    named = ((each.target, each.target_hash, each.device, each.dtype, each.server) for each in (one, other))
+    return len(set(named)) == 1
 
 
 def failure(event: EngineError, begun: str) -> Span:

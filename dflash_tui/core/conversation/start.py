@@ -49,6 +49,8 @@ class Start:
     """To switch to; None where there are none."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
+    time_alone: bool = False
+    """Time the target by itself while nothing is asked, to hold answers against."""
     typed: bytes = b""
     """Keys that the terminal sent before the screen was there to take them."""
 

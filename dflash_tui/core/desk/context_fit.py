@@ -71,7 +71,11 @@ class ContextFit:
         gone = found.left_out or ()
         lighter = replace(beside, left_out=(*beside.left_out, *gone))
         oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
-        full = f"With this question the conversation has {found.tokens:,} tokens; the context holds {found.limit:,}."
+        left = max(found.limit - found.tokens, 0)
+        full = (
+            f"With this question the conversation has {found.tokens:,} tokens; the context holds {found.limit:,}, "
+            f"which leaves {left or 'none'} for the answer."
+        )
         if self._when_full == "stop":
             raise SlashError(f"{full} --when-full drop leaves the oldest out, /new starts another chat.")
         if self._when_full == "drop":

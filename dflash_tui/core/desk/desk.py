@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.commands import BlockSize, Close, GenerationSettings, Stop
+from engine.commands import Ask, BlockSize, Close, Command, GenerationSettings, Stop
 from engine.errors import EngineFailure
 from engine.events import EngineReady
 
@@ -21,6 +21,7 @@ from ..sessions.archive import reopen
 from ..sessions.restoring import restored
 from ..sessions.sessions import Conversation
 from ..source import Feature, Source, SourceFactory
+from .alone import TargetAlone
 from .context_fit import ContextFit, WhenFull
 from .event_queue import EventQueue
 from .face import Face
@@ -47,9 +48,10 @@ class Desk:
         """``queue`` carries what the source says to whoever applies it to ``chat``, and has the record."""
         self.begin, self.out_dir, self.queue, self.face = begin, out_dir, queue, face
         self.models = ModelSwitch(source, begin.models, queue.put, face)
-        self.chat = Chat(settings, lambda command: self.source.send(command), lambda: queue.log)
+        self.chat = Chat(settings, self._send, lambda: queue.log)
         self.chat.reducer.rounds_of = queue.rounds_of  # the record and the history share the bytes of a round
         self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
+        self.alone = TargetAlone(self.chat, queue, lambda: self.source, begin.time_alone)
         self.files = QuestionFiles(self.chat, self.fit, face.say)
         self.presets = Presets(self.chat, begin)
         self.program = Program(self.chat, face)
@@ -69,6 +71,11 @@ class Desk:
     def ready(self) -> EngineReady | None:
         """What answers; None before it can."""
         return self.chat.reducer.ready
+
+    def _send(self, command: Command) -> None:
+        if isinstance(command, Ask):
+            self.alone.give_up()
+        self.source.send(command)
 
     def begin_chat(self) -> None:
         """Show the conversation that goes on, if one does, and take over the preset of the start."""
@@ -90,6 +97,7 @@ class Desk:
 
     def require_idle(self) -> None:
         """Raise ``SlashError`` while an answer runs, and where no question can be asked."""
+        self.alone.give_up()
         self.require("ask")
         if self.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")

@@ -133,7 +133,7 @@ class Figures:
         facts = GaugeFacts(
             turn.snapshot,
             max_context=ready.max_context if ready else 0,
-            plain_ms=self.chat.reducer.plain_ms,
+            plain_ms=self.chat.reducer.plain_ms_of(turn),
             before_race=turn.before_race,
             speculation=turn.speculation,
             times=ready.times if ready else "engine",
@@ -164,7 +164,7 @@ class RoundView:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
-        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, self.chat.reducer.plain_ms)
+        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, self.chat.reducer.plain_ms_of(turn))
         yield f"Round {place} of 0 to {last}: {found.summary}"
         for line in reasons(found):
             yield f"  {line}"

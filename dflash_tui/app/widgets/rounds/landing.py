@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from textual.timer import Timer
+from textual.widget import Widget
+
+from ...options import options_of
 
 SECONDS = 0.3
 MOST = 400
@@ -14,33 +16,25 @@ LANDED = {look: f"landed-{look}" for look in ("accepted", "corrected", "bonus")}
 """Looks that have a ground. What the target wrote alone has none: nothing was guessed."""
 
 
-class Clock(Protocol):
-    """Calls back later."""
-
-    def set_timer(self, delay: float, callback: Callable[[], None]) -> Timer: ...
-
-
 class Landing:
     """Where the newest block begins, for as long as it is new."""
 
-    def __init__(self, clock: Clock, over: Callable[[int], None]) -> None:
+    def __init__(self, widget: Widget, over: Callable[[int], None]) -> None:
         """``over`` is told from which character on nothing is new any more."""
         self.start: int | None = None
         """Its first character, of all that are there."""
-        self.shown = True
-        """False for those who asked for less motion."""
-        self._clock = clock
+        self._widget = widget
         self._over = over
         self._timer: Timer | None = None
 
     def begin(self, start: int, stop: int) -> int:
         """Characters from ``start`` to ``stop`` are new. Returns from where on to draw again."""
         before, self.start = self.start, None
-        if self.shown and 0 < stop - start <= MOST:
+        if 0 < stop - start <= MOST and not options_of(self._widget).reduced_motion:
             self.start = start
             if self._timer is not None:
                 self._timer.stop()
-            self._timer = self._clock.set_timer(SECONDS, self._end)
+            self._timer = self._widget.set_timer(SECONDS, self._end)
         return start if before is None else min(before, start)
 
     def reaches(self, stop: int) -> bool:
