@@ -115,7 +115,7 @@ def entries_of(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
         os.close(opened)
 
 
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE)
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\xb9\xb2\xb3]) *(?:\..*)?", re.IGNORECASE)
 
 
 def not_a_name(part: str) -> str | None:

@@ -16,6 +16,7 @@ from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Happening
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
@@ -28,6 +29,9 @@ from .test_replay import Replaying, replaying
 from .test_step_view import long_answer
 
 SLOW = 0.05
+
+STILL = ScreenOptions(reduced_motion=True)
+"""The newest block has no ground of its own, which would be gone after a jump."""
 
 
 class Played(ReplaySource):
@@ -49,7 +53,9 @@ class Played(ReplaySource):
 @asynccontextmanager
 async def played(path: Path, steps: int) -> AsyncIterator[Replaying]:
     queue = EventQueue(SessionLog.nowhere())
-    app = ChatApp(GenerationSettings(), path.parent, queue, lambda emit: Played(path, emit, steps))
+    app = ChatApp(
+        GenerationSettings(), path.parent, queue, lambda emit: Played(path, emit, steps), screen_options=STILL
+    )
     async with app.run_test(size=(120, 36)) as pilot:
         replay = Replaying(app, pilot)
         await replay.until(lambda: num_rounds(replay) == steps)
@@ -80,7 +86,7 @@ async def test_a_jump_shows_what_playing_shows(part: float) -> None:
     async with played(path, steps) as replay:
         await replay.pilot.pause()
         expected = shown(replay)
-    async with replaying(path, pace=SLOW) as replay:
+    async with replaying(path, pace=SLOW, screen_options=STILL) as replay:
         await paused(replay)
         for wanted in (steps, len(replay.source.trace.steps), 5, steps):
             replay.source.seek(wanted)
