@@ -66,6 +66,7 @@ def test_a_lost_answer_is_given_up(clock: Clock) -> None:
     assert line.ask() == QUESTION
 
 
+@pytest.mark.terminals
 @pytest.mark.parametrize("answers", [True, False])
 def test_over_ssh_the_chat_streams_and_leaves(answers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")
