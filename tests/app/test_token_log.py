@@ -6,17 +6,21 @@ import asyncio
 import time
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.geometry import Region
 
+from dflash_tui.app.options import OptionsApp
 from dflash_tui.app.theming import default_variables
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.text.spans import Span
 
 LOOKS = ("accepted", "accepted", "accepted", "corrected", "accepted", "bonus")
 
 
-class LogApp(App[None]):
+class LogApp(OptionsApp):
+    screen_options = ScreenOptions()
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return default_variables()
 
