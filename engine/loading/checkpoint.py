@@ -160,7 +160,7 @@ def load_drafter(
             raise UsageFailure((scale, " is for DFlash drafters, and this is another."), ("Leave it out.",))
         config = replace(config, embedding_scale=noise_embed_scale)
     device = target.device
-    model = drafter_shape(config, device, attention)
+    model = drafter_shape(config, device, attention).to(compute_dtype(device))
     layout = plain_layout(folder, read_headers(folder), model, BORROWED, {})
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
