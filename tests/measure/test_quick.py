@@ -48,7 +48,7 @@ TRIED = (
     "measure.gpu.check_tree_kernels",
     "measure.gpu.check_wide",
 )
-"""Scripts whose ``--quick`` has been seen to end well, in minutes on two cores. The others are added as they are seen."""
+"""Scripts whose ``--quick`` has been seen to end well, in minutes on two cores. Others are added as they are seen."""
 
 
 @pytest.mark.ci
