@@ -213,7 +213,7 @@ CONFIGS: dict[str, tuple[str, dict[str, Any], str]] = {
     "every second layer": ("qwen3_moe", {"decoder_sparse_step": 2}, "decoder_sparse_step"),
     "weights that don't add up": ("qwen3_moe", {"norm_topk_prob": False}, "norm_topk_prob"),
     "more chosen than there are": ("qwen3_moe", {"num_experts_per_tok": 17}, "num_experts_per_tok"),
-    "another architecture": ("qwen3", {"model_type": "qwen3_next"}, "'qwen3_next'"),
+    "another architecture": ("qwen3", {"model_type": "qwen9"}, "'qwen9'"),
 }
 
 
