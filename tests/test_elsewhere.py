@@ -27,6 +27,7 @@ def test_they_pass_their_tests_without_those_modules() -> None:
         "no:cacheprovider",
         "-m",
         "not alone",
+        "--ignore=tests/app/test_slow_terminal.py",
         "tests/cli",
         "tests/app",
     ]
