@@ -1,4 +1,4 @@
-"""Every script in ``measure`` runs: in small, on a CPU, as ``--quick`` has it."""
+"""Every script in ``measure`` imports, and those of ``TRIED`` run in small, on a CPU, as ``--quick`` has it."""
 
 from __future__ import annotations
 
