@@ -9,6 +9,8 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import time
+import urllib.error
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -105,14 +107,26 @@ def test_every_command_runs_from_another_folder(programs: Path, elsewhere: Path)
     assert run(python, "-c", library, cwd=elsewhere).strip()
 
 
+def health(url: str) -> int:
+    """What a server answers to ``/health``."""
+    try:
+        with urllib.request.urlopen(f"{url.removesuffix('/v1')}/health", timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
 def test_it_serves(programs: Path, elsewhere: Path) -> None:
     command = [programs / "dflash-chat", "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=elsewhere, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             url = next(found[0] for line in server.stdout if (found := re.search(r"http://[\w.:]+", line)))
-            with urllib.request.urlopen(f"{url.removesuffix('/v1')}/health", timeout=60) as answer:
-                assert answer.status == 200
+            deadline = time.monotonic() + 120
+            while (status := health(url)) == 503:  # its model is being loaded
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+            assert status == 200
         finally:
             server.terminate()
 

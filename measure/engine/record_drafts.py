@@ -58,7 +58,9 @@ def recording(about: str | None, file: Path) -> argparse.Namespace:
 
 def main() -> None:
     options = recording(__doc__, FILE)
-    save_recordings(options.out, record_all(options.prompts, options.tokens))
+    recordings = record_all(options.prompts, options.tokens)
+    save_recordings(options.out, recordings)
+    print(f"{len(recordings)} answers' blocks in {options.out}")
 
 
 if __name__ == "__main__":

@@ -95,8 +95,7 @@ def test_saving_overwrites_nothing_and_loses_nothing(chat: OpenChat, tmp_path: P
 
     out.write_text("a file where the folder should be")
     window.terminal.press("C-s")
-    window.wait_for_notice("Not saved")
-    window.wait_for_notice("Choose another folder with --out")
+    window.wait_for_notice(f"{first} was not written: File exists. Choose another folder")
 
     out.unlink()
     window.save(first)

@@ -17,7 +17,7 @@ from engine.hub.sizes import CONTEXTS, FILE, size_of
 from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
 from engine.loading.weight_choice import WeightPlan, choose_weights
-from engine.runner import fitting_format
+from engine.opening import fitting_format
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
