@@ -13,6 +13,9 @@ MEMORY = 0.9
 """Weight that the past keeps, per round: about the last ten count."""
 PRIOR, PRIOR_WEIGHT = 0.8, 8.0
 """An answer begins as if so many drafts had been judged, and this share of them kept: a few rounds with some depth."""
+VERIFIED = 0.5
+"""Of a block's drafts: their confidence says which are worth a row of the target's. Where such rows are dear, few are,
+and the others were drafted for nothing."""
 
 
 @dataclass(slots=True)
@@ -36,11 +39,12 @@ class DraftDepth:
 
     def best(self, costs: RoundCosts, price: float, counts: Sequence[int]) -> int:
         """The one of ``counts``, ascending, with the highest worth: tokens expected, less the milliseconds at so many
-        tokens each. A draft that takes a pass costs that and a row of the target's; one of a block only its own row:
-        whether the target's is worth it, its confidence says. At least the first, for whoever drafts at all."""
+        tokens each. A draft that takes a pass costs that and a row of the target's; one of a block its own row and
+        ``VERIFIED`` of the target's. At least the first, for whoever drafts at all."""
+        verified = 1.0 if costs.one_by_one else VERIFIED
         reached, tokens, worth = 1.0, 1.0, {}
         for count in range(1, counts[-1] + 1):
             reached *= self.chance
             tokens += reached
-            worth[count] = tokens - price * (costs.step * count + (costs.verify[count] if costs.one_by_one else 0.0))
+            worth[count] = tokens - price * (costs.step * count + verified * costs.verify[count])
         return max(counts, key=worth.__getitem__)

@@ -17,8 +17,9 @@ ENDS = (1, 2, 4, 8, 12, ROWS, *WIDE_ROWS)
 """Rows up to which passes count as alike."""
 COUNT = 3
 """Rounds that say what one costs: the middle one, since other work slows some of them."""
-CHECKS_SHARE = 0.002
-"""Of the time goes into checks, at most; the first is due in the second answer, whatever it takes."""
+CHECKS_SHARE, FIRST_CHECK_SHARE = 0.002, 0.1
+"""Of the time goes into checks, at most, and into the first one, which comes sooner: the machine may have been busy
+when costs were timed."""
 CLEARLY = 0.7
 """Of what was timed. Rounds that take more than this leave it as it is: alike tokens choose the same experts, and a
 timer that ran three times is not exact."""
@@ -41,8 +42,8 @@ class LiveCosts:
         """Kinds of passes that the latest answer had."""
         self._milliseconds = 0.0
         """Of rounds since the latest check."""
-        self._due = 0.0
-        """So many make the next one due."""
+        self._share = FIRST_CHECK_SHARE
+        """Of these that the next one may take."""
 
     def begin(self, costs: RoundCosts) -> list[int]:
         """A new answer. Rows of passes that one round of it each should have, now and then: of the narrowest and the
@@ -52,9 +53,9 @@ class LiveCosts:
             if kind not in self._seen and self._shares[kind] == 1:
                 ratios.clear()  # the machine may have been as busy then as when it was timed
         self._seen.clear()
-        if not self._milliseconds > self._due:
+        if self._milliseconds * self._share <= costs.rest + costs.round(ROWS - 1):
             return []
-        self._milliseconds, self._due = 0.0, (costs.rest + costs.round(ROWS - 1)) / CHECKS_SHARE
+        self._milliseconds, self._share = 0.0, CHECKS_SHARE
         return unseen
 
     def observe(self, costs: RoundCosts, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:

@@ -62,7 +62,7 @@ def _answer(
     """Each token of the answer, with what the drafter makes of the positions behind it: [block - 1, vocabulary]."""
     device, dtype = target.device, target.dtype
     room = len(prompt) + settings.max_new_tokens + drafter.config.block_size
-    cache = Cache(target.config.layers, room, CHUNK, dtype, device)
+    cache = Cache(target.config.layers, room, CHUNK, target.cache_dtype or dtype, device)
     context = drafter.new_cache(cache, room, CHUNK, dtype, device)
     rows = list(prompt)
     for count in range(settings.max_new_tokens):
