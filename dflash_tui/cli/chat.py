@@ -26,24 +26,25 @@ from engine.commands import AttentionBackend, DraftBy, EngineOptions, Generation
 from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
-from .amounts import Amount
-from .background import bare_terminal, check_theme, has_screen, in_browser, suited_theme
-from .block_size import METAVAR, BlockSizeType
-from .config import CORRECT, SCREEN_FLAGS, Invocation, chosen_screen_options
+from .commands.sessions import continued, conversation_to_continue
 from .first_contact import BUNDLED, suggest_model
-from .flags import ENGINE_TOPICS, Flags, wanted_by
-from .headless import Request, WhenFull, answer
-from .help import TOPICS, Flag, flag, variable_of, write_options
-from .keys import key_mistakes
+from .flags.chat_flags import ENGINE_TOPICS, Flags, wanted_by
+from .flags.config_files import CORRECT
+from .flags.keys import key_mistakes
+from .flags.options import TOPICS, Flag, flag, variable_of, write_options
+from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
+from .flags.presets import apply_preset, attached_files
+from .flags.screen import SCREEN_FLAGS, check_theme, chosen_screen_options
+from .flags.values import METAVAR, Amount, BlockSizeType
+from .headless.answer import Request, WhenFull, answer
+from .headless.output import DEFAULT_OUT, check_directory
+from .headless.prompt import read_prompt
+from .invocation import Invocation
 from .logs import log_to_file
 from .models import models_of
-from .output import DEFAULT_OUT, check_directory
-from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain.chat import PlainChat
-from .presets import apply_preset, attached_files
 from .problems import Problem
-from .prompt import read_prompt
-from .sessions import continued, conversation_to_continue
+from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\

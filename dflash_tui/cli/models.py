@@ -18,9 +18,9 @@ from engine.errors import EngineFailure
 from engine.hub.gguf import is_gguf
 from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, MTP, check_name
 
-from .config import Invocation
 from .first_contact import BUNDLED
-from .flags import Flags
+from .flags.chat_flags import Flags
+from .invocation import Invocation
 from .problems import Problem
 
 

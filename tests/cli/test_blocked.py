@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli import prompt
-from dflash_tui.cli.output import StandardOutput
-from dflash_tui.cli.streams import _BestEffort
+from dflash_tui.cli.headless import prompt
+from dflash_tui.cli.headless.output import StandardOutput
+from dflash_tui.cli.terminal.streams import _BestEffort
 from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program
