@@ -12,16 +12,16 @@ from dflash_tui.core.source import Feature
 from engine.commands import Ask, GenerationSettings
 from engine.events import Clock, EngineReady, Notice
 
-from .chunk_rounds import ChunkRounds, Count, Guess
 from .chunks import Chunk
-from .connection import Connection
-from .counting import openai_count, sglang_count, vllm_count
 from .failures import ServerFailure
 from .listing import context_of, names_of
-from .llamacpp_rounds import LlamaCppRounds
 from .reading import count, mapping, sequence, words
-from .relayed import relayed
-from .rounds import Report, Rounds, Steps
+from .rounds.chunk_rounds import ChunkRounds, Count, Guess
+from .rounds.counting import openai_count, sglang_count, vllm_count
+from .rounds.llamacpp_rounds import LlamaCppRounds
+from .rounds.relayed import relayed
+from .rounds.steps import Report, Rounds, Steps
+from .transport.connection import Connection
 
 CHAT = "/v1/chat/completions"
 

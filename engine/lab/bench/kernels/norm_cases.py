@@ -8,11 +8,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.norm import add_and_norm, after_attention, after_feed_forward
-from ...kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles
-from ...kernels.reference.joins import AttentionJoin, FeedForwardJoin
-from ...kernels.toolchain.jit import MAX_ROWS
-from ...models.family import TargetConfig
+from ....kernels.decode.norm import add_and_norm, after_attention, after_feed_forward
+from ....kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles
+from ....kernels.reference.joins import AttentionJoin, FeedForwardJoin
+from ....kernels.toolchain.jit import MAX_ROWS
+from ....models.family import TargetConfig
 from .case import Case, Launch, at_rows, rows_of
 
 

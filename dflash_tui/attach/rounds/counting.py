@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..chunks import Chunk
+from ..reading import count, counts, mapping
 from .chunk_rounds import Count
-from .chunks import Chunk
 from .matching import RoundCount
-from .reading import count, counts, mapping
 
 
 def vllm_count(ends: Sequence[Chunk]) -> tuple[Count, int]:

@@ -20,7 +20,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from .chunks import Chunk, Piece, Prompt
+from ..chunks import Chunk, Piece, Prompt
 
 WIDEST = 255
 """No round drafts more tokens, and no event stands for more of them."""

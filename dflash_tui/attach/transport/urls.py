@@ -10,7 +10,7 @@ import httpx2
 
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
-from .failures import ServerFailure
+from ..failures import ServerFailure
 
 INTERFACE = "/v1"
 """Where the paths of the interface begin on nearly every server."""

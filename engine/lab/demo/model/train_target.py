@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ..training.clock import Clock
-from ..training.masks import MaskedAttention
-from ..training.optimiser import Optimiser
-from ..training.rows import Rows, causal_within_documents
+from ...training.clock import Clock
+from ...training.masks import MaskedAttention
+from ...training.optimiser import Optimiser
+from ...training.rows import Rows, causal_within_documents
 from .layers import Attend
 from .shapes import LayerKind, TargetShape
 from .target_model import TargetModel, TargetOutput

@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from ...hub.pairs import BUNDLED_PAIR
+from ....hub.pairs import BUNDLED_PAIR
 from .shapes import BOS, EOS, MASK, PAD, TURN_END, UNK
 
 SPECIAL_TOKENS = {

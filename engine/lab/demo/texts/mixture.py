@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 from tokenizers import Tokenizer
 
-from ..training.rows import Encoded
+from ...training.rows import Encoded
+from ..model.tokenizer import WordEncoder
 from .conversation import Conversation, Turn, encode
 from .exchanges import DOMAINS, Domain, Exchange, read_exchanges
 from .noise import noisy
 from .thinking import thought
-from .tokenizer import WordEncoder
 
 TOKEN_SHARES: dict[Domain, float] = {
     "code": 0.26,

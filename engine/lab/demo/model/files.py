@@ -11,10 +11,10 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import nn
 
-from ...hub.pairs import BUNDLED_PAIR
-from ...loading import checkpoint
-from ...models.dflash.modules import DFlashDrafter
-from ...models.target import TargetModel as EngineTarget
+from ....hub.pairs import BUNDLED_PAIR
+from ....loading import checkpoint
+from ....models.dflash.modules import DFlashDrafter
+from ....models.target import TargetModel as EngineTarget
 from .shapes import BOS, PAD, STOP_IDS
 from .target_model import TargetModel
 from .tokenizer import save_tokenizer

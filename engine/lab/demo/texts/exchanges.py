@@ -24,7 +24,7 @@ Asking = Literal["evaluate", "probe", "edits", "headline"]
 """What a held-out question is for: the report, the drafter's figures while it trains, ``measure.engine.edits``, and the
 prompts that demonstrations show."""
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from ..training.rows import RESPONSE_WEIGHT, Encoded
+from ...training.rows import RESPONSE_WEIGHT, Encoded
 
 EMPTY_THOUGHT = "<|channel>thought\n<channel|>"
 PROMPT_WEIGHT = 0.04

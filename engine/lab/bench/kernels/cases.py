@@ -10,13 +10,13 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from ...commands import WeightFormat
-from ...kernels.decode.attend_tiles import AttendTiles, attend_tiles
-from ...kernels.decode.attention import AttendScratch, attend_rows
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
-from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
-from ...kernels.decode.router import (
+from ....commands import WeightFormat
+from ....kernels.decode.attend_tiles import AttendTiles, attend_tiles
+from ....kernels.decode.attention import AttendScratch, attend_rows
+from ....kernels.decode.dense import gate_up, partial_sums, project
+from ....kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from ....kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ....kernels.decode.router import (
     Assignment,
     RouterRows,
     SplitScratch,
@@ -24,31 +24,23 @@ from ...kernels.decode.router import (
     reference_assignment,
     route_rows,
 )
-from ...kernels.decode.tiles import (
-    ROW_TILES,
-    RowTiles,
-    TargetTiles,
-    Tiles,
-    draft_tiles,
-    plain_choices,
-    target_tiles,
-)
-from ...kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
-from ...kernels.reference.rope import inverse_frequencies
-from ...kernels.shared.heads import HeadNorms
-from ...kernels.toolchain.card import Card
-from ...kernels.toolchain.jit import MAX_ROWS
-from ...kernels.weights.int8 import Int8Weight
-from ...kernels.weights.kinds import MAKERS
-from ...kernels.weights.plain import PlainWeight
-from ...layer_config import Activation, AttentionConfig, MoeConfig
-from ...models.dflash.config import DFlashConfig
-from ...models.family import TargetConfig
+from ....kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, plain_choices, target_tiles
+from ....kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
+from ....kernels.reference.rope import inverse_frequencies
+from ....kernels.shared.heads import HeadNorms
+from ....kernels.toolchain.card import Card
+from ....kernels.toolchain.jit import MAX_ROWS
+from ....kernels.weights.int8 import Int8Weight
+from ....kernels.weights.kinds import MAKERS
+from ....kernels.weights.plain import PlainWeight
+from ....layer_config import Activation, AttentionConfig, MoeConfig
+from ....models.dflash.config import DFlashConfig
+from ....models.family import TargetConfig
+from ..routing import Routing, forced_scores
+from ..shapes import Shape
+from ..weights import Packing, noise
 from .case import Case, Launch, at_rows, rows_of
 from .norm_cases import norm_cases
-from .routing import Routing, forced_scores
-from .shapes import Shape
-from .weights import Packing, noise
 
 ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""

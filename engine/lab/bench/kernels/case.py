@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...kernels.decode.attend_tiles import AttendTiles
-from ...kernels.decode.tiles import RowTiles, Tiles
-from ...kernels.prefill.attention import ChunkTiles
-from ...kernels.toolchain.jit import MAX_ROWS
+from ....kernels.decode.attend_tiles import AttendTiles
+from ....kernels.decode.tiles import RowTiles, Tiles
+from ....kernels.prefill.attention import ChunkTiles
+from ....kernels.toolchain.jit import MAX_ROWS
 
 Launch = Callable[[], object]
 AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
-from ...models.target import TargetModel
-from ..training.generation import Sampler, generate
+from ....models.target import TargetModel
+from ...training.generation import Sampler, generate
 from .conversation import Conversation, Turn, encode_prompt
 
 HEADLINE_PROMPTS = (

@@ -17,17 +17,17 @@ from typing import Any
 
 import torch
 
-from ...commands import WeightFormat
-from ...kernels.toolchain.card import card_of
-from ...kernels.toolchain.jit import HAS_TRITON, INTERPRETED
-from ...kernels.weights.kinds import MAKERS
-from ...loading.checkpoint import compute_dtype, pick_device
-from ...measured.timing import time_launches
+from ....commands import WeightFormat
+from ....kernels.toolchain.card import card_of
+from ....kernels.toolchain.jit import HAS_TRITON, INTERPRETED
+from ....kernels.weights.kinds import MAKERS
+from ....loading.checkpoint import compute_dtype, pick_device
+from ....measured.timing import time_launches
+from ..ceiling import Ceiling, measure_ceiling
+from ..report import ceiling_line, table
+from ..shapes import SHAPES, TINY, read_shape
 from .case import Case
 from .cases import cases_of, copies_for
-from .ceiling import Ceiling, measure_ceiling
-from .report import ceiling_line, table
-from .shapes import SHAPES, TINY, read_shape
 
 PROG = "python -m engine.lab.bench kernels"
 CONTEXTS = (128, 2048, 32_768)

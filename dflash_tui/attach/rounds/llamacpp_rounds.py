@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
 
-from .chunks import Chunk, Prompt
-from .reading import count, mapping, real
-from .rounds import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
+from ..chunks import Chunk, Prompt
+from ..reading import count, mapping, real
+from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ HELD = Token(channel="control", held=True)
 
 
 class LlamaCppRounds:
-    """See :class:`dflash_tui.attach.rounds.Rounds`."""
+    """See :class:`.steps.Rounds`."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps

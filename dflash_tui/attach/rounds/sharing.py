@@ -7,8 +7,8 @@ from itertools import accumulate
 
 from engine.events import Channel
 
-from .chunks import Logprob, Piece
-from .rounds import Texts, Token
+from ..chunks import Logprob, Piece
+from .steps import Texts, Token
 
 
 class Sharing:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .reading import parsed, values
+from ..reading import parsed, values
 
 MOST_BODY = 8 << 20
 """Bytes of an answer that is no stream."""

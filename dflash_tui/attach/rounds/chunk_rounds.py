@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from engine.events import Settled, Step, TurnStatistics, Verdict
 
-from .chunks import Chunk, Prompt, usage_prompt
+from ..chunks import Chunk, Prompt, usage_prompt
+from ..reading import count
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
-from .reading import count
-from .rounds import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
 from .sharing import Sharing
+from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ Counter = Callable[[Sequence[Chunk]], Count]
 
 
 class ChunkRounds:
-    """See :class:`dflash_tui.attach.rounds.Rounds`."""
+    """See :class:`.steps.Rounds`."""
 
     def __init__(self, steps: Steps, guess: Guess, counter: Counter, uncounted: str, odds: bool = False) -> None:
         """``uncounted``: why the server may send no count. ``odds``: its probabilities are those it sampled from."""
