@@ -19,7 +19,10 @@ from .turn import Turn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
-_SKIPPED = (b'{"type": "text"', b'{"type": "rounds"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"')
+_SKIPPED = (
+    b'"', b"[", b'{"type":"rounds"', b'{"type":"finished"', b'{"type":"file"', b'{"type":"ran"', b'{"type": "text"',
+    b'{"type": "rounds"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"',
+)  # fmt: skip
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -244,5 +247,5 @@ def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Nothing for a file that can't be read to its end."""
     with suppress(OSError), open(path, "rb") as file:
         for raw in file:
-            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and (line := decoded(raw)) is not None:
+            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and isinstance(line := decoded(raw), dict):
                 yield line

@@ -11,6 +11,7 @@ from engine.events import FinishReason, TurnStarted
 from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT, Tree
 from ..files.running import RunResult
+from .session_file import Line
 from .session_lines import block_in, settled_line, step_text
 from .turn import Turn
 
@@ -33,9 +34,17 @@ class Reading:
         self._withdrawn: dict[int, Turn] = {}
         self._contents: dict[str, str] = {}
         """Of files, by digest."""
+        self._latest: object = None
+        """The turn, as the file numbers it, that was asked or begun last: what has no turn is of this one."""
+        self._settings: object = None
+        """Those of the latest turn that told them: the same hold where none are told."""
 
-    def take(self, line: dict[str, Any]) -> None:
+    def take(self, line: Line) -> None:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
+        if not isinstance(line, dict):
+            answer, thought = (line, "") if isinstance(line, str) else line
+            self._continue({"type": "text", "turn": self._latest, "answer": answer, "thought": thought})
+            return
         match line["type"]:
             case "model":
                 known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
@@ -57,9 +66,7 @@ class Reading:
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
             case kind if kind in _OF_TURNS and line.get("turn") is not None:
-                number = self._place(line["turn"])
-                if number not in self._withdrawn:
-                    self._continue(self.tree[number], line)
+                self._continue(line)
 
     def _place(self, turn: object) -> int:
         """The number of a turn that the file names."""
@@ -93,6 +100,7 @@ class Reading:
         self.last_turn = number
         if isinstance(told, int):
             self._numbers[told] = number
+        self._latest = told
 
     def _beside(self, line: Mapping[str, Any]) -> Beside:
         """What can't be read of it is missing, and the question stays."""
@@ -102,10 +110,17 @@ class Reading:
             self.damaged += 1
             return NOTHING
 
-    def _continue(self, turn: Turn, line: dict[str, Any]) -> None:
-        _continue_turn(turn, line)
+    def _continue(self, line: dict[str, Any]) -> None:
+        number = self._place(line["turn"])
+        if number in self._withdrawn:
+            return
+        turn = self.tree[number]
         if line["type"] == "started":
+            self._latest, self._settings = line["turn"], line.get("settings", self._settings)
+            _continue_turn(turn, {**line, "settings": self._settings})
             turn.target, turn.drafter = self.model["target"], self.model["drafter"]
+        else:
+            _continue_turn(turn, line)
 
     def _take_back(self, number: int) -> None:
         if number in self.tree and not self.tree[number].begun and not self.tree.children(number):
@@ -145,7 +160,7 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
         case "settled":
             turn.settled = settled_line(line)
         case "finished":
-            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict):
+            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict | list):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "ran":

@@ -2,7 +2,8 @@
 SIGKILL loses at most the round in flight of the text, and of what else is known of rounds the latest ones, at most
 ``FLUSH_SECONDS``. Nothing raises into the engine thread: a full disk ends the log, not the answer. A file holds
 ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
-``text`` (one per round), ``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, between them
+``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, among them what each round said of the
+latest turn (a text, or a list of answer and thought, without an object around it), between them
 ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
 ``taken_back`` and ``resumed``; other types are skipped.
 
@@ -37,7 +38,7 @@ from ..records.blocks import ROUNDS
 from ..records.round_log import Recorder, RoundLog
 from .reading import Reading
 from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
-from .session_lines import line_for, rounds_line
+from .session_lines import Shortening, line_for, rounds_line
 from .turn import Turn
 
 SUFFIX = ".jsonl"
@@ -64,6 +65,7 @@ class SessionLog:
         self._closed = False
         self._contents: set[str] = set()
         """Digests of the files whose content was written."""
+        self._shortening = Shortening()
         self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
@@ -222,7 +224,7 @@ class SessionLog:
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
         if self._closed or self.failure is not None:
             return
-        data = encode(lines)
+        data = encode(map(self._shortening.shortened, lines))
         try:
             if self._descriptor is None:
                 self._descriptor = open_private(self.path)
@@ -289,7 +291,7 @@ def load_session(path: Path) -> Conversation:
     """Reads a conversation back, without a last line cut short. A line that can't be read costs only itself; a turn
     number that comes twice becomes a new one, and what follows a turn that isn't there, follows the one before it.
     ``OSError`` when unreadable, ``ValueError`` when it is no conversation."""
-    (head, *lines), damaged = read_lines(path)
+    head, lines, damaged = read_lines(path)
     reading = Reading()
     for line in lines:
         try:
