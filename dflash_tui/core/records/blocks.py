@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import add, sub
 from typing import Any
 
 from engine.events import Step
@@ -17,8 +19,9 @@ ROUNDS = 32
 """Rounds of a full block. Longer ones would hardly be smaller, and take longer to read one round of."""
 MAX_BYTES = 4 * 2**20
 """Of a block, inflated: far more than rounds take."""
-_ACCEPTED, _KEPT, _OWN = 9, 13, 14
-"""Places in a row: accepted tokens; of the emitted ones those that were drafted, and the others."""
+INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, KEPT, OWN = 0, 1, 2, 3, 4, 5, 9, 13, 14
+"""Places of a row."""
+Columns = list[list[Any]]
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -26,7 +29,8 @@ def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
     """The block of these steps, the first of which is number ``first`` of its turn. The columns of their rows stand in
     it, not the rows: what is alike is then side by side, and deflates to fewer bytes."""
     pieces: dict[Piece, int] = {}
-    columns = list(map(list, zip(*_shortened(row_of(step, pieces) for step in steps), strict=True)))
+    columns = list(map(list, zip(*[row_of(step, pieces) for step in steps], strict=True)))
+    _subtract(columns)
     for column in columns:
         while len(column) > 1 and column[-1] == column[-2]:
             column.pop()
@@ -34,38 +38,32 @@ def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
     return zlib.compress(_as_json([turn, first, len(steps), ids, texts, *columns]).encode("utf-8", "replace"))
 
 
-def _shortened(rows: Iterable[Row]) -> Iterator[Row]:
-    """What rows say beyond what was to be expected: a round begins where the one before it ended, lasts as long as its
-    draft and its pass, adds to the context what it emits, and emits what was accepted. Most of that is a small number
-    or always the same."""
-    last_index = last_time = last_context = 0
-    for index, time, draft, verify, total, context, *rest in rows:
-        accepted, kept, emitted = _counts(rest)
-        rest[_ACCEPTED - 6] = accepted - kept
-        yield (
-            index - last_index, time - last_time - total, draft, verify, total - (draft or 0) - (verify or 0),
-            context - last_context - emitted, *rest,
-        )  # fmt: skip
-        last_index, last_time, last_context = index, time, context
+def _subtract(columns: Columns) -> None:
+    """Leave of each step what is not to be expected: it begins where the one before it ended, lasts as long as its
+    draft and its pass, adds to the context what it emits, and emits what was accepted."""
+    kept, emitted, passes = _expected(columns)
+    for place, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(kept))):
+        values = columns[place]
+        columns[place] = list(map(sub, map(sub, values, [0, *values[:-1]]), expected))
+    columns[TOTAL] = list(map(sub, columns[TOTAL], passes))
+    columns[ACCEPTED] = list(map(sub, columns[ACCEPTED], kept))
 
 
-def _lengthened(rows: Iterable[Row]) -> Iterator[Row]:
-    """The inverse. Raises ``TypeError`` for what is no row."""
-    index = time = context = 0
-    for more, pause, draft, verify, rest_of_time, grown, *rest in rows:
-        total = rest_of_time + (draft or 0) + (verify or 0)
-        beyond, kept, emitted = _counts(rest)
-        rest[_ACCEPTED - 6] = beyond + kept
-        index, time, context = index + more, time + pause + total, context + grown + emitted
-        yield (index, time, draft, verify, total, context, *rest)
+def _add(columns: Columns) -> None:
+    """The inverse."""
+    kept, emitted, passes = _expected(columns)
+    columns[ACCEPTED] = list(map(add, columns[ACCEPTED], kept))
+    columns[TOTAL] = list(map(add, columns[TOTAL], passes))
+    for place, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(kept))):
+        columns[place] = list(accumulate(map(add, columns[place], expected)))
 
 
-def _counts(rest: Sequence[Any]) -> tuple[int, int, int]:
-    """Of a row behind its first six entries: what it says of accepted tokens, how many of the emitted ones it keeps of
-    the draft, and how many are emitted in all."""
-    kept = rest[_KEPT - 6]
-    kept = kept[0] if isinstance(kept, list) else kept
-    return rest[_ACCEPTED - 6], kept, kept + len(rest[_OWN - 6]) // 3
+def _expected(columns: Columns) -> tuple[list[int], list[int], list[int]]:
+    """Of each step: the tokens that it keeps of its draft, all that it emits, and the microseconds of its passes."""
+    kept = [each[0] if isinstance(each, list) else each for each in columns[KEPT]]
+    emitted = [count + len(own) // 3 for count, own in zip(kept, columns[OWN], strict=True)]
+    passes = [(draft or 0) + (verify or 0) for draft, verify in zip(columns[DRAFT], columns[VERIFY], strict=True)]
+    return kept, emitted, passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,11 @@ def decoded(data: bytes) -> Block:
         turn, first, *content = json.loads(text)
         if len(content) == COLUMNS + 2:  # before format 9 of traces: whole columns
             ids, texts, *columns = content
-            rows = tuple(zip(*columns, strict=True))
         else:
             count, ids, texts, *columns = content
-            rows = tuple(_lengthened(zip(*[_with_repeats(column, count) for column in columns], strict=True)))
+            columns = [_with_repeats(column, count) for column in columns]
+            _add(columns)
+        rows = tuple(zip(*columns, strict=True))
         pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
     except (zlib.error, ValueError, TypeError, IndexError, RecursionError) as error:
         raise RecordError("a block of rounds is damaged") from error

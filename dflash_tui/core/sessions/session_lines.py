@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b85decode, b85encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import takewhile
@@ -95,12 +95,12 @@ class Shortening:
 
 def rounds_line(turn: int, block: bytes) -> dict[str, Any]:
     """Some rounds of a turn. Programs that don't know such lines show the text alone."""
-    return {"type": "rounds", "turn": turn, "b85": b85encode(block).decode("ascii")}
+    return {"type": "rounds", "turn": turn, "block": b64encode(block).decode("ascii")}
 
 
 def block_in(line: dict[str, Any]) -> bytes:
     """The inverse. Raises ``ValueError`` for a damaged line."""
-    return b85decode(line["b85"]) if "b85" in line else b64decode(line["block"], validate=True)
+    return b64decode(line["block"], validate=True)
 
 
 @dataclass(frozen=True, slots=True)
