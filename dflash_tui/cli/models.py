@@ -59,7 +59,7 @@ def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Ta
         flags,
         model=None if name == BUNDLED else name,
         draft=drafter or (flags.draft if same else None),
-        no_speculation=flags.no_speculation and not drafter,
+        settings=replace(flags.settings, speculation=flags.settings.speculation or bool(drafter)),
         server=None,
         dialect=None,
     )

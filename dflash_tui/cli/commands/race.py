@@ -39,6 +39,7 @@ from engine.events import EngineError, EngineReady, Event
 from engine.hub.gguf import is_gguf
 
 from ..flags.chat_flags import wanted_by
+from ..flags.decoding import number_flags
 from ..flags.pair import SERVER, engine_flags, typed_flags
 from ..flags.values import METAVAR, BlockSizeType
 from ..headless.output import FileOutput
@@ -79,11 +80,7 @@ Send = Callable[[Command], None]
     metavar=METAVAR,
     help="A lane for this block size; may be given several times.",
 )
-@click.option("--temperature", type=float, default=DEFAULTS.temperature, show_default=True, metavar="0-2")
-@click.option("--top-p", type=float, default=DEFAULTS.top_p, show_default=True, metavar="0-1")
-@click.option("--top-k", type=int, default=DEFAULTS.top_k, show_default=True, metavar="N")
-@click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, metavar="N")
-@click.option("--max-new-tokens", type=int, default=DEFAULTS.max_new_tokens, show_default=True, metavar="N")
+@number_flags
 @click.option("--system", metavar="TEXT", help="System message before the question.")
 @click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @click.pass_obj
@@ -104,7 +101,7 @@ def race(
     server: str | None,
     against: str | None,
     output: Path | None,
-    **decoding: float,
+    **decoding: Any,
 ) -> int:
     """Answer one question with the target alone and with DFlash, in turns, and compare.
 
@@ -131,7 +128,7 @@ def race(
         raise Problem(f"--draft {draft} races on this engine alone.", "Leave server or GGUF out, or name one drafter.")
     servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
-        settings = GenerationSettings(**decoding)  # type: ignore[arg-type]  # names are its fields
+        settings = GenerationSettings(**decoding)
         if len(drafters) > 1:
             lanes, own = lanes_of(settings, block_sizes, drafters)
             sides = [replace(options, drafter=each) for each in own]

@@ -27,6 +27,7 @@ from dflash_tui.core.sessions.archive import (
 )
 from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.settings.decoding import of_flags
 from dflash_tui.core.settings.presets import Preset
 from engine.commands import GenerationSettings
 
@@ -140,7 +141,7 @@ def continued(
     if conversation is None:
         return settings
     said = (*typed_flags(), *(preset.values if preset is not None else ()))
-    typed = {"speculation" if name == "no_speculation" else name for name in said}
+    typed = of_flags(dict.fromkeys(said))
     return restored(settings, conversation.settings, typed)
 
 

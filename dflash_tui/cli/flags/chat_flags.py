@@ -6,11 +6,13 @@ import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race.race import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
 from dflash_tui.core.settings.config import Config
+from dflash_tui.core.settings.decoding import SETTINGS, of_flags
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
@@ -18,8 +20,6 @@ from engine.commands import (
     AUTO,
     NO_DRAFTER,
     AttentionBackend,
-    BlockSize,
-    DraftBy,
     EngineOptions,
     GenerationSettings,
     WeightChoice,
@@ -37,17 +37,13 @@ MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
 """Words in the place of a model's name."""
 LLAMA_FLAGS = ("device", "draft", "context", "offline")
 """Those of them that llama.cpp takes as our child."""
-SETTING_FLAGS: dict[str, Feature] = {
-    "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
-    "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
-    "draft_by": "draft_by",
-}  # fmt: skip
-"""Flags that a source may lack."""
 
 
 def wanted_by(typed: Collection[str]) -> Wanted:
-    """The features that flags were typed for."""
-    return {feature: f"--{name.replace('_', '-')}" for name, feature in SETTING_FLAGS.items() if name in typed}
+    """The features that flags were typed for, of those that a source may lack."""
+    flags: dict[Feature, str] = {"system": "system"}
+    flags |= {setting.name: setting.flag for setting in SETTINGS}
+    return {feature: f"--{name.replace('_', '-')}" for feature, name in flags.items() if name in typed}
 
 
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
@@ -70,15 +66,8 @@ class Flags:
     force: bool
     when_full: WhenFull
     timeout: float | None
-    no_speculation: bool
-    draft_by: DraftBy
-    thinking: bool
-    block_size: BlockSize
-    temperature: float
-    top_p: float
-    top_k: int
-    seed: int
-    max_new_tokens: int
+    settings: GenerationSettings
+    """Of decoding, which have a flag each."""
     device: str
     weights: WeightChoice
     draft: str | None
@@ -101,6 +90,16 @@ class Flags:
     no_mouse: bool
     plain: bool
 
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Flags:
+        """Raises :class:`Problem` for a value out of range."""
+        flags = {setting.flag for setting in SETTINGS}
+        try:
+            settings = GenerationSettings(**of_flags(values))
+        except ValueError as error:
+            raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error
+        return cls(settings=settings, **{name: value for name, value in values.items() if name not in flags})
+
     def engine_options(self) -> EngineOptions:
         """Raises :class:`Problem` for a model's name that can only be a question."""
         model = self.model
@@ -118,7 +117,7 @@ class Flags:
         return EngineOptions(
             model,
             # A drafter that is never asked would take seconds and gigabytes.
-            NO_DRAFTER if self.no_speculation or self.draft_by == LOOKUP else self.draft,
+            self.draft if self.settings.uses_drafter else NO_DRAFTER,
             self.device,
             self.context,
             self.offline,
@@ -126,7 +125,7 @@ class Flags:
             self.draft_attention_backend,
             self.noise_embed_scale,
             self.weights,
-            time_rounds=self.block_size == AUTO,
+            time_rounds=self.settings.block_size == AUTO,
         )
 
     def target(self, given: Collection[str], of_engine: Collection[str], config: Config) -> Target:
@@ -151,23 +150,6 @@ class Flags:
         for name in flags:
             flag = f"--{name.replace('_', '-')}"
             raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
-
-    def settings(self) -> GenerationSettings:
-        """Raises :class:`Problem` for a value out of range."""
-        try:
-            return GenerationSettings(
-                self.block_size,
-                self.temperature,
-                self.top_p,
-                self.top_k,
-                self.seed,
-                self.max_new_tokens,
-                speculation=not self.no_speculation,
-                thinking=self.thinking,
-                draft_by=self.draft_by,
-            )
-        except ValueError as error:
-            raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error
 
     def output_format(self) -> OutputFormat:
         """Raises :class:`Problem` for two formats at once."""

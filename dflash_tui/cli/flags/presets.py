@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.attachments.reading import read_file
 from dflash_tui.core.settings.config import Config
-from dflash_tui.core.settings.presets import find_preset, read_system
+from dflash_tui.core.settings.presets import Preset, find_preset, read_system
 
 from ..problems import Problem
 from .chat_flags import Flags
@@ -30,7 +30,8 @@ def apply_preset(flags: Flags, config: Config) -> Flags:
     context = click.get_current_context()
     preset = find_preset(flags.preset, config)
     said = {name: value for name, value in preset.values.items() if context.get_parameter_source(name) not in _TYPED}
-    return replace(flags, **said)
+    restricted = Preset(preset.name, said)
+    return replace(flags, system=restricted.system or flags.system, settings=restricted.applied(flags.settings))
 
 
 def attached_files(names: Sequence[str]) -> tuple[Attachment, ...]:

@@ -8,18 +8,14 @@ from typing import Any
 
 from engine.commands import GenerationSettings
 
+from ..settings.decoding import SETTINGS, Setting
 from ..source import Feature
 from .slash import Argument, SlashError
 
-TAKES = "[n] [block|temp|seed|speculation|think|top-p|top-k|max|drafter VALUE]"
-EXAMPLE = "such as /retry block 4 or /retry 2 speculation off"
-FIELDS: dict[str, Feature] = {
-    "block": "block_size", "temp": "temperature", "temperature": "temperature", "seed": "seed",
-    "speculation": "speculation", "think": "thinking", "thinking": "thinking", "top-p": "top_p", "top-k": "top_k",
-    "max": "max_new_tokens",
-}  # fmt: skip
-"""What a setting is called here, and which one it is."""
 DRAFTER = "drafter"
+TAKES = f"[n] [{'|'.join(setting.retry[0] for setting in SETTINGS)}|{DRAFTER} VALUE]"
+EXAMPLE = "such as /retry block 4 or /retry 2 speculation off"
+_BY_WORD = {word: setting for setting in SETTINGS for word in setting.retry}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,8 @@ def parse_again(text: str, settings: GenerationSettings) -> Again:
         if key == DRAFTER:
             drafter = value
         else:
-            changes[_field(key)] = _value(_field(key), value)
+            setting = _setting(key)
+            changes[setting.name] = _value(setting, value)
     try:
         changed = replace(settings, **changes) if changes else None
     except ValueError as error:
@@ -56,21 +53,25 @@ def parse_again(text: str, settings: GenerationSettings) -> Again:
     return Again(which, changed, tuple(changes), drafter)  # type: ignore[arg-type]  # the keys are features
 
 
-def _field(key: str) -> Feature:
-    if key in FIELDS:
-        return FIELDS[key]
-    near = get_close_matches(key, FIELDS, 1)
+def _setting(word: str) -> Setting:
+    if word in _BY_WORD:
+        return _BY_WORD[word]
+    near = get_close_matches(word, _BY_WORD, 1)
     hint = f"did you mean {near[0]}?" if near else f"{EXAMPLE}."
-    raise SlashError(f"There is no setting “{key}”: {hint}")
+    raise SlashError(f"There is no setting “{word}”: {hint}")
 
 
-def _value(field: Feature, text: str) -> Any:
-    argument = Argument(text, f"{field.replace('_', ' ')} takes {'on|off' if field in _SWITCHES else 'a number'}")
-    if field in _SWITCHES:
-        return argument.switch()
-    if field == "block_size":
-        return argument.block_size()
-    return argument.number() if field in ("temperature", "top_p") else argument.integer()
-
-
-_SWITCHES: tuple[Feature, ...] = ("speculation", "thinking")
+def _value(setting: Setting, text: str) -> Any:
+    takes = {"switch": "on|off", "choice": "|".join(setting.choices)}.get(setting.kind, "a number")
+    argument = Argument(text, f"{setting.name.replace('_', ' ')} takes {takes}")
+    match setting.kind:
+        case "switch":
+            return argument.switch()
+        case "choice":
+            return argument.choice(*setting.choices)
+        case "block size":
+            return argument.block_size()
+        case "number":
+            return argument.number()
+        case "whole":
+            return argument.integer()
