@@ -15,6 +15,7 @@ from .slash import Argument, SlashError
 DRAFTER = "drafter"
 TAKES = f"[n] [{'|'.join(setting.retry[0] for setting in SETTINGS)}|{DRAFTER} VALUE]"
 EXAMPLE = "such as /retry block 4 or /retry 2 speculation off"
+_TAKES = {"switch": "on|off", "number": "a number", "whole": "a number", "block size": "a number"}
 _BY_WORD = {word: setting for setting in SETTINGS for word in setting.retry}
 
 
@@ -45,7 +46,8 @@ def parse_again(text: str, settings: GenerationSettings) -> Again:
             drafter = value
         else:
             setting = _setting(key)
-            changes[setting.name] = _value(setting, value)
+            takes = f"{setting.name.replace('_', ' ')} takes {_TAKES.get(setting.kind) or '|'.join(setting.choices)}"
+            changes[setting.name] = Argument(value, takes).setting(setting)
     try:
         changed = replace(settings, **changes) if changes else None
     except ValueError as error:
@@ -59,19 +61,3 @@ def _setting(word: str) -> Setting:
     near = get_close_matches(word, _BY_WORD, 1)
     hint = f"did you mean {near[0]}?" if near else f"{EXAMPLE}."
     raise SlashError(f"There is no setting “{word}”: {hint}")
-
-
-def _value(setting: Setting, text: str) -> Any:
-    takes = {"switch": "on|off", "choice": "|".join(setting.choices)}.get(setting.kind, "a number")
-    argument = Argument(text, f"{setting.name.replace('_', ' ')} takes {takes}")
-    match setting.kind:
-        case "switch":
-            return argument.switch()
-        case "choice":
-            return argument.choice(*setting.choices)
-        case "block size":
-            return argument.block_size()
-        case "number":
-            return argument.number()
-        case "whole":
-            return argument.integer()

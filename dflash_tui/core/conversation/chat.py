@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
-from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
 from ..attachments.attachment import Attachment, without_files
@@ -294,26 +294,16 @@ class Chat:
 
     # Settings
 
-    def adjust(self, *, block_size: BlockSize | None = None, temperature: float | None = None) -> None:
-        """Change settings now and for later turns. Raises ``ValueError`` in words for people when out of range."""
-        change = Adjust(block_size, temperature)
-        self.settings = self.settings.with_changes(change)
-        if self._asked is not None and self._sent:
-            self._send(change)
-        elif self._asked is not None:
-            self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
-
-    def reseed(self, seed: int) -> None:
-        """From the next question on. Raises ``ValueError`` when out of range."""
-        self.settings = replace(self.settings, seed=seed)
-
-    def think(self, thinking: bool) -> None:
-        """From the next question on."""
-        self.settings = replace(self.settings, thinking=thinking)
-
-    def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
-        """From the next question on."""
-        self.settings = replace(self.settings, speculation=speculation, draft_by=by)
+    def adjust(self, **changes: Any) -> None:
+        """Change settings from the next question on, and those that ``Adjust`` knows at once. Raises ``ValueError`` in
+        words for people when out of range."""
+        self.settings = replace(self.settings, **changes)
+        change = Adjust(**{name: changes[name] for name in Adjust.__dataclass_fields__.keys() & changes.keys()})
+        if change != Adjust() and self._asked is not None:
+            if self._sent:
+                self._send(change)
+            else:
+                self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
 
     def take_preset(
         self, preset: Preset | None, at_start: GenerationSettings, require: Callable[[Feature], None]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from engine.commands import Ask, BlockSize, Close, Command, GenerationSettings, Stop
+from engine.commands import Ask, Close, Command, GenerationSettings, Stop
 from engine.errors import EngineFailure
 from engine.events import EngineReady
 
@@ -157,7 +158,7 @@ class Desk:
             if earlier.is_whole:
                 self.face.say("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.")
         elif again.settings is None and self.source.capabilities.can("seed"):
-            chat.reseed(chat.next_seed(earlier.number))
+            chat.adjust(seed=chat.next_seed(earlier.number))
         chat.ask_again(earlier.number, again.settings)
         self._asked()
 
@@ -263,14 +264,9 @@ class Desk:
 
     # Settings
 
-    def set_block(self, size: BlockSize) -> None:
-        """From the next round on. Raises ``ValueError`` when out of range."""
-        self.chat.adjust(block_size=size)
-        self.face.changed("settings")
-
-    def set_temperature(self, temperature: float) -> None:
-        """From the next round on. Raises ``ValueError`` when out of range."""
-        self.chat.adjust(temperature=temperature)
+    def adjust(self, **changes: Any) -> None:
+        """Change settings: see ``Chat.adjust``."""
+        self.chat.adjust(**changes)
         self.face.changed("settings")
 
     # Other conversations
