@@ -59,11 +59,14 @@ class _BestEffort(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """stdout may be closed until something is printed. stderr takes what can be written and drops the rest."""
+    """stdout may be closed until something is printed, and shows ? for what its encoding lacks. stderr takes what can
+    be written and drops the rest."""
     for number in (0, 1, 2):
         _keep_taken(number)
     if sys.stdout is None:
         sys.stdout = _Closed()
+    elif isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         encoding = sys.stderr.encoding if sys.stderr else "utf-8"
         raw = _BestEffort(2, "w", closefd=False)
