@@ -63,7 +63,7 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class TraceRecipe:
     """A trace to make: questions of one conversation."""
 
     questions: tuple[str, ...]
@@ -71,21 +71,21 @@ class Recording:
     device: str = "cpu"
 
 
-RECORDINGS: dict[str, Recording] = {
-    "code": Recording(("Write a quicksort in Python", "Now write a binary search in Python")),
-    "code-sampled": Recording(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
-    "html": Recording(("create a single-file HTML animation of a drone swarm",)),
-    "maths": Recording(
+RECORDINGS: dict[str, TraceRecipe] = {
+    "code": TraceRecipe(("Write a quicksort in Python", "Now write a binary search in Python")),
+    "code-sampled": TraceRecipe(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
+    "html": TraceRecipe(("create a single-file HTML animation of a drone swarm",)),
+    "maths": TraceRecipe(
         (
             "Ben has 12 apples and buys 7 more. How many apples does he have?",
             "What is 17 + 26?",
             "Sara has 5 bags with 6 apples each. How many apples does she have?",
         )
     ),
-    "chat-sampled": Recording(
+    "chat-sampled": TraceRecipe(
         ("Hello, who are you?", "What is speculative decoding?", "Why is the draft a block?", "Thank you!"), SAMPLED
     ),
-    "gpu": Recording(
+    "gpu": TraceRecipe(
         ("create a single-file HTML animation of a drone swarm",), replace(GREEDY, block_size=AUTO), device="cuda"
     ),
 }
@@ -110,7 +110,7 @@ def main() -> None:
             print(f"{name:<14}{size:>7} bytes  {tokens:>5} tokens  {size / tokens:.1f} bytes/token", file=sys.stderr)
 
 
-def _record(path: Path, recording: Recording, engine: Answering) -> None:
+def _record(path: Path, recording: TraceRecipe, engine: Answering) -> None:
     engine.warm_up(recording.settings)
     path.unlink(missing_ok=True)
     trace = TraceWriter(path)

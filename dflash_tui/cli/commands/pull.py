@@ -20,7 +20,7 @@ from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
 from engine.tools.suggestion import CONTEXT
 
-from ..headless.status import StatusLine, describe_progress
+from ..headless.status import ProgressLine, describe_progress
 
 LOG_SECONDS = 10.0
 """How often a log, which is no terminal, hears of the progress."""
@@ -41,7 +41,7 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
     The folders are printed when both are whole. Ctrl+C stops; run it again to go on where it stopped. MODEL may be
     of any family that the engine runs; dflash-chat help models lists those whose drafter is known.
     """
-    progress = _Progress()
+    progress = _PullProgress()
     model = model if is_gguf(model) else _copy_of(model, weights)
     fetching = Fetching(refresh=True, progress=progress.show)
     try:
@@ -89,11 +89,11 @@ def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
     return ExitCode.OK
 
 
-class _Progress:
+class _PullProgress:
     """A line that is redrawn on a terminal, and repeated now and then in a log."""
 
     def __init__(self) -> None:
-        self._status = StatusLine()
+        self._status = ProgressLine()
         self._logged = -LOG_SECONDS
         self.last = ""
 

@@ -44,7 +44,7 @@ from ..flags.pair import SERVER, engine_flags, typed_flags
 from ..flags.values import METAVAR, BlockSizeType
 from ..headless.output import FileOutput
 from ..headless.prompt import read_prompt
-from ..headless.status import StatusLine
+from ..headless.status import ProgressLine
 from ..headless.turn import JOIN_SECONDS, Inbox, lacking, signals_into
 from ..invocation import Invocation
 from ..logs import log_to_file
@@ -175,7 +175,7 @@ class _Track:
         self._sides: list[Source] = [source(self._hear(side)) for side, source in enumerate(sources)]
         self._started: list[Source] = []
         self._wanted = wanted
-        self._status = StatusLine()
+        self._status = ProgressLine()
         self._show_progress = self._status.counting("racing, runs done")
         self._monitor = GpuMonitor()
 

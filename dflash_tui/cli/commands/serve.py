@@ -22,7 +22,7 @@ from ..flags.pair import pair_flags
 from ..flags.screen import check_theme, saved_screen_options, screen_flags
 from ..flags.values import METAVAR, BlockSizeType
 from ..headless.output import DEFAULT_OUT
-from ..headless.status import StatusLine, describe_models
+from ..headless.status import ProgressLine, describe_models
 from ..headless.turn import JOIN_SECONDS, Inbox, signals_into
 from ..invocation import Invocation
 from ..logs import log_to_file
@@ -30,7 +30,7 @@ from ..problems import Problem, engine_problem, value_problem
 from ..terminal.background import has_screen, suited_theme
 
 if TYPE_CHECKING:
-    from dflash_tui.serve.desk import Ticket
+    from dflash_tui.serve.scheduler import Ticket
     from dflash_tui.serve.server import ServeOptions, Serving
 
 DEFAULTS = GenerationSettings()
@@ -130,7 +130,7 @@ class _Server:
         self._inbox: Inbox = SimpleQueue()
         """What the main thread waits for."""
         self._options = options
-        self._status = StatusLine()
+        self._status = ProgressLine()
         self._serving = Serving(source, options, self._hear, _tell_answer)
 
     def run(self) -> int:

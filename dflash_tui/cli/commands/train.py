@@ -18,7 +18,7 @@ from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
 
 from ..flags.values import Amount
-from ..headless.status import StatusLine
+from ..headless.status import ProgressLine
 
 if TYPE_CHECKING:
     from engine.lab.training.pipeline import PhaseName
@@ -86,7 +86,7 @@ def train(
     from engine.loading.checkpoint import pick_device
 
     folders = find_pair(target, NO_DRAFTER, Fetching(offline=offline))
-    progress = _Progress()
+    progress = _TrainingProgress()
     try:
         pipeline = Pipeline(
             folders.target,
@@ -152,12 +152,12 @@ def _lines(report: dict[str, Any], folder: Path) -> list[str]:
     return lines
 
 
-class _Progress:
+class _TrainingProgress:
     """A line that is redrawn on a terminal and repeated now and then in a log, with the time that a phase still
     takes."""
 
     def __init__(self) -> None:
-        self._status = StatusLine()
+        self._status = ProgressLine()
         self._logged = -LOG_SECONDS
         self._phase = ""
         self._began = (0.0, 0)

@@ -17,7 +17,7 @@ from engine.commands import AUTO, EngineOptions, WeightFormat
 from engine.errors import UsageFailure
 from engine.hub.gguf import is_gguf
 
-from ..headless.status import StatusLine
+from ..headless.status import ProgressLine
 from ..problems import Problem
 from .options import Flag, flag
 
@@ -109,11 +109,11 @@ def engine_flags(command: Body) -> Body:
 
 
 @contextmanager
-def loaded_pair(options: EngineOptions) -> Iterator[tuple[Runner, StatusLine]]:
+def loaded_pair(options: EngineOptions) -> Iterator[tuple[Runner, ProgressLine]]:
     """A pair on this thread, and its progress line on stderr. :class:`UsageFailure` without a drafter."""
     from engine.runner import Runner
 
-    status = StatusLine()
+    status = ProgressLine()
     try:
         runner = Runner.load(options, status.show, lambda: False)
         assert runner is not None, "nothing cancels this"

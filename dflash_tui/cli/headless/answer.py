@@ -10,12 +10,12 @@ from typing import Literal
 
 from dflash_tui.core.attachments.attachment import Attachment, counted
 from dflash_tui.core.attachments.reading import AttachmentError, checked
-from dflash_tui.core.conversation.beside import Beside, messages_of
 from dflash_tui.core.conversation.context import Ruler, fit
+from dflash_tui.core.conversation.question_context import QuestionContext, messages_of
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.sessions.turn import Turn
+from dflash_tui.core.sessions.turn import StoredTurn
 from dflash_tui.core.source import Source, SourceFactory, Wanted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from engine.commands import Ask, GenerationSettings
@@ -25,7 +25,7 @@ from ..problems import Problem, show_problem
 from ..terminal.streams import silence_stdout
 from .output import FileOutput, Output, StandardOutput, show_on_stderr
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text
-from .status import StatusLine
+from .status import ProgressLine
 from .turn import run_turn
 
 OutputFormat = Literal["text", "code", "json", "events"]
@@ -70,21 +70,21 @@ class Request:
         return Ask(self.turn, messages_of(self._said, self._system, self.prompt, beside), self.settings)
 
     @property
-    def _said(self) -> Sequence[Turn]:
+    def _said(self) -> Sequence[StoredTurn]:
         return self.earlier.turns if self.earlier else ()
 
     @property
     def _system(self) -> str | None:
         return self.system or (self.earlier.system if self.earlier else None)
 
-    def _counted(self, ruler: Ruler, limit: int) -> Beside:
+    def _counted(self, ruler: Ruler, limit: int) -> QuestionContext:
         """The files with their tokens. Raises :class:`Problem` for what no context holds."""
         try:
-            return Beside(checked(self.files, limit, ruler.text))
+            return QuestionContext(checked(self.files, limit, ruler.text))
         except AttachmentError as error:
             raise Problem(str(error), error.hint) from error
 
-    def _fitting(self, beside: Beside, ruler: Ruler, limit: int) -> Beside:
+    def _fitting(self, beside: QuestionContext, ruler: Ruler, limit: int) -> QuestionContext:
         """What fits is asked as it is; so is a prompt without a conversation before it, which the engine may refuse."""
         if self.earlier is None:
             return beside
@@ -104,7 +104,7 @@ class Request:
 def answer(request: Request, source: SourceFactory) -> ExitCode:
     """Run ``request`` and print what came; problems decide the exit code. :class:`Problem` if nothing could begin."""
     output = _open_output(request.output_file, request.force)
-    render, status, blocks = _renderer(request.output_format), StatusLine(), BlockCollector(request)
+    render, status, blocks = _renderer(request.output_format), ProgressLine(), BlockCollector(request)
 
     def handle(event: Event) -> None:
         if request.log is not None:

@@ -23,7 +23,7 @@ _WHOSE_TIMES: dict[Clock, tuple[str, ...]] = {
 }
 
 
-class StatusLine:
+class ProgressLine:
     """Progress is drawn, and wiped again, on a terminal only: in a log it would be noise."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from ..files.places import sessions_directory
 from ..files.running import RunResult
 from .session_file import decoded
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
-from .turn import Turn
+from .turn import StoredTurn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
@@ -164,7 +164,7 @@ def conversation_markdown(conversation: Conversation) -> str:
     return "\n".join([head, *(_turn_markdown(turn) for turn in conversation.turns)])
 
 
-def _turn_markdown(turn: Turn) -> str:
+def _turn_markdown(turn: StoredTurn) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in turn.question.splitlines())
     answer = turn.answer
     if answer and not answer.endswith("\n"):
@@ -178,7 +178,7 @@ def _run_markdown(run: RunResult) -> str:
     return f"\n*Block {run.block} ran: {run.words}*\n\n{fenced(run.output)}\n"
 
 
-def _ending(turn: Turn) -> str:
+def _ending(turn: StoredTurn) -> str:
     """Why the answer is not whole, if it isn't."""
     if turn.error:
         return f"\n*{turn.error}*\n"

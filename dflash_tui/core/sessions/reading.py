@@ -8,30 +8,30 @@ from typing import Any, get_args
 
 from engine.events import FinishReason, TurnStarted
 
-from ..conversation.beside import NOTHING, Beside
+from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..files.running import RunResult
 from .session_file import Line
 from .session_lines import block_in, settled_line, step_text
-from .turn import Turn
+from .turn import StoredTurn
 
 _OF_TURNS = ("started", "prefilled", "text", "rounds", "settled", "finished", "error", "ran")
 MODEL = ("target", "drafter", "server", "dialect", "times")
 """What a ``model`` line tells."""
 
 
-class Reading:
+class SessionReader:
     """What the lines of a file have told so far."""
 
     def __init__(self) -> None:
-        self.tree: Tree[Turn] = Tree()
+        self.tree: Tree[StoredTurn] = Tree()
         self.title: str | None = None
         self.model: dict[str, Any] = {"target": None, "drafter": None}
         self.last_turn = 0
         self.damaged = 0
         self._numbers: dict[int, int] = {}
         """By the number in the file, the turn's own: the same, unless it came twice."""
-        self._withdrawn: dict[int, Turn] = {}
+        self._withdrawn: dict[int, StoredTurn] = {}
         self._contents: dict[str, str] = {}
         """Of files, by digest."""
         self._latest: object = None
@@ -87,7 +87,7 @@ class Reading:
             parent = self.tree.here
         system, time = line.get("system"), line.get("time")
         self.tree.add(
-            Turn(
+            StoredTurn(
                 number,
                 text,
                 time if isinstance(time, str) else "",
@@ -102,10 +102,10 @@ class Reading:
             self._numbers[told] = number
         self._latest = told
 
-    def _beside(self, line: Mapping[str, Any]) -> Beside:
+    def _beside(self, line: Mapping[str, Any]) -> QuestionContext:
         """What can't be read of it is missing, and the question stays."""
         try:
-            return Beside.from_line(line, self._contents)
+            return QuestionContext.from_line(line, self._contents)
         except (ValueError, KeyError, TypeError, AttributeError):
             self.damaged += 1
             return NOTHING
@@ -143,7 +143,7 @@ def _text(line: Mapping[str, Any], key: str) -> str:
     return text
 
 
-def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
+def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
     match line["type"]:
         case "started":
             counts, settings = (line["prompt_tokens"], line["reused_tokens"]), line["settings"]

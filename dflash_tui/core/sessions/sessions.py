@@ -28,7 +28,7 @@ from engine.commands import Message
 from engine.events import Clock, Event, Settled, Step
 
 from ..attachments.attachment import Attachment, content_line
-from ..conversation.beside import NOTHING, Beside, messages_of
+from ..conversation.question_context import NOTHING, QuestionContext, messages_of
 from ..conversation.tree import Tree
 from ..files.places import sessions_directory
 from ..files.running import RunResult
@@ -36,10 +36,10 @@ from ..platforms import close
 from ..records.batches import Batches
 from ..records.blocks import ROUNDS
 from ..records.round_log import Recorder, RoundLog
-from .reading import Reading
+from .reading import SessionReader
 from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
 from .session_lines import Shortening, line_for, rounds_line
-from .turn import Turn
+from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
 FLUSH_SECONDS = 5.0
@@ -108,7 +108,7 @@ class SessionLog:
         *,
         parent: int | None = None,
         once: bool = False,
-        beside: Beside = NOTHING,
+        beside: QuestionContext = NOTHING,
     ) -> None:
         """Write what the user asked, under which system prompt, and with the first question the head of the file.
         ``parent``: which turn it follows, where that isn't the one at which the conversation stands; ``once``: its
@@ -244,7 +244,7 @@ class Conversation:
     target: str | None
     """The latest model that took part."""
     drafter: str | None
-    tree: Tree[Turn]
+    tree: Tree[StoredTurn]
     """Everything that was asked, and where the conversation stands."""
     title: str | None = None
     last_turn: int = 0
@@ -261,7 +261,7 @@ class Conversation:
         return self.path.stem
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[StoredTurn, ...]:
         """Those on the path where it stands, oldest first."""
         return tuple(self.tree.path)
 
@@ -292,7 +292,7 @@ def load_session(path: Path) -> Conversation:
     number that comes twice becomes a new one, and what follows a turn that isn't there, follows the one before it.
     ``OSError`` when unreadable, ``ValueError`` when it is no conversation."""
     head, lines, damaged = read_lines(path)
-    reading = Reading()
+    reading = SessionReader()
     for line in lines:
         try:
             reading.take(line)

@@ -21,7 +21,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from ..conversation.beside import NOTHING, Beside
+from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
 from ..records.numbers import RecordError
@@ -32,7 +32,7 @@ CUT_OFF = "The program ended within this answer."
 
 
 @dataclass(slots=True)
-class Turn:
+class StoredTurn:
     """One question and what came back, a node of the tree. ``reason`` is None when the log ends within the turn."""
 
     number: int
@@ -61,7 +61,7 @@ class Turn:
     hint: str = ""
     statistics: Mapping[str, Any] | Sequence[Any] = field(default_factory=dict)
     """The fields of ``TurnStatistics``, in their order, or by name in files of earlier versions."""
-    beside: Beside = NOTHING
+    beside: QuestionContext = NOTHING
     """What went with the question."""
     runs: list[RunResult] = field(default_factory=list)
     """Of code blocks of its answer."""

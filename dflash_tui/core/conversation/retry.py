@@ -20,7 +20,7 @@ _BY_WORD = {word: setting for setting in SETTINGS for word in setting.retry}
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retry:
     """What is to be asked once more, and how."""
 
     which: str = ""
@@ -33,7 +33,7 @@ class Again:
     """Another drafter; empty for the one that is loaded."""
 
 
-def parse_again(text: str, settings: GenerationSettings) -> Again:
+def parse_retry(text: str, settings: GenerationSettings) -> Retry:
     """``text`` as it stands behind the command, ``settings`` those that hold. Raises ``SlashError``."""
     words = text.replace("=", " ").split()
     which = words.pop(0).removeprefix("#") if words and words[0].removeprefix("#").isdecimal() else ""
@@ -52,7 +52,7 @@ def parse_again(text: str, settings: GenerationSettings) -> Again:
         changed = replace(settings, **changes) if changes else None
     except ValueError as error:
         raise SlashError(f"{error}.") from None
-    return Again(which, changed, tuple(changes), drafter)  # type: ignore[arg-type]  # the keys are features
+    return Retry(which, changed, tuple(changes), drafter)  # type: ignore[arg-type]  # the keys are features
 
 
 def _setting(word: str) -> Setting:

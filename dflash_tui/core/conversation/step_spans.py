@@ -10,7 +10,7 @@ THOUGHT_HEAD = "✻ thought · Alt+H\n"
 """Stands above a thought, and alone where thoughts are folded away."""
 
 
-class Teller:
+class StepSpans:
     """What one turn's steps add to the transcript."""
 
     def __init__(self, turn: int) -> None:

@@ -31,7 +31,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class QuestionContext:
     """What goes with a question."""
 
     files: tuple[Attachment, ...] = ()
@@ -56,7 +56,7 @@ class Beside:
         return line
 
     @classmethod
-    def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> Beside:
+    def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> QuestionContext:
         """The inverse; ``contents``: of files, by digest. Raises ``ValueError``, ``KeyError`` or ``TypeError``."""
         told = line.get("carried")
         carried = Carried("answer" if told["kind"] == "answer" else "summary", str(told["text"])) if told else None
@@ -64,10 +64,10 @@ class Beside:
         return cls(referred(line, contents), left_out, carried)
 
 
-NOTHING = Beside()
+NOTHING = QuestionContext()
 
 
-class Said(Protocol):
+class SaidTurn(Protocol):
     """A question of a conversation, and its answer."""
 
     @property
@@ -77,19 +77,19 @@ class Said(Protocol):
     def question(self) -> str: ...
 
     @property
-    def beside(self) -> Beside: ...
+    def beside(self) -> QuestionContext: ...
 
     @property
     def answer(self) -> str: ...
 
 
-def left_out_of(said: Sequence[Said], beside: Beside = NOTHING) -> set[int]:
+def left_out_of(said: Sequence[SaidTurn], beside: QuestionContext = NOTHING) -> set[int]:
     """The numbers of what the model no longer reads at the end of ``said``, or of a question behind it."""
     return {number for each in (*(each.beside for each in said), beside) for number in each.left_out}
 
 
 def messages_of(
-    said: Sequence[Said], system: str | None, question: str | None = None, beside: Beside = NOTHING
+    said: Sequence[SaidTurn], system: str | None, question: str | None = None, beside: QuestionContext = NOTHING
 ) -> tuple[Message, ...]:
     """What the model reads of a path through the conversation, with ``question`` behind it. A question without an
     answer is left out: no chat template takes two of them in a row."""

@@ -14,9 +14,9 @@ from engine.commands import Ask, Command, Stop
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
 from .failures import ApiFailure
-from .line import Line
+from .fair_queue import FairQueue
 from .meters import Meters
-from .requests import Wanted
+from .requests import CompletionRequest
 
 LONGEST_RETRY = 120
 """Seconds after which a client may always try again."""
@@ -33,7 +33,7 @@ class Ticket:
     """A request that waits or is being answered."""
 
     client: str
-    wanted: Wanted
+    wanted: CompletionRequest
     arrived: float = field(default_factory=time.monotonic)
     begun: float | None = None
     turn: int = 0
@@ -65,7 +65,7 @@ class Ticket:
         return Ask(turn, self.wanted.messages, self.wanted.settings, self.wanted.prompt)
 
 
-class Desk:
+class Scheduler:
     """Gives the engine one request after the other. ``send`` hands it commands; :meth:`apply` takes what it says."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Desk:
         self._send = send
         self._most_waiting = most_waiting
         self._note = note
-        self._line: Line[Ticket] = Line()
+        self._waiting: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
         self._usual = 1.0
@@ -99,17 +99,17 @@ class Desk:
             raise ApiFailure(503, LOADING, code="loading", retry_after=LOADING_RETRY)
         return self.ready
 
-    def submit(self, client: str, wanted: Wanted) -> Ticket:
+    def submit(self, client: str, wanted: CompletionRequest) -> Ticket:
         """Queues a request. Raises :class:`ApiFailure` when the queue is full: then whoever has most in it gives way to
         a client with fewer."""
         self.require_ready()
         ticket = Ticket(client, wanted)
-        if self._current is not None and len(self._line) >= self._most_waiting:
-            crowded_out = self._line.give_way(client)
+        if self._current is not None and len(self._waiting) >= self._most_waiting:
+            crowded_out = self._waiting.give_way(client)
             if crowded_out is None:
                 raise self._full()
             crowded_out.told.put_nowait(self._full())
-        self._line.join(client, ticket)
+        self._waiting.join(client, ticket)
         self._advance()
         return ticket
 
@@ -122,7 +122,7 @@ class Desk:
     def withdraw(self, ticket: Ticket) -> None:
         """Nobody waits for this request any more. Does nothing once it was answered."""
         ticket.gone = True
-        if not self._line.leave(ticket.client, ticket):
+        if not self._waiting.leave(ticket.client, ticket):
             self.stop(ticket)
         self._show_queue()
 
@@ -166,7 +166,7 @@ class Desk:
 
     def _advance(self) -> None:
         """The next request gets its turn, if none has."""
-        if self._current is None and (ticket := self._line.next()) is not None:
+        if self._current is None and (ticket := self._waiting.next()) is not None:
             self._turns += 1
             self._current = ticket
             ticket.turn, ticket.begun = self._turns, time.monotonic()
@@ -182,16 +182,16 @@ class Desk:
             self._idle.clear()
         if self.meters is not None:
             self.meters.running.set(self._current is not None)
-            self.meters.waiting.set(len(self._line))
+            self.meters.waiting.set(len(self._waiting))
 
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return len(self._line)
+        return len(self._waiting)
 
     def _full(self) -> ApiFailure:
-        seconds = min(max(math.ceil(self._usual * (len(self._line) + 1)), 1), LONGEST_RETRY)
-        message = f"The queue is full: {len(self._line)} requests wait. Try again in {seconds} s."
+        seconds = min(max(math.ceil(self._usual * (len(self._waiting) + 1)), 1), LONGEST_RETRY)
+        message = f"The queue is full: {len(self._waiting)} requests wait. Try again in {seconds} s."
         return ApiFailure(503, message, code="queue_full", retry_after=seconds)
 
     # The end
@@ -213,7 +213,7 @@ class Desk:
 
     def _close(self, failure: ApiFailure) -> None:
         self._closed = failure
-        for ticket in self._line.clear():
+        for ticket in self._waiting.clear():
             ticket.told.put_nowait(failure)
         self._show_queue()
 
