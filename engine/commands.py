@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypedDict, get_args
 
 BlockSize = int | Literal["auto"]
 """Tokens of a block, anchor included: 16 drafts 15, and the target looks at all of them. ``auto`` drafts as many as the
@@ -87,13 +88,30 @@ class GenerationSettings:
         return self.speculation and self.draft_by != "drafter"
 
     def to_dict(self) -> dict[str, Any]:
-        """What came after settings were first written is left out where it is as ever."""
-        values = asdict(self)
-        return {name: value for name, value in values.items() if name != "draft_by" or value != "both"}
+        """Without what came after settings were first written, where that is as ever."""
+        return {name: value for name, value in asdict(self).items() if (name, value) not in ADDED_LATER.items()}
 
     def with_changes(self, change: Adjust) -> GenerationSettings:
         changes = {key: value for key, value in asdict(change).items() if value is not None}
         return replace(self, **changes)
+
+
+ADDED_LATER: Final[Mapping[str, Any]] = {"draft_by": "both"}
+"""Settings that came after settings were first written, and what they have been before."""
+
+
+class Settings(TypedDict, total=False):
+    """Keywords of :meth:`engine.Pair.generate`: the fields of :class:`GenerationSettings`."""
+
+    block_size: BlockSize
+    temperature: float
+    top_p: float
+    top_k: int
+    seed: int
+    max_new_tokens: int
+    speculation: bool
+    draft_by: DraftBy
+    thinking: bool
 
 
 @dataclass(frozen=True, slots=True)

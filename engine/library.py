@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
 from .commands import (
     Ask,
     AttentionBackend,
-    BlockSize,
-    DraftBy,
     EngineOptions,
     GenerationSettings,
     Message,
+    Settings,
     WeightChoice,
 )
 from .errors import UsageFailure, failure_of
@@ -41,20 +40,6 @@ class Options(TypedDict, total=False):
     noise_embed_scale: float | None
     weights: WeightChoice
     time_rounds: bool
-
-
-class Settings(TypedDict, total=False):
-    """Keywords of :meth:`Pair.generate`: the fields of ``GenerationSettings``, which has their meaning and defaults."""
-
-    block_size: BlockSize
-    temperature: float
-    top_p: float
-    top_k: int
-    seed: int
-    max_new_tokens: int
-    speculation: bool
-    draft_by: DraftBy
-    thinking: bool
 
 
 Prompt = str | Sequence[Message]

@@ -21,7 +21,7 @@ from urllib.request import urlopen
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
-from dflash_tui.cli.serve import about
+from dflash_tui.cli.commands.serve import about
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog

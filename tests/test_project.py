@@ -162,7 +162,7 @@ WHERE_SYSTEMS_DIFFER = {
     "dflash_tui/core/platforms.py",
     "engine/machine.py",
     "dflash_tui/llamacpp/child.py",  # a process that imports nothing of this program
-    "engine/lab/demo/program_runner.py",  # judges answers that are programs, and is in no wheel
+    "engine/lab/demo/judging/program_runner.py",  # judges answers that are programs, and is in no wheel
 }
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dflash_tui.core.settings.servers import ServerAddress
 
-from .connection import Connection
 from .dialects import KINDS, Facts, OpenAi
 from .failures import Loading
 from .listing import models_of
 from .reading import mapping, words
+from .transport.connection import Connection
 
 
 async def ask_server(connection: Connection, address: ServerAddress) -> Facts:

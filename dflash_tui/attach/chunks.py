@@ -10,9 +10,9 @@ from typing import Any
 
 from engine.events import Channel, FinishReason
 
-from .keys import Blotting
 from .reading import count, counts, mapping, real, sequence, words
 from .thoughts import Thoughts
+from .transport.keys import Blotting
 
 Piece = tuple[Channel, str]
 """A run of text of one channel."""

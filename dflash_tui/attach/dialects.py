@@ -7,21 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.servers import Dialect as DialectName
 from dflash_tui.core.source import Feature
 from engine.commands import Ask, GenerationSettings
 from engine.events import Clock, EngineReady, Notice
 
-from .chunk_rounds import ChunkRounds, Count, Guess
 from .chunks import Chunk
-from .connection import Connection
-from .counting import openai_count, sglang_count, vllm_count
 from .failures import ServerFailure
 from .listing import context_of, names_of
-from .llamacpp_rounds import LlamaCppRounds
 from .reading import count, mapping, sequence, words
-from .relayed import relayed
-from .rounds import Report, Rounds, Steps
+from .rounds.chunk_rounds import ChunkRounds, Count, Guess
+from .rounds.counting import openai_count, sglang_count, vllm_count
+from .rounds.llamacpp_rounds import LlamaCppRounds
+from .rounds.relayed import relayed
+from .rounds.steps import Report, Rounds, Steps
+from .transport.connection import Connection
 
 CHAT = "/v1/chat/completions"
 
@@ -85,12 +86,8 @@ NO_ODDS = "{} doesn't tell how sure its drafter was."
 def _never(name: str) -> dict[Feature, str]:
     """What no server lets a client do."""
     chosen = CHOSEN_AT_START.format(name)
-    return {
-        "block_size": chosen,
-        "speculation": chosen,
-        "draft_by": chosen,
-        "draft_probabilities": NO_ODDS.format(name),
-    }
+    drafting: dict[Feature, str] = {setting.name: chosen for setting in SETTINGS if setting.drafting}
+    return {**drafting, "draft_probabilities": NO_ODDS.format(name)}
 
 
 def common_body(ask: Ask, model: str) -> dict[str, Any]:
@@ -327,16 +324,10 @@ class Dflash:
         self.refused: Mapping[Feature, str] = {}
 
     def body(self, ask: Ask) -> dict[str, Any]:
-        settings = ask.settings
-        return {
-            "return_dflash_events": True,
-            "top_k": settings.top_k,
-            "seed": settings.seed,
-            "block_size": settings.block_size,
-            "speculation": settings.speculation,
-            **({} if settings.draft_by == "both" else {"draft_by": settings.draft_by}),
-            "chat_template_kwargs": {"enable_thinking": settings.thinking},
-        }
+        settings = ask.settings.to_dict()
+        del settings["max_new_tokens"]  # ``max_tokens`` is for any server
+        thinking = settings.pop("thinking")
+        return settings | {"return_dflash_events": True, "chat_template_kwargs": {"enable_thinking": thinking}}
 
     def rounds(self, steps: Steps) -> Rounds:
         """Of an answer that brought no events."""

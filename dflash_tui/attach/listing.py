@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .complaints import error_in
-from .connection import Connection
 from .failures import ServerFailure, in_stream
 from .reading import count, mapping, sequence, words
+from .transport.connection import Connection
 
 _OTHERWISE = re.compile(
     r"embed|rerank|whisper|transcri|moderation|dall-e|diffusion|text-to-speech|speech-to-text|(?<![a-z])(?:bge|gte|e5|"

@@ -16,10 +16,10 @@ from dflash_tui.core.traces.checking import one_line
 from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineError, LoadProgress, Step, TurnFinished
 
-from .connection import Connection, Patience
 from .failures import Loading, ServerFailure
-from .keys import Keys
 from .talking import Server, Turn, reach
+from .transport.connection import Connection, Patience
+from .transport.keys import Keys
 
 log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Feature
 from dflash_tui.core.traces.checking import one_line
@@ -32,14 +33,14 @@ from engine.events import (
 from .asking import ask_server
 from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
 from .complaints import error_in, words_of
-from .connection import Clock, Connection
 from .dialects import CHAT, KINDS, Dialect, Facts, common_body
 from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
 from .optional import named, unnamed, without
 from .reading import sequence
-from .relayed import relayed
-from .rounds import Report, Steps
+from .rounds.relayed import relayed
+from .rounds.steps import Report, Steps
 from .thoughts import begins_inside
+from .transport.connection import Clock, Connection
 
 Emit = Callable[[Event], None]
 MODELS_NAMED = 6
@@ -216,8 +217,8 @@ class Turn:
             return
         self._begun = True
         settings, prompt = self._ask.settings, self._steps.prompt
-        known = ("temperature", "top_p", "top_k", "max_new_tokens", "thinking")
-        told = {name: getattr(settings, name) for name in known if name not in self._server.refused}
+        known = (each.name for each in SETTINGS if not each.drafting and each.name != "seed")
+        told: dict[str, Any] = {name: getattr(settings, name) for name in known if name not in self._server.refused}
         question = self._ask.messages[-1].content if self._ask.messages else ""
         self._emit(TurnStarted(self._ask.turn, prompt.tokens, prompt.reused, told, question))
 

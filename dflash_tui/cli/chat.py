@@ -22,28 +22,30 @@ from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
-from engine.commands import AttentionBackend, DraftBy, EngineOptions, GenerationSettings
+from engine.commands import AttentionBackend, EngineOptions
 from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
-from .amounts import Amount
-from .background import bare_terminal, check_theme, has_screen, in_browser, suited_theme
-from .block_size import METAVAR, BlockSizeType
-from .config import CORRECT, SCREEN_FLAGS, Invocation, chosen_screen_options
+from .commands.sessions import continued, conversation_to_continue
 from .first_contact import BUNDLED, suggest_model
-from .flags import ENGINE_TOPICS, Flags, wanted_by
-from .headless import Request, WhenFull, answer
-from .help import TOPICS, Flag, flag, variable_of, write_options
-from .keys import key_mistakes
+from .flags.chat_flags import ENGINE_TOPICS, Flags, wanted_by
+from .flags.config_files import CORRECT
+from .flags.decoding import decoding_flags
+from .flags.keys import key_mistakes
+from .flags.options import TOPICS, Flag, flag, variable_of, write_options
+from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
+from .flags.presets import apply_preset, attached_files
+from .flags.screen import SCREEN_FLAGS, check_theme, chosen_screen_options
+from .flags.values import Amount
+from .headless.answer import Request, WhenFull, answer
+from .headless.output import DEFAULT_OUT, check_directory
+from .headless.prompt import read_prompt
+from .invocation import Invocation
 from .logs import log_to_file
 from .models import models_of
-from .output import DEFAULT_OUT, check_directory
-from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain.chat import PlainChat
-from .presets import apply_preset, attached_files
 from .problems import Problem
-from .prompt import read_prompt
-from .sessions import continued, conversation_to_continue
+from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -79,7 +81,6 @@ _HEADLESS_FLAGS = {
     "save_dir": "--save-dir",
 }
 
-_DEFAULTS = GenerationSettings()
 LONGEST_TIMEOUT = 1e9
 """Seconds: thirty years, and less than a clock can be asked to wait."""
 
@@ -93,18 +94,6 @@ class _Command(click.Command):
         common = [option for option in self.get_params(ctx) if not isinstance(option, Flag) or option.common]
         write_options(self, ctx, formatter, common)
         formatter.write(f"\n{MORE_COMMANDS}\nMore flags: dflash-chat help {'|'.join(TOPICS)}\n{EXIT_LINE}")
-
-
-def _setting(
-    name: str, metavar: str, text: str, *, common: bool = False, type: click.ParamType[Any] | None = None
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """An option for the field of ``GenerationSettings`` with its name, its default and, unless given, its type."""
-    default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
-    kind = type or click.types.convert_type(None, default)
-    return flag(
-        name, topic="decoding", common=common, type=kind, default=default, metavar=metavar, help=text,
-        show_default=True,
-    )  # fmt: skip
 
 
 def _show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -156,22 +145,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="SECONDS",
     help="Stop after that time.",
 )
-@flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
-@flag(
-    "--draft-by",
-    topic="decoding",
-    type=click.Choice(get_args(DraftBy)),
-    default=_DEFAULTS.draft_by,
-    show_default=True,
-    help="Who guesses: a drafter, the text itself, or both.",
-)
-@flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
-@_setting("--block-size", METAVAR, "Tokens per block, or auto.", common=True, type=BlockSizeType())
-@_setting("--temperature", "0-2", "0 is greedy.", common=True)
-@_setting("--top-p", "0-1", "Nucleus to sample from.")
-@_setting("--top-k", "N", "Tokens to sample from, 0 all.")
-@_setting("--seed", "N", "Same seed, same answer.")
-@_setting("--max-new-tokens", "N", "Longest answer.")
+@decoding_flags
 @DEVICE
 @WEIGHTS
 @flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than its own; 'mtp', 'none'.")
@@ -256,9 +230,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @click.pass_obj
 def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
-    chosen, given = apply_preset(Flags(**flags), invocation.config), typed_flags()
+    chosen, given = apply_preset(Flags.of(flags), invocation.config), typed_flags()
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
-    settings = chosen.settings()
     files = attached_files(chosen.files)
     wanted = wanted_by(given)
     if is_gguf(chosen.model):  # llama.cpp is started without it
@@ -274,17 +247,17 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
         chosen = replace(chosen, timeout=max(chosen.timeout - (time.monotonic() - begun), 0.0))
     if text is not None:
         try:
-            return _answer(text, files, target, settings, chosen, wanted, invocation)
+            return _answer(text, files, target, chosen, wanted, invocation)
         finally:
             _tell_keys(invocation)
     _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if in_lines:
-        return _chat_in_lines(source, settings, chosen, wanted, invocation)
+        return _chat_in_lines(source, chosen, wanted, invocation)
     if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
-    return _open_chat(source, settings, chosen, wanted, invocation)
+    return _open_chat(source, chosen, wanted, invocation)
 
 
 def _require_a_choice(flags: Flags) -> None:
@@ -307,7 +280,6 @@ def _answer(
     text: str,
     files: Sequence[Attachment],
     target: Target,
-    settings: GenerationSettings,
     flags: Flags,
     wanted: Wanted,
     invocation: Invocation,
@@ -320,7 +292,7 @@ def _answer(
     earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     recording = open_trace(flags.trace)
     given = (flags.output, flags.system, flags.timeout, flags.save_dir)
-    settings = continued(settings, earlier, _preset(flags, invocation))
+    settings = continued(flags.settings, earlier, _preset(flags, invocation))
     request = Request(text, settings, form, *given, earlier, log, wanted, flags.force, tuple(files), flags.when_full)
     try:
         return answer(request, recorded(invocation.source(target), recording))
@@ -337,11 +309,9 @@ def _tell_keys(invocation: Invocation) -> None:
         print(f"  {CORRECT}", file=sys.stderr)
 
 
-def _open_chat(
-    source: SourceFactory, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
-) -> int:
+def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
-    settings = continued(settings, conversation, _preset(flags, invocation))
+    settings = continued(flags.settings, conversation, _preset(flags, invocation))
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
     trace = open_trace(flags.trace)
     with suited_theme(flags.theme) as suited:
@@ -353,13 +323,11 @@ def _open_chat(
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
 
 
-def _chat_in_lines(
-    source: SourceFactory, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
-) -> int:
+def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
     if not flags.plain:
         print("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.", file=sys.stderr)
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
-    settings = continued(settings, conversation, _preset(flags, invocation))
+    settings = continued(flags.settings, conversation, _preset(flags, invocation))
     begin = _start(flags, conversation, wanted, invocation)
     trace = open_trace(flags.trace)
     try:

@@ -10,7 +10,7 @@ from dflash_tui.core.files.places import state_directory
 from engine.commands import EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
-from .background import in_browser
+from .terminal.background import in_browser
 
 BUNDLED = "bundled"
 """In the place of MODEL: the bundled pair, whatever was answered."""

@@ -20,26 +20,28 @@ from dflash_tui.core.settings.config import Config
 from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
 
-from .bench import bench
 from .chat import chat
-from .completion import VARIABLE, answer_shell, completion_command
-from .config import SHARED, Invocation, config_command, defaults_of, load_config
-from .doctor import doctor
-from .export import export
-from .flags import HELP_HINT
-from .help import help_command
-from .lesson import lesson
+from .commands.bench import bench
+from .commands.completion import VARIABLE, answer_shell, completion_command
+from .commands.config import config_command
+from .commands.doctor import doctor
+from .commands.export import export
+from .commands.help import help_command
+from .commands.lesson import lesson
+from .commands.pull import pull
+from .commands.race import race
+from .commands.replay import replay
+from .commands.selftest import selftest
+from .commands.serve import serve
+from .commands.sessions import sessions
+from .commands.tour import tour
+from .commands.train import train
+from .commands.tune import tune
+from .flags.chat_flags import HELP_HINT
+from .flags.config_files import SHARED, defaults_of, load_config
+from .invocation import Invocation
 from .problems import Problem, engine_problem, show_problem
-from .pull import pull
-from .race import race
-from .replay import replay
-from .selftest import selftest
-from .serve import serve
-from .sessions import sessions
-from .streams import prepare_streams, silence_stdout
-from .tour import tour
-from .train import train
-from .tune import tune
+from .terminal.streams import prepare_streams, silence_stdout
 
 COMMANDS: dict[str, click.Command] = {
     "pull": pull,

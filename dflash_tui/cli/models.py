@@ -18,9 +18,9 @@ from engine.errors import EngineFailure
 from engine.hub.gguf import is_gguf
 from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, MTP, check_name
 
-from .config import Invocation
 from .first_contact import BUNDLED
-from .flags import Flags
+from .flags.chat_flags import Flags
+from .invocation import Invocation
 from .problems import Problem
 
 
@@ -59,7 +59,7 @@ def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Ta
         flags,
         model=None if name == BUNDLED else name,
         draft=drafter or (flags.draft if same else None),
-        no_speculation=flags.no_speculation and not drafter,
+        settings=replace(flags.settings, speculation=flags.settings.speculation or bool(drafter)),
         server=None,
         dialect=None,
     )

@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from engine.commands import Ask, Command
 from engine.events import Event, Settled, Step
 
+from .settings.decoding import SETTINGS, SettingName
+
 if TYPE_CHECKING:
     from .rounds.history import StepHistory
     from .text.spans import Spans
 
-Feature = Literal[
-    "ask", "block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "system", "thinking", "speculation",
-    "draft_by", "drafts", "draft_probabilities", "verdicts",
-]  # fmt: skip
+Feature = SettingName | Literal["ask", "system", "drafts", "draft_probabilities", "verdicts"]
 """What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
-ASKING: tuple[Feature, ...] = (
-    "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "draft_by"
-)  # fmt: skip
+ASKING: tuple[Feature, ...] = ("ask", "system", *(setting.name for setting in SETTINGS))
 """What only whoever asks can use: a source that is looked at lacks all of it."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.events import PROBABILITY_STEPS, EmittedToken, FinishReason, PrefillDone, Step, TurnStarted
 
-from .requests import Wanted
+from .requests import CompletionRequest
 from .stopping import StopWatch
 
 _REASONS: dict[FinishReason, str] = {"stop": "stop", "length": "length", "context": "length", "stopped": "stop"}
@@ -28,10 +28,10 @@ class Piece:
     """Those that count: up to the one that ends the answer."""
 
 
-class Answer:
+class AnswerProgress:
     """Follows one answer. Times in milliseconds."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: CompletionRequest) -> None:
         self._wanted = wanted
         self._watch = StopWatch(wanted.stops)
         self._stop_id: int | None = None

@@ -29,7 +29,7 @@ NO_REQUEST = ApiFailure(400, "This is no request of HTTP/1.1. The server speaks 
 CUT_OFF = ApiFailure(400, "The request ended before it was whole.")
 
 
-class Connection(H11Protocol):
+class ClientConnection(H11Protocol):
     """HTTP/1.1 as uvicorn has it. A head has a time limit; a client that has closed its sending side is answered; and
     what is refused before there is a request gets an error object, as everything else does."""
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from engine.events import EngineError, Event, PrefillDone, Step, TurnFinished, TurnStarted, event_to_dict
 
-from .answers import Answer, Piece, chat_logprobs, text_logprobs
+from .answers import AnswerProgress, Piece, chat_logprobs, text_logprobs
 from .failures import ApiFailure
-from .requests import Wanted
+from .requests import CompletionRequest
 
 Json = dict[str, Any]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: there are many chunks
@@ -28,7 +28,7 @@ def sent_event(data: Json) -> bytes:
     return b"data: " + encoded(data) + b"\n\n"
 
 
-def _object(wanted: Wanted) -> str:
+def _object(wanted: CompletionRequest) -> str:
     if wanted.kind == "text":
         return "text_completion"
     return "chat.completion.chunk" if wanted.stream else "chat.completion"
@@ -37,7 +37,7 @@ def _object(wanted: Wanted) -> str:
 class Reply:
     """Turns the events of one answer into what a client reads."""
 
-    def __init__(self, wanted: Wanted, model: str, fingerprint: str, most_drafted: int) -> None:
+    def __init__(self, wanted: CompletionRequest, model: str, fingerprint: str, most_drafted: int) -> None:
         self._wanted = wanted
         self._chat = wanted.kind == "chat"
         self._most_drafted = most_drafted
@@ -48,7 +48,7 @@ class Reply:
             "model": model,
             "system_fingerprint": fingerprint,
         }
-        self.answer = Answer(wanted)
+        self.answer = AnswerProgress(wanted)
         self._whole = Piece()
         self._events: list[Json] = []
         self._offset = 0

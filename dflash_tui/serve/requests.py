@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal, NoReturn, TypeVar
 
-from engine.commands import AUTO, BlockSize, GenerationSettings, Message
+from dflash_tui.core.settings.decoding import SETTINGS, Setting, SettingName
+from engine.commands import AUTO, GenerationSettings, Message
 
 from .failures import ApiFailure
 
@@ -26,9 +27,9 @@ LEAST_TOP_P = 1e-9
 _YES, _NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f", "n")
 
 _COMMON = {
-    "model", "stream", "stream_options", "temperature", "top_p", "top_k", "seed", "max_tokens", "stop",
-    "stop_token_ids", "logprobs", "user", "timings_per_token", "return_token_ids", "return_dflash_events",
-    "block_size", "speculation", "draft_by", "n_predict",
+    "model", "stream", "stream_options", "max_tokens", "stop",
+    "stop_token_ids", "logprobs", "user", "timings_per_token", "return_token_ids", "return_dflash_events", "n_predict",
+    *({setting.name for setting in SETTINGS} - {"max_new_tokens", "thinking"}),
 }  # fmt: skip
 _KNOWN: dict[Kind, set[str]] = {
     "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs"},
@@ -99,7 +100,7 @@ REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CompletionRequest:
     """What one request asks for."""
 
     kind: Kind
@@ -157,7 +158,7 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
+def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> CompletionRequest:
     """Raises :class:`ApiFailure` for what this server can't do as asked."""
     fields = _Fields(data)
     unknown = _unknown(kind, data)
@@ -165,7 +166,7 @@ def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
         message = f"There is no model {fields.text('model')!r} here; this server has {offer.model!r}."
         raise ApiFailure(404, message, param="model", code="model_not_found")
     options = fields.mapping("stream_options")
-    return Wanted(
+    return CompletionRequest(
         kind=kind,
         settings=_settings(fields, offer),
         messages=_messages(data.get("messages")) if kind == "chat" else (),
@@ -225,6 +226,9 @@ class _Fields:
     def raw(self, name: str) -> Any:
         return self._data.get(name)
 
+    def has(self, name: str) -> bool:
+        return self._data.get(name) is not None
+
     def _read(self, name: str, kind: type[T], otherwise: T, words: str) -> T:
         value = self._data.get(name)
         if value is None:
@@ -265,23 +269,14 @@ def _unknown(kind: Kind, data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _settings(fields: _Fields, offer: Offer) -> GenerationSettings:
-    longest = _longest(fields)
     settings = replace(offer.settings, max_new_tokens=offer.max_context)
-    wanted: tuple[tuple[str, str, Any], ...] = (
-        ("temperature", "temperature", fields.number("temperature")),
-        ("top_p", "top_p", _top_p(fields)),
-        ("top_k", "top_k", _top_k(fields)),
-        ("seed", "seed", _seed(fields)),
-        (longest[0], "max_new_tokens", None if longest[1] is None else min(longest[1], offer.max_context)),
-        ("block_size", "block_size", _block_size(fields)),
-        ("speculation", "speculation", fields.flag("speculation", settings.speculation)),
-        ("draft_by", "draft_by", fields.text("draft_by") or None),
-        ("chat_template_kwargs", "thinking", _thinking(fields, settings.thinking)),
-    )
-    for name, setting, value in wanted:
+    for setting in SETTINGS:
+        name, value = _SPECIAL[setting.name](fields) if setting.name in _SPECIAL else _plain(fields, setting)
+        if setting.name == "max_new_tokens" and value is not None:
+            value = min(value, offer.max_context)
         if value is not None:
-            settings = _changed(settings, name, setting, value)
-    if _seed(fields) is None and settings.temperature > 0:
+            settings = _changed(settings, name, setting.name, value)
+    if _seed(fields)[1] is None and settings.temperature > 0:
         settings = replace(settings, seed=random.getrandbits(32))  # who names no seed wants another answer each time
     return settings
 
@@ -295,7 +290,11 @@ def _changed(settings: GenerationSettings, name: str, setting: str, value: Any) 
         raise ApiFailure(400, f"{name} must be {rule}.", param=name) from None
 
 
-def _longest(fields: _Fields) -> tuple[str, int | None]:
+_Told = tuple[str, Any]
+"""The field of a request, and what it says for a setting; None: nothing."""
+
+
+def _longest(fields: _Fields) -> _Told:
     """OpenAI's new name beats the old one, and that llama.cpp's own. -1 is how some clients say that all may come."""
     names = ("max_completion_tokens", "max_tokens", "n_predict")
     name = next((name for name in names if fields.raw(name) is not None), "max_tokens")
@@ -303,29 +302,48 @@ def _longest(fields: _Fields) -> tuple[str, int | None]:
     return name, None if value == -1 else value
 
 
-def _seed(fields: _Fields) -> int | None:
+def _seed(fields: _Fields) -> _Told:
     """-1 is any; another below zero is a seed like others."""
     value = fields.whole("seed")
-    return None if value is None or value == -1 else value % SEEDS
+    return "seed", None if value is None or value == -1 else value % SEEDS
 
 
-def _top_p(fields: _Fields) -> float | None:
+def _top_p(fields: _Fields) -> _Told:
     value = fields.number("top_p")
-    return LEAST_TOP_P if value == 0 else value
+    return "top_p", LEAST_TOP_P if value == 0 else value
 
 
-def _top_k(fields: _Fields) -> int | None:
+def _top_k(fields: _Fields) -> _Told:
     """-1 is how some clients say that all tokens stay."""
     value = fields.whole("top_k")
-    return None if value is None else min(max(value, 0), MAX_TOP_K)
+    return "top_k", None if value is None else min(max(value, 0), MAX_TOP_K)
 
 
-def _block_size(fields: _Fields) -> BlockSize | None:
-    return AUTO if fields.raw("block_size") == AUTO else fields.whole("block_size")
+def _thinking(fields: _Fields) -> _Told:
+    options = fields.mapping("chat_template_kwargs")
+    return "chat_template_kwargs", options.flag("enable_thinking") if options.has("enable_thinking") else None
 
 
-def _thinking(fields: _Fields, otherwise: bool) -> bool:
-    return fields.mapping("chat_template_kwargs").flag("enable_thinking", otherwise)
+_SPECIAL: Mapping[SettingName, Callable[[_Fields], _Told]] = {
+    "seed": _seed, "top_p": _top_p, "top_k": _top_k, "max_new_tokens": _longest, "thinking": _thinking,
+}  # fmt: skip
+"""Settings that clients call otherwise, or of which they say some values in their own way."""
+
+
+def _plain(fields: _Fields, setting: Setting) -> _Told:
+    name = setting.name
+    value: Any = None
+    if fields.has(name):
+        match setting.kind:
+            case "switch":
+                value = fields.flag(name)
+            case "number":
+                value = fields.number(name)
+            case "choice":
+                value = fields.text(name) or None
+            case "whole" | "block size":
+                value = AUTO if setting.kind == "block size" and fields.raw(name) == AUTO else fields.whole(name)
+    return name, value
 
 
 def _messages(value: Any) -> tuple[Message, ...]:

@@ -21,10 +21,9 @@ import engine
 from dflash_tui.core.conversation.start import STARTERS
 from dflash_tui.core.source import events_only
 from dflash_tui.llamacpp.source import LlamaSource
-from engine.commands import NO_DRAFTER, Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.commands import NO_DRAFTER, Ask, Close, EngineOptions, GenerationSettings, Message, Settings
 from engine.events import EngineError, Event, Step, TurnFinished
 from engine.hub.own_drafters import OWN_DRAFTERS, own_drafter
-from engine.library import Settings
 from measure.quick import parse
 
 QUESTIONS = (

@@ -15,11 +15,11 @@ from time import perf_counter
 
 import torch
 
-from engine.commands import EngineOptions, Message
+from engine.commands import EngineOptions, Message, Settings
 from engine.events import EngineReady, Event, Step
-from engine.lab.demo.checks import verdicts
-from engine.lab.demo.exchanges import Question, read_questions
-from engine.library import Pair, Settings
+from engine.lab.demo.judging.checks import verdicts
+from engine.lab.demo.texts.exchanges import Question, read_questions
+from engine.library import Pair
 from engine.service import load_runner
 from engine.speculation.auto import Auto
 from measure.engine.recorded_costs import recorded_tables

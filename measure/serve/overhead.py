@@ -27,7 +27,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from dflash_tui.cli.serve import use_short_turns
+from dflash_tui.cli.commands.serve import use_short_turns
 from dflash_tui.core.source import Emit, Happening, Source
 from dflash_tui.serve.server import ServeOptions, Serving
 from dflash_tui.sources import engine_source

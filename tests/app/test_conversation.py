@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.conversation.teller import THOUGHT_HEAD
+from dflash_tui.core.conversation.step_spans import THOUGHT_HEAD
 from dflash_tui.core.text.spans import Span
 from engine.commands import Ask
 

@@ -62,7 +62,7 @@ async def test_a_file_goes_with_its_question(launch: Launch, here: Path) -> None
         (here / "notes.txt").unlink()
         path = chat.screen.queue.log.path
         assert load_session(path).messages()[0] == asked.messages[0], "by content: the file may go"
-        assert path.read_text().count('"type": "file"') == 1
+        assert path.read_text().count('"type":"file"') == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from dflash_tui.app.glyphs import large_number
 from dflash_tui.app.keymap import AcceptedKeys, accepted_keys, said_with
 from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.app.widgets.gauges import RateGauge
-from dflash_tui.cli.background import is_dark
+from dflash_tui.cli.terminal.background import is_dark
 from dflash_tui.core.settings.config import Entry, ScreenOptions
 
 from .conftest import Driver, Launch

@@ -117,7 +117,7 @@ async def test_its_rounds_survive_the_disk(server: Callable, tmp_path: Path) -> 
         await driver.until(lambda: (tmp_path / "run.dft").exists())
     (turn,) = load_session(path).turns
     assert [event for event in turn.events() or () if isinstance(event, Step)] == steps
-    assert (tmp_path / "run.dft").read_bytes().startswith(b"dflash-trace 8\n")
+    assert (tmp_path / "run.dft").read_bytes().startswith(b"dflash-trace 9\n")
 
 
 def looks(driver: Driver) -> list[Span]:

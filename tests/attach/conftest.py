@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.attach.connection import Patience
 from dflash_tui.attach.source import ServerSource
+from dflash_tui.attach.transport.connection import Patience
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Happening
 from engine.commands import Ask, Close, GenerationSettings, Message

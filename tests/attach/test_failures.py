@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from dflash_tui.attach.connection import Patience
-from dflash_tui.attach.urls import proxy_for
+from dflash_tui.attach.transport.connection import Patience
+from dflash_tui.attach.transport.urls import proxy_for
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.export.document import collect
 from dflash_tui.core.sessions.sessions import SessionLog, load_session

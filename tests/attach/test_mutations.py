@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.attach.connection import Patience
+from dflash_tui.attach.transport.connection import Patience
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.traces.reader import read_trace

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.attach.connection import Patience
+from dflash_tui.attach.transport.connection import Patience
 from engine.events import EngineError, Notice, Step, event_to_dict
 
 from ..pace import IN_CI

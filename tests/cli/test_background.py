@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from dflash_tui.cli.background import PATIENCE, QUESTION, terminal_background
+from dflash_tui.cli.terminal.background import PATIENCE, QUESTION, terminal_background
 
 PROGRAM = """
 import fcntl, select, sys, termios, time
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from dflash_tui.cli.background import terminal_background
+from dflash_tui.cli.terminal.background import terminal_background
 with terminal_background() as background:
     select.select([0], [], [], float(sys.argv[1]))  # the imports
     began = time.monotonic()

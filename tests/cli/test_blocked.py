@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import signal
 import struct
@@ -17,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli import prompt
-from dflash_tui.cli.output import StandardOutput
-from dflash_tui.cli.streams import _BestEffort
+from dflash_tui.cli.headless import prompt
+from dflash_tui.cli.headless.output import StandardOutput
+from dflash_tui.cli.terminal.streams import _BestEffort, prepare_streams
 from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program
@@ -183,3 +184,11 @@ def test_files_may_be_called_anything(program: Program, tmp_path: Path, monkeypa
     )
     assert program.code == ExitCode.OK, program.err
     assert Path(f"{LATIN}.out").exists() and Path(LATIN, "hello.py").exists()
+
+
+def test_a_console_whose_encoding_lacks_a_character_shows_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(console, "cp1252"))
+    prepare_streams()
+    print("↑ é", flush=True)
+    assert console.getvalue() == "? é\n".encode("cp1252")

@@ -11,12 +11,13 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from dflash_tui.cli.background import suited_theme
 from dflash_tui.cli.chat import chat
-from dflash_tui.cli.completion import SHELLS, VARIABLE
-from dflash_tui.cli.config import chosen_screen_options, settable
-from dflash_tui.cli.help import variable_of
+from dflash_tui.cli.commands.completion import SHELLS, VARIABLE
+from dflash_tui.cli.flags.config_files import settable
+from dflash_tui.cli.flags.options import variable_of
+from dflash_tui.cli.flags.screen import chosen_screen_options
 from dflash_tui.cli.main import commands
+from dflash_tui.cli.terminal.background import suited_theme
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE, Config
 
@@ -169,7 +170,7 @@ def test_a_light_terminal_gets_the_light_theme(
     monkeypatch: pytest.MonkeyPatch, wanted: str | None, dark: bool | None, theme: str | None
 ) -> None:
     monkeypatch.setattr(
-        "dflash_tui.cli.background.terminal_background", lambda: nullcontext(SimpleNamespace(dark=dark))
+        "dflash_tui.cli.terminal.background.terminal_background", lambda: nullcontext(SimpleNamespace(dark=dark))
     )
     with suited_theme(wanted) as suited:
         assert suited.theme == theme

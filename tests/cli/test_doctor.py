@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.cli import doctor
+from dflash_tui.cli.commands import doctor
 from dflash_tui.core.exit_codes import ExitCode
 from engine.tools import doctor as engine_doctor
 from engine.tools.doctor import Finding, _models

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli import pull
-from dflash_tui.cli.status import describe_progress
+from dflash_tui.cli.commands import pull
+from dflash_tui.cli.headless.status import describe_progress
 from dflash_tui.core.exit_codes import ExitCode
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from dflash_tui.cli.commands.tune import _kernel_lines, _kernels_object
 from dflash_tui.cli.main import main
-from dflash_tui.cli.tune import _kernel_lines, _kernels_object
 from engine.kernels.decode.tiles import Tiles
 from engine.loading.choose_rounds import TimedTiles
 from engine.measured.tiles import Timed

@@ -10,9 +10,9 @@ import click
 import pytest
 
 from dflash_tui.cli.chat import chat
-from dflash_tui.cli.help import TOPICS, Flag
+from dflash_tui.cli.flags.options import TOPICS, Flag
+from dflash_tui.cli.headless.prompt import MAX_PROMPT_BYTES
 from dflash_tui.cli.main import commands
-from dflash_tui.cli.prompt import MAX_PROMPT_BYTES
 from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program

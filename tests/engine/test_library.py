@@ -14,7 +14,8 @@ from typing import get_type_hints
 import pytest
 
 import engine
-from engine.library import Options, Settings
+from engine.commands import Settings
+from engine.library import Options
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Write a quicksort in Python"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.race.race import kind_of
-from dflash_tui.core.rounds.lenses import Lens, Reading, Shade, next_lens
+from dflash_tui.core.rounds.lenses import Lens, LensReading, Shade, next_lens
 from dflash_tui.core.rounds.travel import Traveller
 from dflash_tui.core.source import Feature
 from engine.events import Source
@@ -26,7 +26,7 @@ class LensView:
         """``painted``: the transcript is to be coloured by another lens."""
         self.lens: Lens = "verdict"
         self._desk, self._travel, self._painted = desk, travel, painted
-        self._readings: dict[int, Reading] = {}
+        self._readings: dict[int, LensReading] = {}
 
     def choose(self, lens: Lens) -> None:
         """Colour the transcript by something else. ``SlashError`` for what the source doesn't tell."""
@@ -65,5 +65,5 @@ class LensView:
             history = self._travel.history(turn)
             if history is None:
                 return None
-            self._readings[turn] = Reading(self.lens, history)
+            self._readings[turn] = LensReading(self.lens, history)
         return self._readings[turn].shade(token)

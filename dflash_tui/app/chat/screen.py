@@ -191,9 +191,9 @@ class ChatScreen(ChatDisplay):
     def slider_moved(self, message: Slider.Changed) -> None:
         match message.control.id:
             case "block":
-                self.desk.set_block(self.query_one(Panel).size_chosen)
+                self.desk.adjust(block_size=self.query_one(Panel).size_chosen)
             case "temperature":
-                self.desk.set_temperature(message.value)
+                self.desk.adjust(temperature=message.value)
             case "pace":
                 self.viewer.set_pace(message.value)
 

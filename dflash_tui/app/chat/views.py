@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from dflash_tui.core.conversation.again import Again
+from dflash_tui.core.conversation.retry import Retry
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.commands.branches import compare
 from dflash_tui.core.desk.desk import Desk
@@ -59,7 +59,7 @@ def _open_tree(app: App[Any], desk: Desk, view: TreeView, attempt: Attempt) -> N
         what, number = wish
         wishes: dict[str, Callable[[], None]] = {
             "edit": lambda: desk.edit(number),
-            "retry": lambda: desk.ask_again(Again(str(number))),
+            "retry": lambda: desk.ask_again(Retry(str(number))),
             "compare": lambda: compare(desk, number),
         }
         attempt(wishes[what])

@@ -28,10 +28,10 @@ from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Settled, Step, TurnFinished
 
+from ..headless.status import describe_models
+from ..headless.turn import lacking
 from ..problems import Problem, engine_problem, show_problem
-from ..status import describe_models
-from ..streams import silence_stdout
-from ..turn import lacking
+from ..terminal.streams import silence_stdout
 from .commands import COMMANDS
 from .terminal import BLOCK, Terminal
 

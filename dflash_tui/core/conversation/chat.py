@@ -4,7 +4,7 @@ It is a tree (:mod:`.tree`), and every front end moves in it the same way; the r
 
 * :meth:`Chat.ask` asks what follows the end of the path, or with ``parent`` another version of a question;
 * :meth:`Chat.ask_again` asks the same question again, maybe with other settings for this answer alone
-  (:func:`.again.parse_again` reads them as they are typed);
+  (:func:`.retry.parse_retry` reads them as they are typed);
 * :meth:`Chat.go` ends the path at any answer, to go on from there; :meth:`Chat.visit` goes to where a branch was left;
   :meth:`Chat.turn_over` goes to the version before or behind (``Tree.place`` says which of how many is on the path);
 * :meth:`Chat.name` names the branch that begins at a question; ``Tree.find`` finds one by number or name;
@@ -19,17 +19,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
-from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
 from ..attachments.attachment import Attachment, without_files
 from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
-from ..sessions.turn import Turn
+from ..sessions.turn import StoredTurn
 from ..settings.presets import Preset
 from ..source import Feature, Happening, Rewind
-from .beside import NOTHING, Beside, messages_of
 from .folds import behind_question
+from .question_context import NOTHING, QuestionContext, messages_of
 from .reducer import Reducer, TurnState
 from .transcript import recall
 from .tree import ROOT, Part, Tree
@@ -56,7 +56,7 @@ class Exchange:
     reason: FinishReason | None = None
     """None: it has no end yet, or the program ended within it."""
     figures: TurnStatistics = field(default_factory=TurnStatistics)
-    beside: Beside = NOTHING
+    beside: QuestionContext = NOTHING
     """What goes with the question."""
     runs: list[RunResult] = field(default_factory=list)
     """Of code blocks of the answer."""
@@ -89,7 +89,7 @@ class Chat:
         self.reducer = Reducer()
         self.tree: Tree[Exchange] = Tree()
         self.system: str | None = None
-        self.stored: dict[int, Turn] = {}
+        self.stored: dict[int, StoredTurn] = {}
         """Turns of an older conversation that have not been looked at yet."""
         self.queued: list[Queued] = []
         """Questions to ask when the answer that runs has ended by itself, oldest first."""
@@ -198,7 +198,7 @@ class Chat:
         *,
         parent: int | None = None,
         settings: GenerationSettings | None = None,
-        beside: Beside = NOTHING,
+        beside: QuestionContext = NOTHING,
     ) -> int:
         """Ask what follows the end of the path, or the turn ``parent``; returns the turn's number. ``settings``: for
         this answer alone; ``beside``: what goes with the question. Must not be called while ``busy``."""
@@ -294,26 +294,16 @@ class Chat:
 
     # Settings
 
-    def adjust(self, *, block_size: BlockSize | None = None, temperature: float | None = None) -> None:
-        """Change settings now and for later turns. Raises ``ValueError`` in words for people when out of range."""
-        change = Adjust(block_size, temperature)
-        self.settings = self.settings.with_changes(change)
-        if self._asked is not None and self._sent:
-            self._send(change)
-        elif self._asked is not None:
-            self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
-
-    def reseed(self, seed: int) -> None:
-        """From the next question on. Raises ``ValueError`` when out of range."""
-        self.settings = replace(self.settings, seed=seed)
-
-    def think(self, thinking: bool) -> None:
-        """From the next question on."""
-        self.settings = replace(self.settings, thinking=thinking)
-
-    def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
-        """From the next question on."""
-        self.settings = replace(self.settings, speculation=speculation, draft_by=by)
+    def adjust(self, **changes: Any) -> None:
+        """Change settings from the next question on, and those that ``Adjust`` knows at once. Raises ``ValueError`` in
+        words for people when out of range."""
+        self.settings = replace(self.settings, **changes)
+        change = Adjust(**{name: changes[name] for name in Adjust.__dataclass_fields__.keys() & changes.keys()})
+        if change != Adjust() and self._asked is not None:
+            if self._sent:
+                self._send(change)
+            else:
+                self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
 
     def take_preset(
         self, preset: Preset | None, at_start: GenerationSettings, require: Callable[[Feature], None]
@@ -389,7 +379,7 @@ class Chat:
     def _watch(self, event: TurnStarted) -> None:
         """A turn begins that was not asked here: a replay's."""
         question, files = without_files(event.question)
-        beside = Beside(files)
+        beside = QuestionContext(files)
         self.reducer.show_question(question, behind_question(beside))
         if event.turn > self._turns:
             self._turns = event.turn
@@ -405,7 +395,7 @@ class Chat:
             self._ended_well = event.reason in ("stop", "length")
 
 
-def _exchange(turn: Turn) -> Exchange:
+def _exchange(turn: StoredTurn) -> Exchange:
     """What a file tells of a turn."""
     settings = turn.started.settings if turn.started is not None else {}
     known = (turn.number, turn.question, turn.parent, turn.name, turn.system, turn.answer, settings, turn.once)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from engine.commands import ADDED_LATER
 from engine.events import TurnStatistics
 
 from ..figures.labels import TOKENS_PER_ROUND
 from ..figures.statistics import accepted_share
+from ..settings.decoding import SETTINGS
 from .chat import Exchange
 from .models import short_name
 
-SETTINGS = {
-    "block_size": "block", "temperature": "temperature", "seed": "seed", "speculation": "speculation",
-    "thinking": "thinking", "top_p": "top-p", "top_k": "top-k", "max_new_tokens": "longest answer",
-}  # fmt: skip
 NOT_KNOWN = "not known"
+_ALWAYS = ("speculation", "block_size", "temperature", "seed")
+"""Settings that a comparison shows also where they are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,16 @@ def compare(left: Exchange, right: Exchange) -> list[Compared]:
         lines.insert(0, Compared("target", left.target or NOT_KNOWN, right.target or NOT_KNOWN))
     if left.system != right.system:
         lines.append(Compared("system prompt", left.system or "none", right.system or "none"))
-    for field, name in SETTINGS.items():
-        told = [_said(each.settings.get(field, NOT_KNOWN)) for each in (left, right)]
-        if field in ("block_size", "temperature", "seed", "speculation") or told[0] != told[1]:
-            lines.append(Compared(name, *told))
+    for setting in SETTINGS:
+        told = [_said(_known(each.settings).get(setting.name, NOT_KNOWN)) for each in (left, right)]
+        if setting.name in _ALWAYS or told[0] != told[1]:
+            lines.append(Compared(setting.words, *told))
     return lines + [Compared(name, figure(left), figure(right)) for name, figure in _FIGURES.items()]
+
+
+def _known(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With what this engine leaves out, which is as ever then. Servers tell nothing of how they draft."""
+    return {**ADDED_LATER, **settings} if "speculation" in settings else settings
 
 
 def settings_apart(exchange: Exchange, other: Exchange) -> str:
@@ -97,4 +102,4 @@ _FIGURES: dict[str, Callable[[Exchange], str]] = {
     "prompt": _figure(lambda each: f"{each.figures.num_prompt_tokens}, {each.figures.num_reused_tokens} reused"),
     "ended": lambda each: each.reason or "within the answer",
 }
-_CHOSEN = {"drafter", "system prompt", *SETTINGS.values()}
+_CHOSEN = {"drafter", "system prompt", *(setting.words for setting in SETTINGS)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from engine.commands import Ask, GenerationSettings, Message
 
 from ..attachments.attachment import CHARACTERS, counted
-from .beside import NOTHING, Beside, Said, left_out_of, messages_of
+from .question_context import NOTHING, QuestionContext, SaidTurn, left_out_of, messages_of
 
 NEARLY_FULL, ALMOST_FULL = 0.8, 0.95
 """Shares of the context from which the screen says so, in two colours."""
@@ -86,12 +86,12 @@ def answer_room(limit: int) -> int:
 
 
 def fit(
-    said: Sequence[Said],
+    said: Sequence[SaidTurn],
     system: str | None,
     question: str,
     limit: int,
     measure: Measure,
-    beside: Beside = NOTHING,
+    beside: QuestionContext = NOTHING,
 ) -> Fit:
     """Measured as rarely as possible; a ``limit`` of 0 is not known, and everything fits."""
     messages = messages_of(said, system, question, beside)
@@ -129,7 +129,7 @@ def summary_tokens(limit: int) -> int:
 
 
 def summary_request(
-    said: Sequence[Said], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
+    said: Sequence[SaidTurn], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
 ) -> tuple[Message, ...]:
     """Asks for a summary of these questions, and of what stood for others before; of the newest that fit."""
     chosen = [each for each in said if each.number in set(numbers) and each.answer]
@@ -140,9 +140,9 @@ def summary_request(
         chosen = chosen[1:]
 
 
-def _for_summary(said: Sequence[Said], chosen: Sequence[Said], system: str | None) -> tuple[Message, ...]:
+def _for_summary(said: Sequence[SaidTurn], chosen: Sequence[SaidTurn], system: str | None) -> tuple[Message, ...]:
     others = tuple(each.number for each in said if each not in chosen)
-    return messages_of(said, system, SUMMARY_PROMPT, Beside(left_out=others))
+    return messages_of(said, system, SUMMARY_PROMPT, QuestionContext(left_out=others))
 
 
 def room_words(used: int, limit: int) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol
 from ..attachments.attachment import counted
 from ..files.running import RunResult
 from ..text.spans import Span
-from .beside import Beside
+from .question_context import QuestionContext
 
 SHOWN_LINES = 8
 """Of a program's output that are shown in place; the rest is folded."""
@@ -24,22 +24,22 @@ class Folded:
     text: str
 
 
-class Told(Protocol):
+class ShownQuestion(Protocol):
     """A question that is on the screen."""
 
     @property
-    def beside(self) -> Beside: ...
+    def beside(self) -> QuestionContext: ...
 
     @property
     def runs(self) -> Sequence[RunResult]: ...
 
 
-def folds(path: Iterable[Told]) -> list[Folded]:
+def folds(path: Iterable[ShownQuestion]) -> list[Folded]:
     """All of a transcript, in its order: as many as it has pieces in the style ``fold``."""
     return [fold for each in path for fold in (*_beside(each.beside), *map(_run, each.runs))]
 
 
-def before_question(beside: Beside) -> list[Span]:
+def before_question(beside: QuestionContext) -> list[Span]:
     """What a transcript says above a question: that something before it is read no more."""
     if not beside.left_out and beside.carried is None:
         return []
@@ -52,7 +52,7 @@ def before_question(beside: Beside) -> list[Span]:
     return [*spans, Span("\n", "note")]
 
 
-def behind_question(beside: Beside) -> list[Span]:
+def behind_question(beside: QuestionContext) -> list[Span]:
     """The files that went with it, below its words."""
     return [Span(f"{file.head}\n", "fold") for file in beside.files]
 
@@ -76,11 +76,11 @@ def output_spans(run: RunResult, how: str = "") -> list[Span]:
     return spans
 
 
-def _beside(beside: Beside) -> list[Folded]:
+def _beside(beside: QuestionContext) -> list[Folded]:
     return [*_carried(beside), *(Folded(file.head, file.text) for file in beside.files)]
 
 
-def _carried(beside: Beside) -> list[Folded]:
+def _carried(beside: QuestionContext) -> list[Folded]:
     if beside.carried is None:
         return []
     what = "summary that stands for them" if beside.carried.kind == "summary" else "answer that this chat goes on from"

@@ -17,7 +17,7 @@ LEAVE_SECONDS = 10.0
 
 
 @dataclass(slots=True, eq=False)
-class Choice:
+class ModelChoice:
     """A model that can be gone to."""
 
     name: str
@@ -27,19 +27,19 @@ class Choice:
     """What its target took for a token alone, as far as that was measured when it was left."""
 
 
-class Choices:
+class ModelChoices:
     """The model that answers now, and the way back."""
 
     def __init__(self, models: Models | None, factory: SourceFactory) -> None:
         self._models = models
-        self.now = Choice(models.first if models else "", factory)
-        self._before: Choice | None = None
+        self.now = ModelChoice(models.first if models else "", factory)
+        self._before: ModelChoice | None = None
 
-    def choose(self, name: str, drafter: str, served: Mapping[str, SourceFactory]) -> Choice:
+    def choose(self, name: str, drafter: str, served: Mapping[str, SourceFactory]) -> ModelChoice:
         """The model called ``name``, or the present one with another drafter. ``served``: what the server that answers
         now has. Raises ``SlashError`` and ``Failure`` for what can't be a model."""
         if name in served and not drafter:
-            return Choice(name, served[name])
+            return ModelChoice(name, served[name])
         if name == BEFORE and self._before is not None:
             return self._before
         if self._models is None:
@@ -47,14 +47,14 @@ class Choices:
         if name == BEFORE:
             raise SlashError("There was no other model in this chat yet.")
         wanted = name or self.now.name
-        return Choice(wanted, self._models.make(wanted, drafter))
+        return ModelChoice(wanted, self._models.make(wanted, drafter))
 
     def leave(self, reducer: Reducer) -> None:
         """Another is to be loaded. To be called before the reducer hears of it."""
         if reducer.ready is not None:  # else the one that was to answer never came
             self.now.plain_ms = reducer.plain_ms
 
-    def settle(self, choice: Choice, reducer: Reducer) -> None:
+    def settle(self, choice: ModelChoice, reducer: Reducer) -> None:
         """It answers, and what was measured of it still holds."""
         reducer.plain_ms = choice.plain_ms
         if choice is not self.now:

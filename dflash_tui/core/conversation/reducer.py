@@ -30,7 +30,7 @@ from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
 from ..text.growing_text import GrowingText
 from ..text.spans import Span, Spans
-from .teller import Teller, noted, version_spans
+from .step_spans import StepSpans, noted, version_spans
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 
@@ -61,12 +61,12 @@ class TurnState:
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
-    teller: Teller = field(init=False)
+    teller: StepSpans = field(init=False)
     rate: RateMeter = field(init=False)
 
     def __post_init__(self) -> None:
         self.rate = RateMeter(self.history)
-        self.teller = Teller(self.number)
+        self.teller = StepSpans(self.number)
 
     def kept_in(self, rounds: RoundLog | None) -> TurnState:
         """The same, before its first round, all of which will be ``rounds``."""
@@ -115,7 +115,7 @@ class TurnState:
 
     def told(self) -> Spans:
         """What the transcript has of the steps so far, once more."""
-        teller, spans = Teller(self.number), Spans()
+        teller, spans = StepSpans(self.number), Spans()
         for step in self.history:
             spans.extend(teller.tell(step))
         return spans
@@ -188,7 +188,7 @@ class TurnState:
 
 def retold(event: Settled, rounds: RoundLog) -> StepBatch:
     """A turn's steps as they were settled, which are these, and what the transcript says of them."""
-    history, teller, spans = StepHistory(rounds), Teller(event.turn), Spans()
+    history, teller, spans = StepHistory(rounds), StepSpans(event.turn), Spans()
     for step in rounds:
         history.append(step)
         spans.extend(teller.tell(step))

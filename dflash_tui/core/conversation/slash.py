@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
-from engine.commands import AUTO, BlockSize
+from engine.commands import AUTO
+
+from ..settings.decoding import Setting
 
 LEAVING = {"quit", "exit", "logout", ":q", ":q!", ":wq", ":x"}
 """What people type who want to leave."""
@@ -27,9 +30,6 @@ class Argument:
     def integer(self) -> int:
         return int(self._number(int))
 
-    def block_size(self) -> BlockSize:
-        return AUTO if self.text == AUTO else self.integer()
-
     def number(self, **words: float) -> float:
         """Or one of ``words``, which stand for numbers."""
         return words[self.text] if self.text in words else self._number(float)
@@ -42,6 +42,20 @@ class Argument:
         if self.text not in words:
             raise self.wrong()
         return self.text
+
+    def setting(self, setting: Setting) -> Any:
+        """A value for it."""
+        match setting.kind:
+            case "switch":
+                return self.switch()
+            case "choice":
+                return self.choice(*setting.choices)
+            case "number":
+                return self.number(greedy=0.0) if setting.name == "temperature" else self.number()
+            case "block size" if self.text == AUTO:
+                return AUTO
+            case _:
+                return self.integer()
 
     def _number(self, convert: type[int] | type[float]) -> float:
         try:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..sessions.turn import CUT_OFF, Turn
+from ..sessions.turn import CUT_OFF, StoredTurn
 from ..text.spans import Span, Spans
 from .folds import before_question, behind_question, below_answer
 from .reducer import Reducer, TurnState, ending, failure, turn_summary
-from .teller import noted, version_spans
+from .step_spans import noted, version_spans
 from .tree import Part, Tree
 
 if TYPE_CHECKING:
     from .chat import Chat, Exchange
 
 
-def recall(turn: Turn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState, Spans] | None:
+def recall(turn: StoredTurn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState, Spans] | None:
     """A turn of a file as if just decoded, and what the transcript shows of its answer; None where an earlier version
     of the program kept no rounds of it. ``place``: which version of the answer it is, of how many."""
     events = turn.events()
@@ -82,7 +82,7 @@ def _answer(chat: Chat, number: int) -> Spans:
     return spans
 
 
-def _text_only(turn: Turn, place: tuple[int, int]) -> Spans:
+def _text_only(turn: StoredTurn, place: tuple[int, int]) -> Spans:
     """A turn of which an earlier version of the program kept no rounds: nobody knows its verdicts."""
     answer, thought = turn.answer, turn.thought
     error = turn.error or (CUT_OFF if turn.reason is None else None)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from engine.commands import Ask, Stop
 from engine.events import EngineReady, Event, TurnFinished
 
-from ..conversation.beside import messages_of
 from ..conversation.chat import Chat
+from ..conversation.question_context import messages_of
 from ..conversation.reducer import BASELINE_TOKENS
 from ..source import Source
 from .event_queue import ASIDE, EventQueue

@@ -9,7 +9,6 @@ from typing import Literal
 from engine.commands import Ask
 
 from ..attachments.attachment import counted
-from ..conversation.beside import Beside, Carried, messages_of
 from ..conversation.chat import Chat, Exchange
 from ..conversation.context import (
     NEARLY_FULL,
@@ -21,13 +20,14 @@ from ..conversation.context import (
     summary_tokens,
     too_long_words,
 )
+from ..conversation.question_context import Carried, QuestionContext, messages_of
 from ..conversation.slash import SlashError
 from ..source import Capabilities
 from .face import Face, Question, Way
 
 WhenFull = Literal["ask", "drop", "stop"]
 """What to do with a question that doesn't fit."""
-Then = Callable[[Beside], None]
+Then = Callable[[QuestionContext], None]
 """Asks a question that fits now."""
 
 
@@ -53,7 +53,7 @@ class ContextFit:
         ready = self._chat.reducer.ready
         return ready.max_context if ready else 0
 
-    def require(self, text: str, beside: Beside, said: Sequence[Exchange], then: Then) -> None:
+    def require(self, text: str, beside: QuestionContext, said: Sequence[Exchange], then: Then) -> None:
         """Call ``then`` with what goes with the question so that it fits behind ``said``: at once, or when the user has
         chosen. Raises ``SlashError`` where nothing would help."""
         found = self._measured(text, beside, said)
@@ -64,10 +64,10 @@ class ContextFit:
         else:
             then(beside)
 
-    def _measured(self, text: str, beside: Beside, said: Sequence[Exchange]) -> Fit:
+    def _measured(self, text: str, beside: QuestionContext, said: Sequence[Exchange]) -> Fit:
         return fit(said, self._chat.system, text, self.limit, self.ruler.prompt, beside)
 
-    def _choose(self, found: Fit, text: str, beside: Beside, said: Sequence[Exchange], then: Then) -> None:
+    def _choose(self, found: Fit, text: str, beside: QuestionContext, said: Sequence[Exchange], then: Then) -> None:
         gone = found.left_out or ()
         lighter = replace(beside, left_out=(*beside.left_out, *gone))
         oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
@@ -103,7 +103,9 @@ class ContextFit:
         detail = "What is dropped stays in the transcript, marked; the model reads it no more."
         self._face.ask(Question("the context is full", full, ways, "", detail, at_once=False), chosen)
 
-    def _sum_up(self, text: str, beside: Beside, said: Sequence[Exchange], gone: tuple[int, ...], then: Then) -> None:
+    def _sum_up(
+        self, text: str, beside: QuestionContext, said: Sequence[Exchange], gone: tuple[int, ...], then: Then
+    ) -> None:
         chat = self._chat
         messages = summary_request(said, gone, chat.system, self.limit, self.ruler.prompt)
         most = summary_tokens(self.limit)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from engine.commands import Ask, BlockSize, Close, Command, GenerationSettings, Stop
+from engine.commands import Ask, Close, Command, GenerationSettings, Stop
 from engine.errors import EngineFailure
 from engine.events import EngineReady
 
 from ..attachments.attachment import Attachment
-from ..conversation.again import Again
-from ..conversation.beside import Beside
 from ..conversation.chat import Chat, Exchange, Queued
+from ..conversation.question_context import QuestionContext
+from ..conversation.retry import Retry
 from ..conversation.slash import SlashError
 from ..conversation.start import Start
 from ..conversation.transcript import marks
@@ -133,18 +134,18 @@ class Desk:
         edited, tree = self.editing if version_of is None else version_of, chat.tree
         parent = tree.here if edited is None else tree[edited].parent
 
-        def fits(beside: Beside) -> None:
+        def fits(beside: QuestionContext) -> None:
             """Behind that question, or where the chat is new by now."""
             chat.ask(text, parent=parent if chat.tree is tree else None, beside=beside)
             self._asked()
 
-        self.fit.require(text, Beside(files), tree.path_to(parent), fits)
+        self.fit.require(text, QuestionContext(files), tree.path_to(parent), fits)
 
     def _asked(self) -> None:
         self.editing = self._turned = None
         self.face.changed("asked", self.chat.tree.here)
 
-    def ask_again(self, again: Again) -> None:
+    def ask_again(self, again: Retry) -> None:
         """Ask a question once more. The same seed would give the same answer, so without settings the next one is used;
         greedy decoding has none."""
         self.require_idle()
@@ -157,7 +158,7 @@ class Desk:
             if earlier.is_whole:
                 self.face.say("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.")
         elif again.settings is None and self.source.capabilities.can("seed"):
-            chat.reseed(chat.next_seed(earlier.number))
+            chat.adjust(seed=chat.next_seed(earlier.number))
         chat.ask_again(earlier.number, again.settings)
         self._asked()
 
@@ -263,14 +264,9 @@ class Desk:
 
     # Settings
 
-    def set_block(self, size: BlockSize) -> None:
-        """From the next round on. Raises ``ValueError`` when out of range."""
-        self.chat.adjust(block_size=size)
-        self.face.changed("settings")
-
-    def set_temperature(self, temperature: float) -> None:
-        """From the next round on. Raises ``ValueError`` when out of range."""
-        self.chat.adjust(temperature=temperature)
+    def adjust(self, **changes: Any) -> None:
+        """Change settings: see ``Chat.adjust``."""
+        self.chat.adjust(**changes)
         self.face.changed("settings")
 
     # Other conversations

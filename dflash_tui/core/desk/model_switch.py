@@ -7,7 +7,7 @@ from engine.commands import Close, Stop
 from engine.events import EngineReady
 
 from ..conversation.chat import Chat
-from ..conversation.models import BEFORE, LEAVE_SECONDS, Choice, Choices
+from ..conversation.models import BEFORE, LEAVE_SECONDS, ModelChoice, ModelChoices
 from ..conversation.slash import SlashError
 from ..conversation.start import Models
 from ..source import Emit, Happening, Source, SourceFactory
@@ -33,10 +33,10 @@ class ModelSwitch:
     """Holds the source that answers now."""
 
     def __init__(self, factory: SourceFactory, models: Models | None, emit: Emit, face: Face) -> None:
-        self._choices = Choices(models, factory)
+        self._choices = ModelChoices(models, factory)
         self._free = models.free if models is not None else lambda: None
         self._emit, self._face = emit, face
-        self._wanted: Choice | None = None
+        self._wanted: ModelChoice | None = None
         """On its way."""
         self._gate = Gate(emit)
         self.source = factory(self._gate.put)
@@ -56,7 +56,7 @@ class ModelSwitch:
         wanted = self._wanted
         return None if wanted is None or wanted is self._choices.now else wanted.name or "That model"
 
-    def _begin(self, chat: Chat, choice: Choice) -> None:
+    def _begin(self, chat: Chat, choice: ModelChoice) -> None:
         old = self.source
         self._wanted = choice
         self._choices.leave(chat.reducer)
@@ -72,7 +72,7 @@ class ModelSwitch:
         old.join(LEAVE_SECONDS)
         self._free()
 
-    def _come(self, choice: Choice) -> None:
+    def _come(self, choice: ModelChoice) -> None:
         self._gate = Gate(self._emit)
         self.source = choice.factory(self._gate.put)
         self._face.changed("source")

@@ -27,7 +27,7 @@ from engine.statistics import TurnMeter
 from ..figures.statistics import CLOCKS
 from ..files.running import RunResult
 from ..sessions.sessions import Conversation
-from ..sessions.turn import Turn
+from ..sessions.turn import StoredTurn
 
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""
@@ -257,7 +257,7 @@ def conversation_document(conversation: Conversation) -> Document:
     return Document(conversation.name, tuple(sections), origin)
 
 
-def _sections_of(turn: Turn) -> tuple[Section, ...]:
+def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
     """A turn that has no rounds, because it was refused or an earlier version of the program kept none, is text."""
     events = turn.events()
     if events is not None:

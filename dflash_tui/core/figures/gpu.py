@@ -31,7 +31,7 @@ class GpuReading:
     """A counter that only grows, since some moment before the first reading."""
 
 
-class Card(Protocol):
+class GpuCard(Protocol):
     """Something that can be read; the tests have their own."""
 
     def read(self) -> GpuReading: ...
@@ -96,7 +96,7 @@ class NvidiaCard:
             return None
 
 
-def find_card() -> Card | None:
+def find_card() -> GpuCard | None:
     """The first card, or None. Takes some ten milliseconds, so it belongs into a thread."""
     try:
         import pynvml
@@ -117,11 +117,11 @@ def _first_visible() -> int:
 class GpuMonitor:
     """Reads a card twice a second on its own thread. ``latest`` is None before, and without a card."""
 
-    def __init__(self, find: Callable[[], Card | None] = find_card, seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, find: Callable[[], GpuCard | None] = find_card, seconds: float = POLL_SECONDS) -> None:
         self.latest: GpuReading | None = None
         self._find = find
         self._seconds = seconds
-        self._card: Card | None = None
+        self._card: GpuCard | None = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="gpu", daemon=True)
@@ -147,6 +147,6 @@ class GpuMonitor:
                 self.latest = self._read(self._card)
         self._card = self.latest = None
 
-    def _read(self, card: Card) -> GpuReading:
+    def _read(self, card: GpuCard) -> GpuReading:
         with self._lock:  # summing up the power needs one reader at a time
             return card.read()

@@ -6,6 +6,9 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import add, sub
+from typing import Any
 
 from engine.events import Step
 
@@ -16,6 +19,9 @@ ROUNDS = 32
 """Rounds of a full block. Longer ones would hardly be smaller, and take longer to read one round of."""
 MAX_BYTES = 4 * 2**20
 """Of a block, inflated: far more than rounds take."""
+INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, KEPT, OWN = 0, 1, 2, 3, 4, 5, 9, 13, 14
+"""Places of a row."""
+Columns = list[list[Any]]
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -23,9 +29,41 @@ def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
     """The block of these steps, the first of which is number ``first`` of its turn. The columns of their rows stand in
     it, not the rows: what is alike is then side by side, and deflates to fewer bytes."""
     pieces: dict[Piece, int] = {}
-    columns = list(zip(*[row_of(step, pieces) for step in steps], strict=True))
+    columns = list(map(list, zip(*[row_of(step, pieces) for step in steps], strict=True)))
+    _subtract(columns)
+    for column in columns:
+        while len(column) > 1 and column[-1] == column[-2]:
+            column.pop()
     ids, texts = zip(*pieces, strict=True) if pieces else ((), ())
-    return zlib.compress(_as_json([turn, first, ids, texts, *columns]).encode("utf-8", "replace"))
+    return zlib.compress(_as_json([turn, first, len(steps), ids, texts, *columns]).encode("utf-8", "replace"))
+
+
+def _subtract(columns: Columns) -> None:
+    """Leave of each step what is not to be expected: it begins where the one before it ended, lasts as long as its
+    draft and its pass, adds to the context what it emits, and emits what was accepted."""
+    kept, emitted, passes = _expected(columns)
+    for place, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(kept))):
+        values = columns[place]
+        columns[place] = list(map(sub, map(sub, values, [0, *values[:-1]]), expected))
+    columns[TOTAL] = list(map(sub, columns[TOTAL], passes))
+    columns[ACCEPTED] = list(map(sub, columns[ACCEPTED], kept))
+
+
+def _add(columns: Columns) -> None:
+    """The inverse."""
+    kept, emitted, passes = _expected(columns)
+    columns[ACCEPTED] = list(map(add, columns[ACCEPTED], kept))
+    columns[TOTAL] = list(map(add, columns[TOTAL], passes))
+    for place, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(kept))):
+        columns[place] = list(accumulate(map(add, columns[place], expected)))
+
+
+def _expected(columns: Columns) -> tuple[list[int], list[int], list[int]]:
+    """Of each step: the tokens that it keeps of its draft, all that it emits, and the microseconds of its passes."""
+    kept = [each[0] if isinstance(each, list) else each for each in columns[KEPT]]
+    emitted = [count + len(own) // 3 for count, own in zip(kept, columns[OWN], strict=True)]
+    passes = [(draft or 0) + (verify or 0) for draft, verify in zip(columns[DRAFT], columns[VERIFY], strict=True)]
+    return kept, emitted, passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +93,28 @@ def decoded(data: bytes) -> Block:
     inflate = zlib.decompressobj()
     try:
         text = inflate.decompress(data, MAX_BYTES)
-        turn, first, ids, texts, *columns = json.loads(text)
-        pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
+        turn, first, *content = json.loads(text)
+        if len(content) == COLUMNS + 2:  # before format 9 of traces: whole columns
+            ids, texts, *columns = content
+        else:
+            count, ids, texts, *columns = content
+            columns = [_with_repeats(column, count) for column in columns]
+            _add(columns)
         rows = tuple(zip(*columns, strict=True))
-    except (zlib.error, ValueError, TypeError, RecursionError) as error:
+        pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
+    except (zlib.error, ValueError, TypeError, IndexError, RecursionError) as error:
         raise RecordError("a block of rounds is damaged") from error
     whole = inflate.eof and not inflate.unconsumed_tail and not inflate.unused_data
     if not (whole and len(columns) == COLUMNS and 0 < len(rows) <= ROUNDS and _is_number(turn) and _is_number(first)):
         raise RecordError("a block of rounds is not what such blocks are")
     return Block(turn, first, pieces, rows)
+
+
+def _with_repeats(column: list[Any], count: int) -> list[Any]:
+    """``count`` entries, of which the last one stands for those behind it."""
+    if not (isinstance(column, list) and type(count) is int and 0 < len(column) <= count <= ROUNDS):
+        raise RecordError("a column of a block is none")
+    return [*column, *[column[-1]] * (count - len(column))]
 
 
 def _piece(piece: Piece) -> Piece:

@@ -59,7 +59,7 @@ def next_lens(lens: Lens) -> Lens:
     return LENSES[(LENSES.index(lens) + 1) % len(LENSES)]
 
 
-class Reading:
+class LensReading:
     """One answer seen through one lens."""
 
     def __init__(self, lens: Lens, history: StepHistory) -> None:

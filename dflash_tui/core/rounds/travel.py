@@ -20,7 +20,7 @@ class Place:
     """A token of the turn; the step is the one that emitted it."""
 
 
-class Recorded(Protocol):
+class RecordedTurn(Protocol):
     """A turn whose rounds were kept."""
 
     @property
@@ -36,12 +36,12 @@ class Recorded(Protocol):
 class Traveller:
     """Finds places, or None. Turns without a round are passed over; growing ones are read as they are."""
 
-    def __init__(self, turns: Callable[[], Sequence[Recorded]]) -> None:
+    def __init__(self, turns: Callable[[], Sequence[RecordedTurn]]) -> None:
         """``turns``: those of the conversation, oldest first."""
         self._turns = turns
 
     @property
-    def turns(self) -> list[Recorded]:
+    def turns(self) -> list[RecordedTurn]:
         return [turn for turn in self._turns() if len(turn.history)]
 
     def history(self, turn: int) -> StepHistory | None:

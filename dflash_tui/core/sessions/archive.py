@@ -15,11 +15,14 @@ from ..files.places import sessions_directory
 from ..files.running import RunResult
 from .session_file import decoded
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
-from .turn import Turn
+from .turn import StoredTurn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
-_SKIPPED = (b'{"type": "text"', b'{"type": "rounds"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"')
+_SKIPPED = (
+    b'"', b"[", b'{"type":"rounds"', b'{"type":"finished"', b'{"type":"file"', b'{"type":"ran"', b'{"type": "text"',
+    b'{"type": "rounds"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"',
+)  # fmt: skip
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -161,7 +164,7 @@ def conversation_markdown(conversation: Conversation) -> str:
     return "\n".join([head, *(_turn_markdown(turn) for turn in conversation.turns)])
 
 
-def _turn_markdown(turn: Turn) -> str:
+def _turn_markdown(turn: StoredTurn) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in turn.question.splitlines())
     answer = turn.answer
     if answer and not answer.endswith("\n"):
@@ -175,7 +178,7 @@ def _run_markdown(run: RunResult) -> str:
     return f"\n*Block {run.block} ran: {run.words}*\n\n{fenced(run.output)}\n"
 
 
-def _ending(turn: Turn) -> str:
+def _ending(turn: StoredTurn) -> str:
     """Why the answer is not whole, if it isn't."""
     if turn.error:
         return f"\n*{turn.error}*\n"
@@ -244,5 +247,5 @@ def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Nothing for a file that can't be read to its end."""
     with suppress(OSError), open(path, "rb") as file:
         for raw in file:
-            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and (line := decoded(raw)) is not None:
+            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and isinstance(line := decoded(raw), dict):
                 yield line

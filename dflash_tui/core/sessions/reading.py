@@ -8,34 +8,43 @@ from typing import Any, get_args
 
 from engine.events import FinishReason, TurnStarted
 
-from ..conversation.beside import NOTHING, Beside
+from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..files.running import RunResult
+from .session_file import Line
 from .session_lines import block_in, settled_line, step_text
-from .turn import Turn
+from .turn import StoredTurn
 
 _OF_TURNS = ("started", "prefilled", "text", "rounds", "settled", "finished", "error", "ran")
 MODEL = ("target", "drafter", "server", "dialect", "times")
 """What a ``model`` line tells."""
 
 
-class Reading:
+class SessionReader:
     """What the lines of a file have told so far."""
 
     def __init__(self) -> None:
-        self.tree: Tree[Turn] = Tree()
+        self.tree: Tree[StoredTurn] = Tree()
         self.title: str | None = None
         self.model: dict[str, Any] = {"target": None, "drafter": None}
         self.last_turn = 0
         self.damaged = 0
         self._numbers: dict[int, int] = {}
         """By the number in the file, the turn's own: the same, unless it came twice."""
-        self._withdrawn: dict[int, Turn] = {}
+        self._withdrawn: dict[int, StoredTurn] = {}
         self._contents: dict[str, str] = {}
         """Of files, by digest."""
+        self._latest: object = None
+        """The turn, as the file numbers it, that was asked or begun last: what has no turn is of this one."""
+        self._settings: object = None
+        """Those of the latest turn that told them: the same hold where none are told."""
 
-    def take(self, line: dict[str, Any]) -> None:
+    def take(self, line: Line) -> None:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
+        if not isinstance(line, dict):
+            answer, thought = (line, "") if isinstance(line, str) else line
+            self._continue({"type": "text", "turn": self._latest, "answer": answer, "thought": thought})
+            return
         match line["type"]:
             case "model":
                 known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
@@ -57,9 +66,7 @@ class Reading:
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
             case kind if kind in _OF_TURNS and line.get("turn") is not None:
-                number = self._place(line["turn"])
-                if number not in self._withdrawn:
-                    self._continue(self.tree[number], line)
+                self._continue(line)
 
     def _place(self, turn: object) -> int:
         """The number of a turn that the file names."""
@@ -80,7 +87,7 @@ class Reading:
             parent = self.tree.here
         system, time = line.get("system"), line.get("time")
         self.tree.add(
-            Turn(
+            StoredTurn(
                 number,
                 text,
                 time if isinstance(time, str) else "",
@@ -93,19 +100,27 @@ class Reading:
         self.last_turn = number
         if isinstance(told, int):
             self._numbers[told] = number
+        self._latest = told
 
-    def _beside(self, line: Mapping[str, Any]) -> Beside:
+    def _beside(self, line: Mapping[str, Any]) -> QuestionContext:
         """What can't be read of it is missing, and the question stays."""
         try:
-            return Beside.from_line(line, self._contents)
+            return QuestionContext.from_line(line, self._contents)
         except (ValueError, KeyError, TypeError, AttributeError):
             self.damaged += 1
             return NOTHING
 
-    def _continue(self, turn: Turn, line: dict[str, Any]) -> None:
-        _continue_turn(turn, line)
+    def _continue(self, line: dict[str, Any]) -> None:
+        number = self._place(line["turn"])
+        if number in self._withdrawn:
+            return
+        turn = self.tree[number]
         if line["type"] == "started":
+            self._latest, self._settings = line["turn"], line.get("settings", self._settings)
+            _continue_turn(turn, {**line, "settings": self._settings})
             turn.target, turn.drafter = self.model["target"], self.model["drafter"]
+        else:
+            _continue_turn(turn, line)
 
     def _take_back(self, number: int) -> None:
         if number in self.tree and not self.tree[number].begun and not self.tree.children(number):
@@ -128,7 +143,7 @@ def _text(line: Mapping[str, Any], key: str) -> str:
     return text
 
 
-def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
+def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
     match line["type"]:
         case "started":
             counts, settings = (line["prompt_tokens"], line["reused_tokens"]), line["settings"]
@@ -145,7 +160,7 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
         case "settled":
             turn.settled = settled_line(line)
         case "finished":
-            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict):
+            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict | list):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "ran":

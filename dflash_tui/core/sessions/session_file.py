@@ -10,13 +10,16 @@ from typing import Any
 
 from ..platforms import BINARY, close, lock
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Before 2 a round's text had an object of its own in each line."""
+Line = dict[str, Any] | list[str] | str
+"""An object with a ``type``; or what a round of the latest turn says: its answer, or answer and thought."""
 
 
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def encode(lines: Iterable[dict[str, Any]]) -> bytes:
+def encode(lines: Iterable[Line]) -> bytes:
     return "".join(_as_json(line) + "\n" for line in lines).encode("utf-8", "replace")
 
 
@@ -58,7 +61,7 @@ def kept(path: Path, descriptor: int) -> int:
     return again
 
 
-def append_line(path: Path, line: dict[str, Any]) -> None:
+def append_line(path: Path, line: Line) -> None:
     """Add to a conversation that this program is not writing. Raises ``OSError``."""
     try:
         descriptor = open_whole(path)
@@ -70,10 +73,10 @@ def append_line(path: Path, line: dict[str, Any]) -> None:
         close(descriptor, path)
 
 
-def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The lines of a conversation, without a last one cut short, and how many could not be read. ``OSError`` when
-    unreadable, ``ValueError`` when it is no conversation or a newer program's."""
-    lines: list[dict[str, Any]] = []
+def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
+    """The head of a conversation, its other lines without a last one cut short, and how many could not be read.
+    ``OSError`` when unreadable, ``ValueError`` when it is no conversation or a newer program's."""
+    lines: list[Line] = []
     damaged = 0
     for raw in path.read_bytes().split(b"\n")[:-1]:
         line = decoded(raw)
@@ -83,19 +86,20 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
             damaged += 1
         else:
             lines.append(line)
-    head = lines[0] if lines else {}
-    if head.get("type") != "session" or not isinstance(head.get("created"), str):
+    head = lines.pop(0) if lines else {}
+    if not isinstance(head, dict) or head.get("type") != "session" or not isinstance(head.get("created"), str):
         raise ValueError(f"{path} is not a conversation of dflash-chat.")
     version = head.get("version", 0)
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ValueError(f"{path} was written by a newer dflash-chat (format {version}).")
-    return lines, damaged
+    return head, lines, damaged
 
 
-def decoded(raw: bytes) -> dict[str, Any] | None:
+def decoded(raw: bytes) -> Line | None:
     """None for what is no line of a conversation."""
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    return line if isinstance(line, dict) and isinstance(line.get("type"), str) else None
+    is_line = isinstance(line, str | list) or (isinstance(line, dict) and isinstance(line.get("type"), str))
+    return line if is_line else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -26,6 +26,7 @@ from engine.events import (
 from ..records.blocks import decoded
 from ..records.numbers import RecordError
 from ..records.old.unpacking import Unpacker
+from .session_file import Line
 
 OLD_KEYS = ("step", "tree_step", "partial_step", "unsure_step", "sourced_step")
 """The packed step's name in its line, in files of earlier versions."""
@@ -62,12 +63,34 @@ def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
         case Settled():
             return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note}
         case TurnFinished():
-            statistics = shortened(asdict(event.statistics))
-            return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
+            figures = astuple(event.statistics)
+            return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": figures}
         case EngineError():
             return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}
         case _:
             return None
+
+
+class Shortening:
+    """Leaves out of a file's lines, in their order, what those before them say."""
+
+    def __init__(self) -> None:
+        self._latest: int | None = None
+        """The turn that was asked or begun last: what its rounds say need not name it."""
+        self._settings: dict[str, Any] | None = None
+        """Of the latest turn that began."""
+
+    def shortened(self, line: dict[str, Any]) -> Line:
+        match line["type"]:
+            case "text" if line["turn"] == self._latest:
+                return [line["answer"], line["thought"]] if "thought" in line else str(line["answer"])
+            case "user":
+                self._latest = line["turn"]
+            case "started":
+                before, self._latest, self._settings = self._settings, line["turn"], line["settings"]
+                if before == self._settings:
+                    del line["settings"]
+        return line
 
 
 def rounds_line(turn: int, block: bytes) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 SIGKILL loses at most the round in flight of the text, and of what else is known of rounds the latest ones, at most
 ``FLUSH_SECONDS``. Nothing raises into the engine thread: a full disk ends the log, not the answer. A file holds
 ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
-``text`` (one per round), ``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, between them
+``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, among them what each round said of the
+latest turn (a text, or a list of answer and thought, without an object around it), between them
 ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
 ``taken_back`` and ``resumed``; other types are skipped.
 
@@ -27,7 +28,7 @@ from engine.commands import Message
 from engine.events import Clock, Event, Settled, Step
 
 from ..attachments.attachment import Attachment, content_line
-from ..conversation.beside import NOTHING, Beside, messages_of
+from ..conversation.question_context import NOTHING, QuestionContext, messages_of
 from ..conversation.tree import Tree
 from ..files.places import sessions_directory
 from ..files.running import RunResult
@@ -35,10 +36,10 @@ from ..platforms import close
 from ..records.batches import Batches
 from ..records.blocks import ROUNDS
 from ..records.round_log import Recorder, RoundLog
-from .reading import Reading
+from .reading import SessionReader
 from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
-from .session_lines import line_for, rounds_line
-from .turn import Turn
+from .session_lines import Shortening, line_for, rounds_line
+from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
 FLUSH_SECONDS = 5.0
@@ -64,6 +65,7 @@ class SessionLog:
         self._closed = False
         self._contents: set[str] = set()
         """Digests of the files whose content was written."""
+        self._shortening = Shortening()
         self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
@@ -106,7 +108,7 @@ class SessionLog:
         *,
         parent: int | None = None,
         once: bool = False,
-        beside: Beside = NOTHING,
+        beside: QuestionContext = NOTHING,
     ) -> None:
         """Write what the user asked, under which system prompt, and with the first question the head of the file.
         ``parent``: which turn it follows, where that isn't the one at which the conversation stands; ``once``: its
@@ -222,7 +224,7 @@ class SessionLog:
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
         if self._closed or self.failure is not None:
             return
-        data = encode(lines)
+        data = encode(map(self._shortening.shortened, lines))
         try:
             if self._descriptor is None:
                 self._descriptor = open_private(self.path)
@@ -242,7 +244,7 @@ class Conversation:
     target: str | None
     """The latest model that took part."""
     drafter: str | None
-    tree: Tree[Turn]
+    tree: Tree[StoredTurn]
     """Everything that was asked, and where the conversation stands."""
     title: str | None = None
     last_turn: int = 0
@@ -259,7 +261,7 @@ class Conversation:
         return self.path.stem
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[StoredTurn, ...]:
         """Those on the path where it stands, oldest first."""
         return tuple(self.tree.path)
 
@@ -289,8 +291,8 @@ def load_session(path: Path) -> Conversation:
     """Reads a conversation back, without a last line cut short. A line that can't be read costs only itself; a turn
     number that comes twice becomes a new one, and what follows a turn that isn't there, follows the one before it.
     ``OSError`` when unreadable, ``ValueError`` when it is no conversation."""
-    (head, *lines), damaged = read_lines(path)
-    reading = Reading()
+    head, lines, damaged = read_lines(path)
+    reading = SessionReader()
     for line in lines:
         try:
             reading.take(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
@@ -21,7 +21,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from ..conversation.beside import NOTHING, Beside
+from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
 from ..records.numbers import RecordError
@@ -32,7 +32,7 @@ CUT_OFF = "The program ended within this answer."
 
 
 @dataclass(slots=True)
-class Turn:
+class StoredTurn:
     """One question and what came back, a node of the tree. ``reason`` is None when the log ends within the turn."""
 
     number: int
@@ -59,8 +59,9 @@ class Turn:
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
-    statistics: dict[str, Any] = field(default_factory=dict)
-    beside: Beside = NOTHING
+    statistics: Mapping[str, Any] | Sequence[Any] = field(default_factory=dict)
+    """The fields of ``TurnStatistics``, in their order, or by name in files of earlier versions."""
+    beside: QuestionContext = NOTHING
     """What went with the question."""
     runs: list[RunResult] = field(default_factory=list)
     """Of code blocks of its answer."""
@@ -119,11 +120,13 @@ class Turn:
         return meter.statistics()
 
 
-def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:
+def known_statistics(told: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     """Of a turn's figures those that this version knows and that are figures."""
     values: dict[str, Any] = {}
+    names = [each.name for each in fields(TurnStatistics)]
+    by_name = told if isinstance(told, Mapping) else dict(zip(names, told, strict=False))
     for each in fields(TurnStatistics):
-        value = told.get(each.name)
+        value = by_name.get(each.name)
         if each.name == "acceptance_histogram":
             values[each.name] = tuple(value) if isinstance(value, list) and all(map(_is_figure, value)) else ()
         elif each.name == "by_source":
@@ -135,7 +138,8 @@ def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _by_source(told: object) -> tuple[SourceStatistics, ...]:
     with suppress(TypeError):
-        found = tuple(SourceStatistics(**each) for each in told) if isinstance(told, list) else ()
+        each = told if isinstance(told, list) else []
+        found = tuple(SourceStatistics(**one) if isinstance(one, dict) else SourceStatistics(*one) for one in each)
         return found if all(map(is_sound, found)) else ()
     return ()
 

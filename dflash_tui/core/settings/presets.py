@@ -16,13 +16,14 @@ from engine.commands import AUTO, GenerationSettings
 from ..attachments.reading import AttachmentError, read_file
 from ..failures import Failure
 from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry
+from .decoding import SETTINGS, Kind, of_flags
 
-SYSTEM, NO_SPECULATION = "system", "no_speculation"
-_WORDS: dict[str, str] = {
-    SYSTEM: "text in quotes", "temperature": "a number", "top_p": "a number", "top_k": "a whole number",
-    "seed": "a whole number", "max_new_tokens": "a whole number", "block_size": f'a whole number or "{AUTO}"',
-    "thinking": "true or false", NO_SPECULATION: "true or false",
+SYSTEM = "system"
+_KINDS: dict[Kind, str] = {
+    "switch": "true or false", "whole": "a whole number", "number": "a number", "choice": "text in quotes",
+    "block size": f'a whole number or "{AUTO}"',
 }  # fmt: skip
+_WORDS = {SYSTEM: _KINDS["choice"]} | {setting.flag: _KINDS[setting.kind] for setting in SETTINGS}
 """What a preset may say, and of what kind each is."""
 NONE = "none"
 """In the place of a name: what the program was started with."""
@@ -48,10 +49,7 @@ class Preset:
 
     def applied(self, settings: GenerationSettings) -> GenerationSettings:
         """``settings`` with what the preset says."""
-        changes = {name: value for name, value in self.values.items() if name not in (SYSTEM, NO_SPECULATION)}
-        if NO_SPECULATION in self.values:
-            changes["speculation"] = not self.values[NO_SPECULATION]
-        return replace(settings, **changes)
+        return replace(settings, **of_flags(self.values))
 
     def holds(self, system: str | None, settings: GenerationSettings) -> bool:
         """Whether this is what is in force; otherwise something was changed since."""
@@ -146,11 +144,8 @@ def _fits(key: str, value: Any) -> bool:
 
 def _complaint(key: str, value: Any) -> str:
     """What is wrong with a value of the right kind; empty when nothing is."""
-    if key not in GenerationSettings.__dataclass_fields__:
-        return ""
-    change: dict[str, Any] = {key: value}
     try:
-        replace(GenerationSettings(), **change)  # knows the ranges
+        GenerationSettings(**of_flags({key: value}))  # knows the ranges
     except ValueError as error:
         return str(error)
     return ""

@@ -45,7 +45,7 @@ def pairs_of_fences(text: str, is_document: Callable[[str], bool]) -> Iterator[t
         Fence(*found.span(), len(found["indent"]), found["fence"], found["info"].strip(), found["blank"] is not None)
         for found in _FENCE.finditer(text)
     ]
-    closing = _plain(fences) if len(fences) > MOST_FENCES else _Nesting(fences, is_document).closing
+    closing = _plain(fences) if len(fences) > MOST_FENCES else _FenceNesting(fences, is_document).closing
     place = 0
     while place < len(fences):
         closed_by = closing[place]
@@ -62,7 +62,7 @@ def _first_closing(fences: Sequence[Fence], place: int) -> int | None:
     return next((later for later in range(place + 1, len(fences)) if fences[later].closes(fences[place])), None)
 
 
-class _Nesting:
+class _FenceNesting:
     """Finds from the end on what closes each fence, if it opens a block."""
 
     def __init__(self, fences: Sequence[Fence], is_document: Callable[[str], bool]) -> None:

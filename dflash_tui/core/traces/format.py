@@ -8,8 +8,8 @@ from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, Settled, TurnFinished, TurnStarted
 
-FORMAT_VERSION, OLDEST_VERSION = 8, 3
-"""What is written, and the oldest that is read. Programs before 8 refuse such a file, and say that it is too new for
+FORMAT_VERSION, OLDEST_VERSION = 9, 3
+"""What is written, and the oldest that is read. Older programs refuse such a file, and say that it is too new for
 them."""
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""

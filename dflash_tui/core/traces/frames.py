@@ -12,7 +12,7 @@ from engine.events import Step
 
 from ..records.numbers import RecordError
 from ..records.old.frames import OldSteps
-from ..records.old.range_decoder import Cut
+from ..records.old.range_decoder import CutShort
 from ..records.round_log import RoundLog
 from .format import DICTIONARY, SYNC, Frame
 
@@ -121,7 +121,7 @@ class FrameReader:
     def _steps(read: Callable[[bytes, bool], Iterator[Step]], content: bytes, whole: bool) -> Iterator[Step]:
         try:
             yield from read(content, whole)
-        except Cut:
+        except CutShort:
             _cut_short()
         except RecordError:
             damaged(DAMAGED)

@@ -12,7 +12,7 @@ from typing import Any
 from engine.events import EngineError, EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
-from ..conversation.teller import Teller
+from ..conversation.step_spans import StepSpans
 from ..failures import Failure
 from ..records.blocks import decoded
 from ..records.numbers import SECOND, RecordError
@@ -36,7 +36,7 @@ class TraceError(Failure):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class EventMark:
     """An event other than a step, and how many steps of the trace came before it."""
 
     steps_before: int
@@ -53,7 +53,7 @@ class Trace:
         """Of all turns, one after the other."""
         self.spans = SpanStore()
         """What the steps add to the transcript."""
-        self.marks: list[Mark] = []
+        self.marks: list[EventMark] = []
         self.ending: list[Event] = []
         """What a replay says when all events are told: a file that was cut short lacks the end of its turn."""
         self.problem: str | None = None
@@ -139,7 +139,7 @@ def read_trace(path: Path, name: str | None = None) -> Trace:
 def read_stream(file: BufferedIOBase, name: str) -> Trace:
     """Read a trace from where ``file`` stands. Raises :class:`TraceError` when nothing in it can be replayed."""
     check_version(file, name)
-    reader = _Reader(Trace(name))
+    reader = _TraceReader(Trace(name))
     try:
         for content in FrameReader(file).contents():
             reader.take(content)
@@ -167,7 +167,7 @@ def check_version(file: BufferedIOBase, name: str) -> None:
         )
 
 
-class _Reader:
+class _TraceReader:
     """Puts the frames of one file together, and refuses what no honest trace holds."""
 
     def __init__(self, trace: Trace) -> None:
@@ -182,7 +182,7 @@ class _Reader:
         self._settings: dict[str, Any] = {}
         self._open: int | None = None
         """The turn whose end has not come yet."""
-        self._teller = Teller(0)
+        self._teller = StepSpans(0)
         self._texts: dict[str, list[str]] = {"text": [], "thought": []}
         """Of the latest turn that began; empty before one did: the first question may be refused."""
         self._meter = TurnMeter()
@@ -253,12 +253,12 @@ class _Reader:
     def _begin(self, num_prompt_tokens: int, num_reused_tokens: int) -> None:
         """Nothing of the turn has been said."""
         self._seconds = 0.0
-        self._texts, self._teller = {"text": [], "thought": []}, Teller(self._turn or 0)
+        self._texts, self._teller = {"text": [], "thought": []}, StepSpans(self._turn or 0)
         self._meter = TurnMeter(num_prompt_tokens, num_reused_tokens)
 
     def _put_behind(self) -> None:
         """What was said behind guesses, behind what they became."""
-        self.trace.marks += [Mark(len(self.trace.steps), event) for event in self._moved]
+        self.trace.marks += [EventMark(len(self.trace.steps), event) for event in self._moved]
         self._moved = []
 
     def _look_at(self, step: Step) -> None:
@@ -306,4 +306,4 @@ class _Reader:
             self._begin(event.num_prompt_tokens, event.num_reused_tokens)
         elif isinstance(event, TurnFinished):
             self._open = None
-        self.trace.marks.append(Mark(len(self.trace.steps), event))
+        self.trace.marks.append(EventMark(len(self.trace.steps), event))

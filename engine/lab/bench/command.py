@@ -29,9 +29,9 @@ from ...models.drafter import Drafter
 from ...models.packed import format_of_target
 from ...models.target import TargetModel
 from ...opening import use_fitting_threads
-from . import kernels
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
+from .kernels import command as kernels
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .policy import PolicyFigures, measure_policies, policy_table
 from .profile import RoundProfile, profile_prompt, profile_rounds

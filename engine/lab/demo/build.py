@@ -28,17 +28,17 @@ from ..training.learning import Learner, Schedule
 from ..training.pipeline import new_drafter, save_drafter
 from ..training.prompts import Prompt
 from ..training.rows import Encoded, RowDataset, Source, batches
-from .conversation import encode_prompt
 from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
-from .exchanges import Domain
-from .files import PAIR, load_target, save_target
-from .headlines import HeadlineGuard
-from .mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, tokenizer_texts
+from .model.files import PAIR, load_target, save_target
+from .model.shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
+from .model.target_model import TargetModel
+from .model.tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
+from .model.train_target import train_target
 from .report import write_report
-from .shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
-from .target_model import TargetModel
-from .tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
-from .train_target import train_target
+from .texts.conversation import encode_prompt
+from .texts.exchanges import Domain
+from .texts.headlines import HeadlineGuard
+from .texts.mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, tokenizer_texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from ...commands import GenerationSettings
 from ...decoding.decoder import Decoder, Prompt, Round
 from ...hub.pairs import BUNDLED_PAIR
 from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
-from .checks import TURN_END, verdicts
-from .conversation import encode_prompt
 from .evaluate import first_of
-from .exchanges import Question
-from .tokenizer import load_tokenizer
+from .judging.checks import TURN_END, verdicts
+from .model.tokenizer import load_tokenizer
+from .texts.conversation import encode_prompt
+from .texts.exchanges import Question
 
 BLOCK_SIZES = (4, 8, 16)
 MAX_CONTEXT = 4096

@@ -24,13 +24,13 @@ from ..training.generation import Answer, Sampler, generate, speculate
 from ..training.measures import calibration, speculation
 from ..training.passes import BatchedTarget, PackedPass
 from ..training.rows import RowDataset, batches, causal_within_documents
-from .checks import Right, verdicts
-from .conversation import Conversation, Turn, encode_prompt
-from .exchanges import DOMAINS, Asking, Domain, Question, read_questions
-from .files import load_drafter, load_target
-from .headlines import HEADLINE_PROMPTS
-from .mixture import Mixture
-from .tokenizer import load_tokenizer
+from .judging.checks import Right, verdicts
+from .model.files import load_drafter, load_target
+from .model.tokenizer import load_tokenizer
+from .texts.conversation import Conversation, Turn, encode_prompt
+from .texts.exchanges import DOMAINS, Asking, Domain, Question, read_questions
+from .texts.headlines import HEADLINE_PROMPTS
+from .texts.mixture import Mixture
 
 BLOCK_SIZES = (4, 8, 16)
 VARIATIONS = 5

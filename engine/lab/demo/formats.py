@@ -24,12 +24,12 @@ from ...models.packed import packable
 from ...models.target import TargetModel
 from ..training.generation import Sampler, speculate
 from ..training.measures import speculation
-from .checks import verdicts
-from .conversation import encode_prompt
 from .evaluate import first_of
-from .exchanges import Domain
-from .files import PAIR, load_drafter, load_target
-from .tokenizer import load_tokenizer
+from .judging.checks import verdicts
+from .model.files import PAIR, load_drafter, load_target
+from .model.tokenizer import load_tokenizer
+from .texts.conversation import encode_prompt
+from .texts.exchanges import Domain
 
 SEED = 1000
 LIMIT = 1024

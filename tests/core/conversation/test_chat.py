@@ -9,7 +9,7 @@ from dflash_tui.core.conversation.chat import Chat, Queued
 from dflash_tui.core.conversation.tree import Tree
 from dflash_tui.core.sessions.session_lines import StepText
 from dflash_tui.core.sessions.sessions import Conversation
-from dflash_tui.core.sessions.turn import Turn
+from dflash_tui.core.sessions.turn import StoredTurn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Notice, TurnFinished, TurnStarted, TurnStatistics
 
@@ -28,8 +28,8 @@ def chat(sent: list[Command]) -> Chat:
     return chat
 
 
-def tree_of(turns: Iterable[Turn]) -> Tree[Turn]:
-    tree: Tree[Turn] = Tree()
+def tree_of(turns: Iterable[StoredTurn]) -> Tree[StoredTurn]:
+    tree: Tree[StoredTurn] = Tree()
     for turn in turns:
         tree.add(turn)
     return tree
@@ -185,7 +185,7 @@ def test_a_question_that_was_never_sent_leaves_the_tree(sent: list[Command]) -> 
 
 def test_a_version_that_was_never_sent_leaves_the_path_as_it_was(sent: list[Command]) -> None:
     chat = Chat(GenerationSettings(), sent.append)
-    turns = (Turn(1, "one", rounds=[StepText("1")]), Turn(2, "two", parent=1, rounds=[StepText("2")]))
+    turns = (StoredTurn(1, "one", rounds=[StepText("1")]), StoredTurn(2, "two", parent=1, rounds=[StepText("2")]))
     chat.resume(Conversation(Path("x.jsonl"), "", None, None, tree_of(turns), last_turn=2))
     chat.ask("ONE", parent=0)
     assert chat.tree.here == 3 and chat.stop()
@@ -214,8 +214,8 @@ def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
     chat.ask("other")
     answer(chat, "x")
     turns = (
-        Turn(3, "old", system="Be brief.", rounds=[StepText("an"), StepText("swer")], reason="stop"),
-        Turn(4, "lost", parent=3),
+        StoredTurn(3, "old", system="Be brief.", rounds=[StepText("an"), StepText("swer")], reason="stop"),
+        StoredTurn(4, "lost", parent=3),
     )
     chat.resume(Conversation(Path("x.jsonl"), "", None, None, tree_of(turns), last_turn=9))
     assert chat.ask("new") == 10

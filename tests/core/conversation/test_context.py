@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.conversation.beside import Beside, Carried, messages_of
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, room_words, summary_request
 from dflash_tui.core.conversation.folds import before_question, behind_question, below_answer, folds
+from dflash_tui.core.conversation.question_context import Carried, QuestionContext, messages_of
 from dflash_tui.core.files.running import RunResult
 from engine.commands import Ask, GenerationSettings, Message
 
@@ -40,15 +40,15 @@ def test_the_oldest_go_until_the_rest_is_light(limit: int) -> None:
     found = fit(said, "Be brief.", "and?", limit, words)
     assert found.tokens == words(messages_of(said, "Be brief.", "and?")) and found.left_out
     assert list(found.left_out) == list(range(1, len(found.left_out) + 1)), "the oldest, in a row"
-    left = words(messages_of(said, "Be brief.", "and?", Beside(left_out=found.left_out)))
+    left = words(messages_of(said, "Be brief.", "and?", QuestionContext(left_out=found.left_out)))
     assert left <= 0.6 * limit
-    one_more = words(messages_of(said, "Be brief.", "and?", Beside(left_out=found.left_out[:-1])))
+    one_more = words(messages_of(said, "Be brief.", "and?", QuestionContext(left_out=found.left_out[:-1])))
     assert one_more > 0.6 * limit, "and not more of them than that takes"
 
 
 def test_what_was_left_out_stays_so_further_on() -> None:
     said = talk(5)
-    said[3].beside = Beside(left_out=(1, 2), carried=Carried("summary", "We spoke of cats."))
+    said[3].beside = QuestionContext(left_out=(1, 2), carried=Carried("summary", "We spoke of cats."))
     head, first, *_ = messages_of(said, "Be brief.", "and?")
     assert head.role == "system" and head.content.startswith("Be brief.") and "cats" in head.content
     assert first.content == "question 3"
@@ -57,7 +57,7 @@ def test_what_was_left_out_stays_so_further_on() -> None:
 
 def test_a_question_that_never_fits() -> None:
     assert fit(talk(2), None, LONG, 150, words).left_out is None
-    file = Beside((Attachment("a.txt", LONG),))
+    file = QuestionContext((Attachment("a.txt", LONG),))
     assert fit([], None, "short", 150, words, file).left_out is None
 
 
@@ -105,9 +105,9 @@ def test_words_for_what_is_left() -> None:
 
 def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:
     first, second = talk(2, "Fine.")
-    first.beside = Beside((Attachment("a.txt", "aaa", 3), Attachment("b.txt", "bbb")))
+    first.beside = QuestionContext((Attachment("a.txt", "aaa", 3), Attachment("b.txt", "bbb")))
     first.runs = [RunResult(1, "ended", 0, 0.1, "out\n" * 20), RunResult(1, "timeout", None, 10.0, "")]
-    second.beside = Beside((Attachment("c.txt", "ccc"),), (1,), Carried("summary", "In short."))
+    second.beside = QuestionContext((Attachment("c.txt", "ccc"),), (1,), Carried("summary", "In short."))
     spans = []
     for each in (first, second):
         spans += [*before_question(each.beside), *behind_question(each.beside), *below_answer(each.runs)]

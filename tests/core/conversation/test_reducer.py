@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from dflash_tui.core.conversation.reducer import Reducer, turn_summary
-from dflash_tui.core.conversation.teller import THOUGHT_HEAD
+from dflash_tui.core.conversation.step_spans import THOUGHT_HEAD
 from dflash_tui.core.text.spans import Span
 from engine.events import (
     EmittedToken,

@@ -102,7 +102,7 @@ def test_a_block_that_was_lost_costs_verdicts_and_no_text(tmp_path: Path, lost: 
     steps = [make_step(index % 4, 5, index=index, time=index / 10, text=f"w{index}") for index in range(70)]
     path = kept(tmp_path, turn_of(steps)).path
     lines = path.read_text().splitlines(keepends=True)
-    blocks = [number for number, line in enumerate(lines) if '"type": "rounds"' in line]
+    blocks = [number for number, line in enumerate(lines) if '"type":"rounds"' in line]
     other = rounds_line(1, encoded(1, 32 * lost, [make_step(0, 0, text="else")]))
     for number in blocks[lost:] if how == "cut" else blocks[lost : lost + 1]:
         lines[number] = {"damaged": lines[number][:60] + lines[number][64:]}.get(how, "")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.figures.gpu import Card, EnergyIntegrator, GpuMonitor, GpuReading, NvidiaCard
+from dflash_tui.core.figures.gpu import EnergyIntegrator, GpuCard, GpuMonitor, GpuReading, NvidiaCard
 
 
 class NvmlError(Exception):
@@ -131,7 +131,7 @@ def test_the_monitor_reads_until_it_is_stopped() -> None:
 
 @pytest.mark.parametrize("failure", [None, ImportError("no extra")])
 def test_without_a_card_nothing_is_said(failure: Exception | None) -> None:
-    def find() -> Card | None:
+    def find() -> GpuCard | None:
         if failure is not None:
             raise failure
         return None

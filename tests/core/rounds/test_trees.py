@@ -19,7 +19,7 @@ from dflash_tui.core.lesson.facts import round_facts
 from dflash_tui.core.rounds.cells import round_cells, round_summary
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
-from dflash_tui.core.rounds.lenses import Reading, bin_of
+from dflash_tui.core.rounds.lenses import LensReading, bin_of
 from dflash_tui.core.rounds.playback import Phase, Quiz
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
@@ -159,7 +159,7 @@ def test_the_game_asks_for_the_drafters_first_choices() -> None:
 def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
     history = StepHistory()
     history.append(step)
-    reading = Reading("confidence", history)
+    reading = LensReading("confidence", history)
     expected = [f"sure-{bin_of(token.probability) + 1}" for token in accepted_drafts(step)] + ["undrafted"]
     assert [reading.shade(token) for token in range(history.num_tokens)] == expected
     if step.num_accepted:

@@ -14,8 +14,19 @@ import pytest
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Message
-from engine.events import EmittedToken, EngineError, EngineReady, LoadProgress, Step, TurnFinished, TurnStatistics
+from engine.events import (
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    LoadProgress,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
 
 REFUSED = ("", "Too many questions.", "Wait.", "error")
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
@@ -44,9 +55,37 @@ def test_a_conversation_comes_back(tmp_path: Path) -> None:
     assert (conversation.target, conversation.drafter) == ("target", "drafter")
     first, second = conversation.turns
     assert (first.question, first.answer, first.reason) == ("Hi\nthere", "Hello \u2028 é😀!\n", "stop")
-    assert first.statistics["num_tokens"] == 3
+    assert first.figures.num_tokens == 3
     assert (second.answer, second.reason) == ("part", "stopped")
     assert conversation.messages()[:2] == (Message("user", "Hi\nthere"), Message("assistant", first.answer))
+
+
+def test_a_recorded_answer_of_600_tokens_takes_20_kilobytes_at_most(tmp_path: Path) -> None:
+    """Without drafts: each token is a round. The settings of every turn come back, though they are written once."""
+    log = SessionLog.create(tmp_path)
+    trace = [event for event in read_trace(find_trace("lesson")).events() if getattr(event, "turn", 0) in (1, 3, 6)]
+    log.record(READY)
+    for event in trace:
+        if isinstance(event, TurnStarted):
+            log.user(event.turn, event.question)
+        log.record(event)
+    log.close()
+    turns = load_session(log.path).turns
+    tokens = sum(len(event.emitted) for event in trace if isinstance(event, Step))
+    assert [event for turn in turns for event in turn.events() or ()] == trace
+    assert len(trace) > 300 and log.path.stat().st_size <= 20_000 * tokens / 600
+
+
+def test_a_beginning_that_is_damaged_costs_no_text(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    for turn in (1, 2):
+        log.user(turn, "q")
+        log.record(TurnStarted(turn, 4, 0, {"seed": 1}))
+        log.record(step(turn, 0, EmittedToken(1, f"of {turn}", "plain")))
+    log.close()
+    log.path.write_text(log.path.read_text().replace('"type":"started","turn":2', '"type":"started","turn":[]'))
+    conversation = load_session(log.path)
+    assert [turn.answer for turn in conversation.turns] == ["of 1", "of 2"] and conversation.damaged == 1
 
 
 def test_thought_and_control_tokens_stay_out_of_the_answer(tmp_path: Path) -> None:
@@ -101,12 +140,8 @@ def test_nothing_said_leaves_no_file(tmp_path: Path) -> None:
 def test_every_line_is_on_disk_at_once_and_private(tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
     say(log, 1, "q", ["a", "b"], reason=None)
-    assert [json.loads(line)["type"] for line in log.path.read_text().splitlines()] == [
-        "session",
-        "user",
-        "text",
-        "text",
-    ]
+    head, question, *texts = map(json.loads, log.path.read_text().splitlines())
+    assert (head["type"], question["type"], texts) == ("session", "user", ["a", "b"])
     assert log.path.stat().st_mode & 0o777 == 0o600
     log.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...conversation.again import TAKES, parse_again
+from ...conversation.retry import TAKES, parse_retry
 from ...conversation.slash import Argument, SlashError
 from ...conversation.tree import ROOT
 from ..command import Command
@@ -12,7 +12,7 @@ from ..views import Comparison, TreeView
 
 def retry(desk: Desk, argument: Argument) -> None:
     desk.require_idle()
-    desk.ask_again(parse_again(argument.text, desk.chat.settings))
+    desk.ask_again(parse_retry(argument.text, desk.chat.settings))
 
 
 def edit(desk: Desk, argument: Argument) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from textwrap import shorten
+from typing import get_args
 
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy
 
 from ...conversation.models import names_served
 from ...conversation.slash import Argument, SlashError
+from ...settings.decoding import SETTINGS, SettingName
 from ...settings.presets import NONE, typed_system
 from ..command import Command
 from ..desk import Desk
@@ -40,27 +43,22 @@ def model_names(desk: Desk) -> list[str]:
     return [*dict.fromkeys((*desk.models.source.capabilities.models, *known))]
 
 
-def set_temperature(desk: Desk, argument: Argument) -> None:
-    desk.require("temperature")
-    desk.set_temperature(argument.number(greedy=0.0))
-    desk.face.say(f"The temperature is {desk.chat.settings.temperature:g}.")
+def sets(name: SettingName, said: str) -> Callable[[Desk, Argument], None]:
+    """A command that changes a setting, and says ``said`` of it."""
+    setting = next(each for each in SETTINGS if each.name == name)
 
+    def run(desk: Desk, argument: Argument) -> None:
+        desk.require(name)
+        desk.adjust(**{name: argument.setting(setting)})
+        value = getattr(desk.chat.settings, name)
+        desk.face.say(said.format(argument.text if setting.kind == "switch" else value))
 
-def set_block(desk: Desk, argument: Argument) -> None:
-    desk.require("block_size")
-    desk.set_block(argument.block_size())
-    desk.face.say(f"The block size is {desk.chat.settings.block_size}.")
+    return run
 
 
 def block_sizes(desk: Desk) -> list[str]:
     most = desk.ready.max_block_size if desk.ready is not None else MAX_BLOCK_SIZE
     return [AUTO, *map(str, range(MIN_BLOCK_SIZE, most + 1))]
-
-
-def set_seed(desk: Desk, argument: Argument) -> None:
-    desk.require("seed")
-    desk.chat.reseed(argument.integer())
-    desk.face.say(f"The seed is {desk.chat.settings.seed}.")
 
 
 def set_system(desk: Desk, argument: Argument) -> None:
@@ -88,23 +86,16 @@ def set_preset(desk: Desk, argument: Argument) -> None:
     desk.face.say(f"The preset {preset.name} is in force." if preset else "No preset is in force.")
 
 
-def think(desk: Desk, argument: Argument) -> None:
-    desk.require("thinking")
-    desk.chat.think(argument.switch())
-    desk.face.say(f"Thinking is {argument.text} from the next question on.")
-
-
 def speculate(desk: Desk, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
     desk.require("speculation")
     word = argument.choice("on", "off", "drafter", "lookup")
-    by: DraftBy = "drafter" if word == "drafter" else "lookup" if word == "lookup" else "both"
+    by = word if word in get_args(DraftBy) else "both"
     if by != "both":
         desk.require("draft_by")
     if by == "drafter" and desk.ready is not None and desk.ready.drafter is None:
         raise SlashError("No drafter is loaded: start without --no-speculation or --draft none.")
-    desk.chat.speculate(word != "off", by)
-    desk.face.changed("settings")
+    desk.adjust(speculation=word != "off", draft_by=by)
     desk.face.say(f"From the next question on {WHO_GUESSES[word]}.")
 
 
@@ -117,16 +108,22 @@ COMMANDS = (
         takes="name [drafter name]",
         choices=model_names,
     ),
-    Command("temperature", "temperature; 0 is greedy", set_temperature, slash="temp", takes="0–2"),
+    Command(
+        "temperature",
+        "temperature; 0 is greedy",
+        sets("temperature", "The temperature is {:g}."),
+        slash="temp",
+        takes="0–2",
+    ),
     Command(
         "block",
         "block size: 16 drafts 15 tokens and adds one; auto checks as many as pay off",
-        set_block,
+        sets("block_size", "The block size is {}."),
         slash="block",
         takes="auto|2–16",
         choices=block_sizes,
     ),
-    Command("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
+    Command("seed", "seed of the sampling noise", sets("seed", "The seed is {}."), slash="seed", takes="n"),
     Command(
         "system",
         "system prompt from the next question on; without words: which it is",
@@ -149,5 +146,11 @@ COMMANDS = (
         slash="speculation",
         takes="on|off|drafter|lookup",
     ),
-    Command("think", "let the model think first, from the next question on", think, slash="think", takes="on|off"),
+    Command(
+        "think",
+        "let the model think first, from the next question on",
+        sets("thinking", "Thinking is {} from the next question on."),
+        slash="think",
+        takes="on|off",
+    ),
 )

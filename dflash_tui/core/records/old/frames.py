@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.events import Step
 
 from ..numbers import RecordError
-from .range_decoder import Cut, Decoder
+from .range_decoder import CutShort, RangeDecoder
 from .step_decoding import StepDecoder
 from .unpacking import Unpacker
 
@@ -18,8 +18,8 @@ MAX_PIECES, MAX_PIECE_TEXT = 2**17, 2 * 2**20
 
 
 class OldSteps:
-    """Reads the frames of one file, in their order. Raises ``Cut`` where a frame that is not ``whole`` ends within a
-    step, and :class:`RecordError` for what no program wrote."""
+    """Reads the frames of one file, in their order. Raises ``CutShort`` where a frame that is not ``whole`` ends within
+    a step, and :class:`RecordError` for what no program wrote."""
 
     def __init__(self) -> None:
         self._coded = StepDecoder()
@@ -29,7 +29,7 @@ class OldSteps:
     def coded(self, content: bytes, whole: bool) -> Iterator[Step]:
         """How many steps there are, and the block of a range coder."""
         count, start = _number_at(content, 0)
-        decoder = Decoder(content[start:], whole)
+        decoder = RangeDecoder(content[start:], whole)
         for _ in range(count):
             yield self._unpacked(self._coded.packed(decoder))
 
@@ -40,7 +40,7 @@ class OldSteps:
             size, start = _number_at(content, place)
             place = start + size
             if place > len(content):
-                raise RecordError("a step ends early") if whole else Cut
+                raise RecordError("a step ends early") if whole else CutShort
             yield self._unpacked(content[start:place])
 
     def _unpacked(self, packed: bytes) -> Step:
@@ -62,5 +62,5 @@ def _number_at(content: bytes, start: int) -> tuple[int, int]:
         if byte < 128:
             return value, start + place + 1
     if len(content) < start + 4:
-        raise Cut
+        raise CutShort
     raise RecordError("a number is longer than a frame")

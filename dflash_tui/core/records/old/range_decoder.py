@@ -19,7 +19,7 @@ EVEN = (*(1,) * SMALL, *(1 + isqrt(2 << symbol // 2) for symbol in range(SHORT -
 """First counts of numbers of which many are large: those that share a symbol count for more."""
 
 
-class Cut(Exception):
+class CutShort(Exception):
     """The bytes end before what they hold does."""
 
 
@@ -40,11 +40,11 @@ class Counts:
             self.total = sum(self.counts)
 
 
-class Decoder:
+class RangeDecoder:
     """Reads one block."""
 
     def __init__(self, data: bytes, whole: bool) -> None:
-        """``whole``: nothing of the block is missing, and zeros follow it. Otherwise reading on raises :class:`Cut`."""
+        """``whole``: nothing of the block is missing, and zeros follow it. Else reading on raises :class:`CutShort`."""
         self._data, self._next, self._whole = data, 0, whole
         self._code, self._range = 0, FULL - 1
         for _ in range(4):
@@ -86,11 +86,11 @@ class Decoder:
         if self._next <= len(self._data):
             return self._data[self._next - 1]
         if not self._whole:
-            raise Cut
+            raise CutShort
         return 0
 
 
-def get(decoder: Decoder, counts: Counts) -> int:
+def get(decoder: RangeDecoder, counts: Counts) -> int:
     """A number: small ones are symbols, of others a symbol says the length, and the lower bits follow."""
     symbol = decoder.symbol(counts)
     if symbol < SMALL:

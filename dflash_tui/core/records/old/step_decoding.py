@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from ..numbers import RecordError
-from .range_decoder import EVEN, SHORT, SYMBOLS, Counts, Decoder, get
+from .range_decoder import EVEN, SHORT, SYMBOLS, Counts, RangeDecoder, get
 from .unpacking import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, SOURCED, TREE
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
@@ -56,7 +56,7 @@ class StepDecoder:
     expected, so none can be left out."""
 
     def __init__(self) -> None:
-        self._decoder = Decoder(b"", whole=True)
+        self._decoder = RangeDecoder(b"", whole=True)
         self._packed = bytearray()
         """The step at hand, as far as it is decoded."""
         self._counts: dict[Kind, Counts] = {}
@@ -70,7 +70,7 @@ class StepDecoder:
         self._drafted = 0
         self._partial = False
 
-    def packed(self, decoder: Decoder) -> bytes:
+    def packed(self, decoder: RangeDecoder) -> bytes:
         """The next step of a block, packed. Raises ``Cut`` where its bytes end, :class:`RecordError` for nonsense."""
         self._decoder, self._packed = decoder, bytearray()
         self._walk()

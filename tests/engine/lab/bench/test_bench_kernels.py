@@ -14,10 +14,10 @@ from engine.commands import WeightFormat
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.lab.bench import kernels
-from engine.lab.bench.case import Case
-from engine.lab.bench.cases import cases_of
 from engine.lab.bench.command import main
+from engine.lab.bench.kernels import command as kernels
+from engine.lab.bench.kernels.case import Case
+from engine.lab.bench.kernels.cases import cases_of
 from engine.lab.bench.shapes import read_shape
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")

@@ -12,7 +12,7 @@ import torch
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.lab.demo.headlines import HEADLINE_PROMPTS
+from engine.lab.demo.texts.headlines import HEADLINE_PROMPTS
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenizer import ChatTokenizer
 from tests.engine.small_decoders import Answer, run_turn

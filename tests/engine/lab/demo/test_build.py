@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from engine.lab.demo.build import PHASES, beside_the_bundled, main
-from engine.lab.demo.exchanges import DOMAINS
-from engine.lab.demo.files import PAIR
+from engine.lab.demo.model.files import PAIR
+from engine.lab.demo.texts.exchanges import DOMAINS
 
 
 @pytest.mark.ci

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.lab.demo.checks import verdicts
-from engine.lab.demo.programs import SECONDS
+from engine.lab.demo.judging.checks import verdicts
+from engine.lab.demo.judging.programs import SECONDS
 
 PROGRAM: dict[str, Any] = {
     "kind": "program", "name": "double", "class": False, "typed": True, "documented": False, "tested": False,
@@ -79,5 +79,5 @@ def test_what_is_wrong_is_seen(right: dict[str, Any], answer: str, failed: str) 
 @pytest.mark.parametrize("line", ["while True: pass", "raise SystemExit(0)", "x = [0] * 10**11"])
 def test_a_program_that_never_ends_or_takes_too_much_fails(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert SECONDS > 1
-    monkeypatch.setattr("engine.lab.demo.programs.SECONDS", 1)
+    monkeypatch.setattr("engine.lab.demo.judging.programs.SECONDS", 1)
     assert not verdicts(DOUBLE.replace("print(double(21))", f"{line}  # 21"), PROGRAM)["passes"]

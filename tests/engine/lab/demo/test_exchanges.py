@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.lab.demo.checks import verdicts
-from engine.lab.demo.conversation import Turn
-from engine.lab.demo.exchanges import DATA, DOMAINS, Domain, read_exchanges, read_questions
-from engine.lab.demo.headlines import HEADLINE_PROMPTS
+from engine.lab.demo.judging.checks import verdicts
+from engine.lab.demo.texts.conversation import Turn
+from engine.lab.demo.texts.exchanges import DATA, DOMAINS, Domain, read_exchanges, read_questions
+from engine.lab.demo.texts.headlines import HEADLINE_PROMPTS
 
 SAME_PROMPTS = 6
 """Of a hundred, at most: a short prompt may ask for what was trained on and for what was held out."""

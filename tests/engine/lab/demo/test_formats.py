@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from engine.kernels.weights.kinds import weight_of
-from engine.lab.demo.files import PAIR
 from engine.lab.demo.formats import Quality, rounded_target, table
+from engine.lab.demo.model.files import PAIR
 from engine.loading.checkpoint import load_target
 from engine.models.packed import packable
 

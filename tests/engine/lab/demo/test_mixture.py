@@ -7,14 +7,14 @@ from collections import Counter
 
 import pytest
 
-from engine.lab.demo.conversation import Conversation, Turn, encode
-from engine.lab.demo.exchanges import Exchange
-from engine.lab.demo.files import PAIR
-from engine.lab.demo.headlines import HeadlineGuard
-from engine.lab.demo.mixture import TOKEN_SHARES, Mixture
-from engine.lab.demo.noise import noisy
-from engine.lab.demo.thinking import thought
-from engine.lab.demo.tokenizer import load_tokenizer
+from engine.lab.demo.model.files import PAIR
+from engine.lab.demo.model.tokenizer import load_tokenizer
+from engine.lab.demo.texts.conversation import Conversation, Turn, encode
+from engine.lab.demo.texts.exchanges import Exchange
+from engine.lab.demo.texts.headlines import HeadlineGuard
+from engine.lab.demo.texts.mixture import TOKEN_SHARES, Mixture
+from engine.lab.demo.texts.noise import noisy
+from engine.lab.demo.texts.thinking import thought
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import load_file
 
 from engine.kv_cache.cache import Cache
-from engine.lab.demo.conversation import Conversation, Turn, encode_prompt
-from engine.lab.demo.files import PAIR, TARGET_PREFIX, load_drafter, load_target
+from engine.lab.demo.model.files import PAIR, TARGET_PREFIX, load_drafter, load_target
+from engine.lab.demo.model.tokenizer import load_tokenizer
 from engine.lab.demo.report import judge
-from engine.lab.demo.tokenizer import load_tokenizer
+from engine.lab.demo.texts.conversation import Conversation, Turn, encode_prompt
 from engine.lab.training.generation import Sampler, generate, speculate
 from engine.lab.training.measures import speculation
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.lab.demo.conversation import Conversation, Turn, encode, encode_prompt, prompt_text
-from engine.lab.demo.files import PAIR
-from engine.lab.demo.tokenizer import (
+from engine.lab.demo.model.files import PAIR
+from engine.lab.demo.model.tokenizer import (
     FIRST_TEXT_ID,
     SPECIAL_TOKENS,
     WordEncoder,
@@ -16,6 +15,7 @@ from engine.lab.demo.tokenizer import (
     save_tokenizer,
     train_tokenizer,
 )
+from engine.lab.demo.texts.conversation import Conversation, Turn, encode, encode_prompt, prompt_text
 
 TEXTS = ["def add(a, b):\n    return a + b\n", "<p>Hello there, user model system thought</p>", "47 + 38 = 85"] * 20
 

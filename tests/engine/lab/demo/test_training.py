@@ -7,9 +7,9 @@ import random
 import pytest
 import torch
 
-from engine.lab.demo.shapes import TINY_TARGET
-from engine.lab.demo.target_model import TargetModel
-from engine.lab.demo.train_target import PackedAttention
+from engine.lab.demo.model.shapes import TINY_TARGET
+from engine.lab.demo.model.target_model import TargetModel
+from engine.lab.demo.model.train_target import PackedAttention
 from engine.lab.training.rows import Encoded, RowDataset, Rows, batches
 
 CPU = torch.device("cpu")

@@ -1,0 +1,225 @@
+"""llama.cpp's rounds, live and exact, from the counters that ride on every event.
+
+All tokens of one verification carry the same ``predicted_ms``; ``draft_n`` and ``draft_n_accepted`` have grown by that
+round's drafts by then, and ``predicted_n`` counts tokens, those too that brought no event because their text was held
+back. A round of ``a`` accepted drafts yields ``a + 1`` tokens: so it is whole when as many have been seen, and tokens
+that were held back between two rounds are shared out by counting. Where more rounds than one may hide in them,
+verdicts are ``unknown``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
+
+from ..chunks import Chunk, Prompt
+from ..reading import count, mapping, real
+from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What an event says of the answer so far."""
+
+    tokens: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    milliseconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Group:
+    """The tokens of one verification, as far as they were seen, and what was held back before them."""
+
+    milliseconds: float = 0.0
+    drafted: int = 0
+    accepted: int = 0
+    anchored: bool = True
+    """The round before is known to end where this group's tokens begin."""
+    before: int = 0
+    """Of ``tokens``, those held back before the first that was seen: its own, or of rounds of which none was seen."""
+    tokens: list[Token] = field(default_factory=list)
+    time: float = 0.0
+    told: bool = False
+    """Its step is out."""
+
+    @property
+    def size(self) -> int:
+        """The tokens of its round."""
+        return self.accepted + 1 if self.drafted else 1
+
+    @property
+    def certain(self) -> bool:
+        """Its tokens begin where its round does, and the counters grew by this round alone."""
+        return self.anchored and not self.before
+
+    def hold(self, count: int) -> None:
+        self.tokens += [HELD] * count
+
+
+HELD = Token(channel="control", held=True)
+
+
+class LlamaCppRounds:
+    """See :class:`.steps.Rounds`."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self._texts = Texts()
+        self._last = Counters()
+        self._group = _Group()
+        """At first the prefill's, which yields one token."""
+        self._told_ms = 0.0
+        """The server's clock at the last step."""
+        self._prefill_ms: float | None = None
+        self._doubtful = 0
+        """Tokens in rounds that could not be told apart."""
+        self._uncounted = False
+        """Text came without any counter."""
+
+    def take(self, chunk: Chunk) -> list[Step]:
+        before = len(self.steps.made)
+        self._texts.put(chunk.pieces)
+        self._read_prompt(chunk)
+        now = self._counters(chunk)
+        if now is None:
+            if chunk.pieces and not self._last.tokens:
+                self._tell_uncounted(chunk.time)
+        elif self._uncounted:
+            self._last = now
+        elif now.tokens > self._last.tokens:
+            self._advance(now, chunk.time)
+        return self.steps.made[before:]
+
+    def end(self, whole: bool) -> list[Step]:
+        before = len(self.steps.made)
+        if self._group.tokens and not self._group.told:
+            self._close(self._group, 0, last=True)
+        while self._texts:
+            self._tell_uncounted(self._group.time)
+        return self.steps.made[before:]
+
+    def report(self) -> Report:
+        last = self._last
+        statistics = with_counts(self.steps.statistics(), last.tokens or None, last.drafted, last.accepted)
+        if last.tokens > 1 and last.milliseconds > 0:
+            rate = (last.tokens - 1) / last.milliseconds * 1000
+            statistics = replace(statistics, decode_ms=last.milliseconds, tok_s=rate)
+        return Report(statistics, self._settled(), counted=last.tokens > 0)
+
+    def _settled(self) -> Settled | None:
+        turn = self.steps.turn
+        if self._uncounted and self._last.tokens and not self._last.drafted:
+            fresh = self.steps.again()
+            for step in self.steps.made:
+                fresh.make([replace(token, verdict="plain") for token in step.emitted], 0, 0, step.time, step.total_ms)
+            return Settled(turn, tuple(fresh.made), proved=True)
+        if self._uncounted:
+            return Settled(turn, (), proved=False, note="The server counted its drafts for the whole answer only.")
+        if self._doubtful:
+            note = (
+                f"{self._doubtful} tokens stand where text was held back inside a character or a possible stop word: "
+                "llama.cpp doesn't say in which round those came."
+            )
+            return Settled(turn, (), proved=False, note=note)
+        return None
+
+    def _read_prompt(self, chunk: Chunk) -> None:
+        timings, progress = chunk.timings, mapping(chunk.data.get("prompt_progress"))
+        if self.steps.made and self.steps.prompt.tokens:
+            return
+        if (total := count(progress.get("total"))) is not None:
+            self.steps.prompt = Prompt(total, min(count(progress.get("cache")) or 0, total))
+        elif read := count(timings.get("prompt_n")):
+            cached = count(timings.get("cache_n")) or 0
+            self.steps.prompt = Prompt(read + cached, cached)
+        self._prefill_ms = real(timings.get("prompt_ms")) or self._prefill_ms
+
+    def _counters(self, chunk: Chunk) -> Counters | None:
+        """None where the event has none, or they make no sense."""
+        timings, last = chunk.timings, self._last
+        tokens = count(timings.get("predicted_n"))
+        if tokens is None or (not last.tokens <= tokens <= last.tokens + WIDEST and not self._uncounted):
+            return None
+        drafted, accepted = count(timings.get("draft_n")), count(timings.get("draft_n_accepted"))
+        milliseconds = real(timings.get("predicted_ms"))
+        now = Counters(
+            tokens,
+            last.drafted if drafted is None else drafted,
+            last.accepted if accepted is None else accepted,
+            last.milliseconds if milliseconds is None else rounded(milliseconds, MICROSECONDS),
+        )
+        drafts, kept = now.drafted - last.drafted, now.accepted - last.accepted
+        return now if 0 <= kept <= drafts and (drafts <= WIDEST or self._uncounted) else None
+
+    def _advance(self, now: Counters, time: float) -> None:
+        """One token more was seen, after those that were held back since the last."""
+        last, group = self._last, self._group
+        held = now.tokens - last.tokens - 1
+        same = (now.milliseconds, now.drafted, now.accepted) == (last.milliseconds, last.drafted, last.accepted)
+        if now.tokens > 1 and not (same and last.tokens > 1):
+            held, anchored = self._close(group, held)
+            drafted, accepted = now.drafted - last.drafted, now.accepted - last.accepted
+            group = self._group = _Group(now.milliseconds, drafted, accepted, anchored, before=held)
+        group.hold(held)
+        group.tokens.append(self._texts.token())
+        group.time, self._last = time, now
+        if group.told:
+            self._tell_more(group)
+        elif not group.drafted:
+            self._tell(group, ["plain"] * len(group.tokens))
+        elif group.certain and len(group.tokens) >= group.size:
+            self._tell(group, verdicts(len(group.tokens), group.drafted, group.accepted))
+
+    def _close(self, group: _Group, held: int, *, last: bool = False) -> tuple[int, bool]:
+        """The round that follows has begun, before which ``held`` tokens were held back. How many of them are not this
+        group's, and whether that is known. The ``last`` may have been cut off."""
+        if group.told:
+            return held, True
+        missing = group.size - len(group.tokens)
+        proved = 0 <= missing <= held if group.certain else group.anchored and 0 <= missing == held and not last
+        if last and group.certain:
+            proved, missing = True, 0
+        if proved:
+            group.hold(missing)
+            self._tell(group, verdicts(len(group.tokens), group.drafted, group.accepted))
+            return held - missing, True
+        judged = _doubtful(group, ends=not held and not last)
+        self._doubtful += judged.count("unknown")
+        self._tell(group, judged)
+        return held, not held
+
+    def _tell(self, group: _Group, judged: list[Verdict]) -> None:
+        drafts = self._last.drafted > 0  # without any, a token that was held back was written alone as well
+        emitted = [
+            token.emitted("unknown" if token.held and drafts else verdict)
+            for token, verdict in zip(group.tokens, judged, strict=True)
+        ]
+        time = group.time
+        spent = group.milliseconds - self._told_ms
+        if not self.steps.made:
+            spent = time * 1000 if self._prefill_ms is None else self._prefill_ms
+        self.steps.make(emitted, group.drafted, group.accepted, time, spent)
+        self._told_ms = group.milliseconds
+        group.told = True
+        group.tokens = []
+
+    def _tell_more(self, group: _Group) -> None:
+        """More tokens of one verification than its drafts account for: the target wrote them alone."""
+        emitted = [token.emitted("unknown" if token.held else "plain") for token in group.tokens]
+        group.tokens = []
+        self.steps.make(emitted, 0, 0, group.time, 0.0)
+
+    def _tell_uncounted(self, time: float) -> None:
+        self._uncounted = self._uncounted or not self._last.tokens
+        before = self.steps.made[-1].time if self.steps.made else 0.0
+        spent = (time - before) * 1000
+        self.steps.make([self._texts.token().emitted("unknown")], 0, 0, time, spent, provisional=self._uncounted)
+
+
+def _doubtful(group: _Group, ends: bool) -> list[Verdict]:
+    """Behind tokens of rounds that were not seen. What more tokens of the same verification follow was accepted; the
+    last seen is known to be its round's last where it ``ends`` there, and came free if every draft was accepted."""
+    seen = len(group.tokens) - group.before
+    free = ends and seen > 1 and group.accepted == group.drafted
+    return [*["unknown"] * group.before, *["accepted"] * (seen - 1), "bonus" if free else "unknown"]  # type: ignore[list-item]

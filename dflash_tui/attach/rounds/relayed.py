@@ -1,0 +1,42 @@
+"""Events that our own server passes on as they are, drafts included, looked at like those of a stranger's file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dflash_tui.core.records.numbers import RecordError
+from dflash_tui.core.records.rows import Piece, row_of, step_of
+from dflash_tui.core.traces.checking import checked_event, is_sound
+from engine.events import Event, PrefillDone, Settled, Step, TurnFinished, TurnStarted, event_from_dict
+
+from ..reading import mapping, words
+
+
+def relayed(data: Any, turn: int) -> Event | None:
+    """The event, as one of this turn; None for what is none."""
+    said = dict(mapping(data))
+    event = _step(said) if said.get("event") == "Step" else checked_event(said)
+    if isinstance(event, TurnStarted | PrefillDone | Step | Settled | TurnFinished):
+        return replace(event, turn=turn)
+    return event
+
+
+def _step(data: dict[str, Any]) -> Step | None:
+    try:
+        step = event_from_dict(data)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if not isinstance(step, Step) or not is_sound(step) or step.num_accepted > len(step.draft):
+        return None
+    emitted = tuple(replace(token, text=words(token.text)) for token in step.emitted)
+    return _as_stored(replace(step, emitted=emitted))
+
+
+def _as_stored(step: Step) -> Step | None:
+    """As it comes back from a file, if it does: its parts fit together, and its numbers are as exact as ours."""
+    pieces: dict[Piece, int] = {}
+    try:
+        return step_of(row_of(step, pieces), step.turn, tuple(pieces))
+    except (RecordError, ArithmeticError, LookupError, ValueError):
+        return None

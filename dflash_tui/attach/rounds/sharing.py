@@ -1,0 +1,83 @@
+"""Which of an event's tokens carries which part of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from engine.events import Channel
+
+from ..chunks import Logprob, Piece
+from .steps import Texts, Token
+
+
+class Sharing:
+    """Shares the text of events out among their tokens. Servers give it whole: what a token's own text is says the
+    list of probabilities, or an earlier event of that token alone. Where neither does, the first of those tokens
+    carries it."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, str] = {}
+        """Texts of tokens that came alone."""
+
+    def tokens(
+        self, texts: Texts, number: int, ids: Sequence[int], logprobs: Sequence[Logprob], odds: bool
+    ) -> list[Token]:
+        """``number`` tokens with the text that waits. ``odds``: keep their probabilities."""
+        named: list[int | None] = list(ids) if len(ids) == number else [None] * number
+        told = list(logprobs) if len(logprobs) == number else []
+        own: list[str | None] = [each.text for each in told]
+        own = own or [None if name is None else self._known.get(name) for name in named]
+        pieces = texts.take_all()
+        if number == 1 and len(pieces) == 1 and named[0] is not None:
+            self._known[named[0]] = pieces[0][1]
+        carried, left = carry(pieces, own)
+        texts.put(left)
+        return [
+            Token(text, channel, name, told[place].probability if told and odds else None)
+            for place, (name, (channel, text)) in enumerate(zip(named, carried, strict=True))
+        ]
+
+
+def carry(pieces: Sequence[Piece], own: Sequence[str | None]) -> tuple[list[Piece], list[Piece]]:
+    """What each token carries, by what is known of their own texts; and what none can, since a token's text is of one
+    channel. A token without a text is ``control``."""
+    shares = shared("".join(text for _, text in pieces), own)
+    borders = [0, *accumulate(len(text) for _, text in pieces)]
+    carried: list[Piece] = []
+    place, end = 0, 0
+    for share in shares:
+        end += len(share)
+        piece = next((at for at in range(len(pieces)) if borders[at] <= place < borders[at + 1]), None)
+        stop = min(end, borders[piece + 1]) if piece is not None else place
+        if piece is None or stop == place:
+            carried.append(("control", ""))
+            continue
+        channel: Channel = pieces[piece][0]
+        carried.append((channel, pieces[piece][1][place - borders[piece] : stop - borders[piece]]))
+        place = stop
+    left = [
+        (channel, text[max(place - borders[at], 0) :])
+        for at, (channel, text) in enumerate(pieces)
+        if place < borders[at + 1]
+    ]
+    return carried, left
+
+
+def shared(text: str, own: Sequence[str | None]) -> list[str]:
+    """``text`` in as many parts: from both ends as far as the tokens' own texts say it, what is between goes to the
+    first token there."""
+    shares: list[str] = [""] * len(own)
+    start, stop = 0, len(text)
+    first, last = 0, len(own)
+    while first < last and (part := own[first]) is not None and text.startswith(part, start, stop):
+        shares[first] = part
+        start += len(part)
+        first += 1
+    while last > first and (part := own[last - 1]) is not None and text.endswith(part, start, stop):
+        shares[last - 1] = part
+        stop -= len(part)
+        last -= 1
+    if start < stop:
+        shares[min(first, len(own) - 1)] += text[start:stop]
+    return shares

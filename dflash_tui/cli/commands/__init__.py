@@ -1,0 +1,1 @@
+"""The commands by name, a file each: its flags, and what it does."""

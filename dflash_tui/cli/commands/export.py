@@ -1,0 +1,122 @@
+"""``dflash-chat export``: a trace as a page, a picture, a terminal recording or JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.export.formats import FORMATS, Format
+
+from ..headless.output import StandardOutput
+from ..problems import Problem
+
+if TYPE_CHECKING:
+    from dflash_tui.core.export.document import Document
+
+TEXT = "text"
+COLUMNS = 88
+"""Of an export as text."""
+FORMAT = click.option("--format", "wanted", type=click.Choice([*FORMATS, TEXT]), help="Else from the file's name.")
+OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
+FORCE = click.option("--force", is_flag=True, help="Replace the file if there is one.")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("trace")
+@FORMAT
+@OUTPUT
+@FORCE
+def export(trace: str, wanted: str | None, output: Path | None, force: bool) -> int:
+    """Turn TRACE, a file or a bundled trace's name, into something to show to others.
+
+    html is one page with a scrubber and the facts of every token, svg a picture of the answers, cast a recording for
+    asciinema's player, json everything for programs. Without -o it goes to stdout.
+    """
+    print_or_write(_document(trace), wanted, output, force)
+    return ExitCode.OK
+
+
+def print_or_write(document: Document, wanted: str | None, output: Path | None, force: bool) -> None:
+    """Write a document to a file and print where it is, or to stdout. Raises :class:`Problem`."""
+    chosen = wanted or _format_of(output)
+    if output is None or str(output) == "-":
+        if sys.stdout.isatty() and chosen != TEXT:
+            raise Problem(f"A terminal can't show {chosen}.", "Name a file with -o, or send it into a pipe.")
+        standard = StandardOutput()
+        standard.write(_rendered(document, chosen))
+        standard.close()
+        return
+    write_file(output, _rendered(document, chosen), force)
+    print(output.resolve())
+
+
+def _format_of(output: Path | None) -> str:
+    """By the file's name; text where there is none."""
+    if output is None:
+        return TEXT
+    ending = output.suffix.removeprefix(".").lower()
+    if ending in FORMATS:
+        return ending
+    if ending in ("txt", "md", ""):
+        return TEXT
+    raise Problem(
+        f"{output} says no format that is known.", f"Choose one with --format: {', '.join([*FORMATS, TEXT])}."
+    )
+
+
+def _rendered(document: Document, wanted: str) -> str:
+    from dflash_tui.core.export.formats import render
+
+    chosen: Format | None = next((each for each in get_args(Format) if each == wanted), None)
+    return _as_text(document) if chosen is None else render(document, chosen)
+
+
+def _as_text(document: Document) -> str:
+    from dflash_tui.core.export.spans import document_spans
+    from dflash_tui.core.text.wrapping import Document as Grid
+
+    grid = Grid(COLUMNS)
+    grid.append(list(document_spans(document)))
+    return "\n".join(row.text.rstrip() for row in grid.rows).rstrip("\n") + "\n"
+
+
+def write_file(path: Path, text: str, force: bool) -> None:
+    """Complete or not at all; an existing file only when that was asked for."""
+    if not force and os.path.lexists(path):
+        raise Problem(f"{path} exists already.", "Choose another name, or replace it with --force.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_bytes(text.encode("utf-8", "replace"))
+        try:
+            if force:
+                temporary.replace(path)
+            else:
+                os.link(temporary, path)  # unlike a rename, never over a file that has just appeared
+        finally:
+            temporary.unlink(missing_ok=True)
+    except FileExistsError:
+        raise Problem(f"{path} exists already.", "Choose another name, or replace it with --force.") from None
+    except OSError as error:
+        raise Problem(f"{path} can't be written: {error.strerror}.", "Choose another file with -o.") from error
+
+
+def _document(name: str) -> Document:
+    from dflash_tui.core.export.document import Document, collect, origin_of
+    from dflash_tui.core.traces.bundled import find_trace
+    from dflash_tui.core.traces.reader import read_trace
+
+    try:
+        path = find_trace(name)
+        trace = read_trace(path)
+    except OSError as error:
+        raise Problem(f"{path} can't be read: {error.strerror}.", "Name a file that you may read.") from None
+    if trace.problem:
+        print(f"dflash-chat: {trace.problem}", file=sys.stderr)
+    collector = collect(trace.events())
+    program = f"{trace.header.program} {trace.header.version}".strip()
+    return Document(path.stem, collector.answers(), origin_of(collector.ready, trace.header.created, program))

@@ -1,0 +1,110 @@
+"""``dflash-chat pull MODEL``: a model and its drafter from the hub, under one progress, to be resumed at any time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import closing
+from typing import get_args
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.progress import describe_bytes
+from engine.commands import AUTO, NO_DRAFTER, WeightChoice, WeightFormat
+from engine.events import LoadProgress
+from engine.hub.fetching import Fetching
+from engine.hub.gguf import find_gguf, is_gguf
+from engine.hub.pairs import KNOWN_PAIRS, copy_in, find_pair
+from engine.hub.sizes import size_of
+from engine.tools.gpus import first_gpu
+from engine.tools.suggestion import CONTEXT
+
+from ..headless.status import ProgressLine, describe_progress
+
+LOG_SECONDS = 10.0
+"""How often a log, which is no terminal, hears of the progress."""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("model")
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'mtp' its assistant, 'none' none.")
+@click.option(
+    "--weights",
+    type=click.Choice([AUTO, *get_args(WeightFormat)]),
+    default=AUTO,
+    help="Fetch the published copy in this format; auto: what fits on the GPU here, or MODEL as named.",
+)
+def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
+    """Fetch MODEL and its drafter from the hub.
+
+    The folders are printed when both are whole. Ctrl+C stops; run it again to go on where it stopped. MODEL may be
+    of any family that the engine runs; dflash-chat help models lists those whose drafter is known.
+    """
+    progress = _PullProgress()
+    model = model if is_gguf(model) else _copy_of(model, weights)
+    fetching = Fetching(refresh=True, progress=progress.show)
+    try:
+        with closing(progress):
+            if is_gguf(model):
+                return _pull_gguf(model, draft, fetching)
+            folders = find_pair(model, draft, fetching)
+    except KeyboardInterrupt:
+        where = f" at {progress.last}" if progress.last else ""
+        print(f"Stopped{where}. Nothing was deleted; run it again to go on.", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    print(folders.target)
+    if folders.drafter is not None:
+        print(folders.drafter)
+    elif draft != NO_DRAFTER:
+        known = ", ".join(pair.target for pair in KNOWN_PAIRS)
+        print(f"Without a drafter: there is none for this model. Models with one: {known}", file=sys.stderr)
+    return ExitCode.OK
+
+
+def _copy_of(model: str, weights: WeightChoice) -> str:
+    """The repository to fetch for a model, told on stderr where it is another one."""
+    gpu, size = first_gpu() if weights == AUTO else None, size_of(model)
+    wanted = (
+        weights if weights != AUTO else None if gpu is None or size is None else size.best_format(CONTEXT, gpu.memory)
+    )
+    if wanted in (None, "bf16") or size is None:
+        return model
+    copy = copy_in(wanted, model)
+    if copy is None:
+        print(f"No copy of {model} in {wanted} is known: it is packed while it loads.", file=sys.stderr)
+        return model
+    print(f"{copy}: {model} in {wanted}, {size.weights[wanted] / 1e9:.0f} GB.", file=sys.stderr)
+    return copy
+
+
+def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
+    from dflash_tui.llamacpp.machine import free_memory
+    from dflash_tui.llamacpp.plan import is_companion
+
+    for name in (model, *([] if draft in (None, NO_DRAFTER) else [draft])):
+        path, remarks = find_gguf(name, free_memory() or sys.maxsize, is_companion, fetching)
+        print(*remarks, sep="\n", end="\n" if remarks else "", file=sys.stderr)
+        print(path)
+    return ExitCode.OK
+
+
+class _PullProgress:
+    """A line that is redrawn on a terminal, and repeated now and then in a log."""
+
+    def __init__(self) -> None:
+        self._status = ProgressLine()
+        self._logged = -LOG_SECONDS
+        self.last = ""
+
+    def show(self, done: int, total: int, bytes_per_second: float) -> None:
+        event = LoadProgress("downloading", done, total, "bytes", bytes_per_second)
+        self.last = describe_bytes(done, total)
+        self._status.show(event)
+        now = time.monotonic()
+        if not sys.stderr.isatty() and (now - self._logged >= LOG_SECONDS or done == total):
+            self._logged = now
+            print(describe_progress(event), file=sys.stderr)
+
+    def close(self) -> None:
+        self._status.finish()

@@ -1,0 +1,143 @@
+"""``dflash-chat selftest``: whether a target and its drafter work together, in figures and in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.sources import require_folder
+from engine.commands import EngineOptions, WeightChoice
+from engine.errors import EngineFailure
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import find_pair
+
+from ..flags.pair import loaded_pair, pair_flags
+from ..flags.values import Amount
+
+if TYPE_CHECKING:
+    from engine.lab.judging.selftest import SelfTest
+
+BAR = 30
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@pair_flags
+@click.option("--tokens", type=click.IntRange(min=16), default=128, show_default=True, help="Per answer, at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--noise-embed-scale",
+    type=Amount(),
+    metavar="X",
+    help="Scale of the embeddings that the drafter reads, to compare.",
+)
+def selftest(
+    model: str | None,
+    draft: str | None,
+    tokens: int,
+    as_json: bool,
+    device: str,
+    weights: WeightChoice,
+    offline: bool,
+    noise_embed_scale: float | None,
+) -> int:
+    """Let the target write a few answers, draft behind every token of them, and count what was right.
+
+    Shows acceptance by position, what the drafter's confidence is worth, and whether speculation changed a text. The
+    exit code is 0 for a sound pair and 1 for one that is wired wrongly.
+    """
+    require_folder()
+    options = EngineOptions(
+        model,
+        draft,
+        device=device,
+        offline=offline,
+        noise_embed_scale=noise_embed_scale,
+        max_context=4096,
+        weights=weights,
+        time_rounds=False,
+    )
+    found = _run(options, tokens)
+    if as_json:
+        print(json.dumps(_as_object(found), indent=2))
+    else:
+        print("\n".join(_lines(found)))
+    return ExitCode.OK if found.healthy else ExitCode.GENERATION
+
+
+def _run(options: EngineOptions, tokens: int) -> SelfTest:
+    found = _test(options, tokens, "testing, answers done")
+    if found.weights == "bf16":
+        return found
+    # What is in bf16 already is compared; nothing is fetched for that, and what is packed stays what it stands for.
+    plain = replace(options, weights="bf16", offline=True)
+    try:
+        if _is_packed(plain):
+            return found
+        length = _test(plain, tokens, "the same in bf16, answers done").acceptance_length
+    except EngineFailure:
+        return found
+    return replace(found, in_bf16=length)
+
+
+def _test(options: EngineOptions, tokens: int, what: str) -> SelfTest:
+    from engine.lab.judging.selftest import self_test
+
+    with loaded_pair(options) as (runner, status):
+        return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))
+
+
+def _is_packed(options: EngineOptions) -> bool:
+    """Whether the target's files hold packed weights; ``WeightsFailure`` where they are not on this machine."""
+    from engine.loading.stored_format import stored_format
+
+    folders = find_pair(options.target, options.drafter, Fetching(offline=True), "bf16")
+    return stored_format(folders.target).weights != "bf16"
+
+
+def _as_object(found: SelfTest) -> dict[str, Any]:
+    return {
+        **asdict(found),
+        "positions": [position._asdict() for position in found.positions],
+        "bins": [each._asdict() for each in found.bins],
+        "divergences": [divergence._asdict() for divergence in found.divergences],
+        "first_rate": found.first_rate,
+        "acceptance_length": found.acceptance_length,
+        "healthy": found.healthy,
+        "verdict": found.verdict,
+    }
+
+
+def _lines(found: SelfTest) -> list[str]:
+    positions = [
+        f"{index:>8} {_bar(right / reached if reached else 0)} {_share(right, reached):>5}  of {reached}"
+        for index, (reached, right) in enumerate(found.positions, start=1)
+    ]
+    bins = [
+        f"{index / 10:>4.1f}-{(index + 1) / 10:.1f} {_bar(each.observed)} "
+        + (f"{each.observed:>5.0%}  predicted {each.predicted:.0%}, of {each.reached}" if each.reached else "    -")
+        for index, each in enumerate(found.bins)
+    ]
+    divergences = [
+        f"  {divergence.prompt!r}: token {divergence.token}, margin {divergence.margin:.3g}"
+        for divergence in found.divergences
+    ]
+    return [
+        f"Drafts behind {found.num_tokens} tokens of {found.num_answers} answers.",
+        "", "Right, by position in the draft, where all before it were:", *positions,
+        "", "Right, by the drafter's confidence:", *bins,
+        *(["", "Answers that differ with speculation:", *divergences] if divergences else []),
+        "", found.verdict,
+    ]  # fmt: skip
+
+
+def _bar(share: float) -> str:
+    filled = round(share * BAR)
+    return "█" * filled + "·" * (BAR - filled)
+
+
+def _share(right: int, reached: int) -> str:
+    return f"{right / reached:.0%}" if reached else "-"

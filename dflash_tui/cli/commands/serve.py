@@ -1,0 +1,228 @@
+"""``dflash-chat serve``: the engine for editors, agents and everything else that speaks OpenAI's interface."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
+from engine.commands import AUTO, NO_DRAFTER, BlockSize, EngineOptions, GenerationSettings, WeightChoice
+from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
+
+from ..flags.pair import pair_flags
+from ..flags.screen import check_theme, saved_screen_options, screen_flags
+from ..flags.values import METAVAR, BlockSizeType
+from ..headless.output import DEFAULT_OUT
+from ..headless.status import ProgressLine, describe_models
+from ..headless.turn import JOIN_SECONDS, Inbox, signals_into
+from ..invocation import Invocation
+from ..logs import log_to_file
+from ..problems import Problem, engine_problem, value_problem
+from ..terminal.background import has_screen, suited_theme
+
+if TYPE_CHECKING:
+    from dflash_tui.serve.scheduler import Ticket
+    from dflash_tui.serve.server import ServeOptions, Serving
+
+DEFAULTS = GenerationSettings()
+KEY_VARIABLE = "DFLASH_CHAT_SERVE_KEY"
+SHORTEST_KEY = 8
+HELP = "dflash-chat serve --help lists the flags."
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@pair_flags
+@click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="N", help="0: any free."
+)
+@click.option(
+    "--api-key", envvar=KEY_VARIABLE, metavar="KEY",
+    help=f"Who asks must send it. Others see a command line: ${KEY_VARIABLE} is better.",
+)  # fmt: skip
+@click.option("--no-api-key", is_flag=True, help="Let everybody ask who reaches an address beyond this machine.")
+@click.option(
+    "--queue", type=click.IntRange(0, 100_000), default=32, show_default=True, metavar="N",
+    help="Requests that may wait; others are told to come back.",
+)  # fmt: skip
+@click.option("--watch", is_flag=True, help="Show what is being answered on the chat's screen.")
+@click.option("--block-size", type=BlockSizeType(), default=DEFAULTS.block_size, show_default=True, metavar=METAVAR)
+@click.option("--no-speculation", is_flag=True, help="Decode one token at a time.")
+@click.option("--thinking", is_flag=True, help="Let the model think first, unless a request says otherwise.")
+@click.option(
+    "--temperature", type=float, default=DEFAULTS.temperature, show_default=True, metavar="0-2",
+    help="Of requests that don't say.",
+)  # fmt: skip
+@click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen of --watch.")
+@screen_flags
+@click.pass_obj
+def serve(
+    invocation: Invocation,
+    /,
+    model: str | None,
+    draft: str | None,
+    device: str,
+    weights: WeightChoice,
+    offline: bool,
+    context: int | None,
+    host: str,
+    port: int,
+    api_key: str | None,
+    no_api_key: bool,
+    queue: int,
+    watch: bool,
+    block_size: BlockSize,
+    no_speculation: bool,
+    thinking: bool,
+    temperature: float,
+    theme: str | None,
+) -> int:
+    """Serve a pair to clients of OpenAI's interface: editors, agents, scripts.
+
+    Requests are answered one after the other, clients in turns. MODEL is a folder or a hub name; without it, the
+    bundled pair. What requests may hold: dflash_tui/serve/API.md.
+    """
+    log_to_file()
+    try:
+        settings = GenerationSettings(block_size, temperature, speculation=not no_speculation, thinking=thinking)
+    except ValueError as error:
+        raise value_problem(error, HELP) from error
+    from dflash_tui.serve.server import ServeOptions  # no other command waits for what serves
+
+    served = ServeOptions(host, port, _key_to_ask_for(host, api_key, no_api_key), queue, settings)
+    drafter = NO_DRAFTER if no_speculation else draft
+    pair = EngineOptions(model, drafter, device, context, offline, time_rounds=block_size == AUTO, weights=weights)
+    source = invocation.engine(pair)
+    return _watch(source, served, theme) if watch else _Server(source, served).run()
+
+
+def _key_to_ask_for(host: str, key: str | None, nobody_asked: bool) -> str | None:
+    """Raises :class:`Problem` where anybody could ask and nobody said that this is meant."""
+    from dflash_tui.serve.server import is_local
+
+    if key is not None and nobody_asked:
+        raise Problem("--api-key and --no-api-key exclude each other.", f"Leave one out; ${KEY_VARIABLE} is a key too.")
+    if key is not None and (len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()) or " " in key):
+        words = f"An API key has at least {SHORTEST_KEY} letters, digits and signs, and no blanks."
+        raise Problem(words, 'A good one: python -c "import secrets; print(secrets.token_urlsafe())"')
+    if key is None and not nobody_asked and not is_local(host):
+        hint = f"Set ${KEY_VARIABLE} (or --api-key), or say --no-api-key if everybody there may ask."
+        raise Problem(f"Other machines reach {host}, and anybody on them could ask.", hint)
+    return key
+
+
+class _Server:
+    """A server without a screen: lines on stdout say where it is, lines on stderr what it answered."""
+
+    def __init__(self, source: SourceFactory, options: ServeOptions) -> None:
+        from dflash_tui.serve.server import Serving
+
+        self._inbox: Inbox = SimpleQueue()
+        """What the main thread waits for."""
+        self._options = options
+        self._status = ProgressLine()
+        self._serving = Serving(source, options, self._hear, _tell_answer)
+
+    def run(self) -> int:
+        """Until a signal ends it; its exit code. Raises :class:`Problem` when the engine fails."""
+        use_short_turns()
+        with signals_into(self._inbox):
+            self._serving.start()
+            try:
+                return self._follow()
+            finally:
+                self._status.finish()
+                self._end()
+
+    def _follow(self) -> int:
+        while True:
+            match self._inbox.get():
+                case ExitCode() as code:
+                    return code
+                case EngineError() as error:
+                    raise engine_problem(error)
+                case EngineReady() as ready:
+                    self._status.finish()
+                    print(f"{describe_models(ready)}\n{about(self._serving, self._options)}", flush=True)
+                case LoadProgress() as progress:
+                    self._status.show(progress)
+
+    def _end(self) -> None:
+        """A second signal doesn't wait."""
+        ending = Thread(target=self._end_all, name="ending", daemon=True)
+        ending.start()
+        while not isinstance(self._inbox.get(), ExitCode):
+            pass
+
+    def _end_all(self) -> None:
+        self._serving.end()
+        self._serving.join(JOIN_SECONDS)
+        self._inbox.put(ExitCode.OK)
+
+    def _hear(self, event: Happening) -> None:
+        if isinstance(event, EngineReady | LoadProgress) or (isinstance(event, EngineError) and event.fatal):
+            self._inbox.put(event)
+
+
+def _watch(source: SourceFactory, options: ServeOptions, theme: str | None) -> int:
+    if not has_screen():
+        raise Problem("--watch needs a terminal to draw in.", "Leave --watch out.")
+    from dflash_tui.serve.server import Serving
+    from dflash_tui.serve.watch import WatchSource
+
+    def create(emit: Emit) -> Source:
+        def made(mirror: Emit) -> Serving:
+            return Serving(source, options, mirror, lambda *_: None)
+
+        return WatchSource(emit, made, lambda serving: about(serving, options))
+
+    with suited_theme(theme) as suited:
+        from dflash_tui.app.main import run_chat
+
+        chosen = suited.theme
+    nowhere, screen_options = SessionLog.nowhere(), saved_screen_options()
+    return run_chat(create, options.defaults, DEFAULT_OUT, chosen, log=nowhere, screen_options=screen_options)
+
+
+def use_short_turns() -> None:
+    """Threads hand over the interpreter's lock sooner: the engine waits for nothing that is being sent."""
+    from dflash_tui.serve.server import SWITCH_INTERVAL
+
+    sys.setswitchinterval(SWITCH_INTERVAL)
+
+
+def about(serving: Serving, options: ServeOptions) -> str:
+    """How to reach a server: its URL, and a line to copy."""
+    key = f' -H "Authorization: Bearer ${KEY_VARIABLE}"' if options.key is not None else ""
+    needs = "with its API key" if options.key is not None else "any API key will do"
+    return "\n".join([
+        f"Serving at {serving.url}/v1 ({needs})",
+        f"  curl {serving.url}/v1/chat/completions{key} -H 'Content-Type: application/json' \\",
+        """    -d '{"messages": [{"role": "user", "content": "Write a quicksort in Python"}]}'""",
+    ])  # fmt: skip
+
+
+def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
+    """A line for each answer."""
+    facts = finished.statistics
+    parts = [f"{facts.num_prompt_tokens} + {facts.num_tokens} tokens", f"{facts.tok_s:.0f} tok/s"]
+    if facts.num_spec_steps:
+        parts.append(f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
+    if facts.num_reused_tokens:
+        parts.append(f"{facts.num_reused_tokens} reused")
+    if ticket.gone:
+        parts.append("its client went")
+    elif finished.reason == "error":
+        parts.append("failed")
+    with suppress(OSError, ValueError):  # nobody reads the log any more
+        print(f"{time.strftime('%H:%M:%S')} {' · '.join(parts)}", file=sys.stderr, flush=True)

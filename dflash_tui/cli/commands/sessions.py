@@ -1,0 +1,200 @@
+"""``dflash-chat sessions``: the conversations on this machine, for scripts and for people without the screen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.export.document import conversation_document
+from dflash_tui.core.export.formats import FORMATS, Format, render
+from dflash_tui.core.sessions.archive import (
+    SessionSummary,
+    conversation_markdown,
+    delete_session,
+    find_session,
+    list_sessions,
+    open_session,
+    reopen,
+    reopen_latest,
+)
+from dflash_tui.core.sessions.restoring import restored
+from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.settings.decoding import of_flags
+from dflash_tui.core.settings.presets import Preset
+from engine.commands import GenerationSettings
+
+from ..flags.pair import typed_flags
+from ..headless.output import FileOutput, StandardOutput
+from ..problems import Problem
+
+if TYPE_CHECKING:
+    from dflash_tui.core.sessions.search import Hit, Search
+
+MARKDOWN = "md"
+NAME_WIDTH = 60
+MANY = 500
+EXCERPT = 100
+"""Characters of what was said around a word that was looked for."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.pass_context
+def sessions(context: click.Context) -> int:
+    """List, show, export and delete conversations. An ID may be cut short where it stays the only one."""
+    return int(context.invoke(list_command)) if context.invoked_subcommand is None else ExitCode.OK
+
+
+@sessions.command("list")
+@click.argument("words", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
+    """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
+    text = " ".join(words)
+    with closing(_search()) as search:
+        said = {hit.path for hit in search.find(text)} if text else set()
+    found = [session for session in list_sessions() if session.matches(text) or session.path in said]
+    for session in found:
+        print(_as_json(session) if as_json else _as_line(session))
+    if not found and not as_json:
+        print("No conversation yet." if not words else "No conversation has these words.", file=sys.stderr)
+    return ExitCode.OK
+
+
+@sessions.command("find")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--most", type=click.IntRange(min=1), default=50, show_default=True, help="Stop after so many.")
+def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
+    """Search everything that was said: questions, answers and names; places that have all WORDS, the latest first.
+
+    A word may be cut short; '"several words"' in quotes stand as they are.
+    """
+    count, text = 0, " ".join(words)
+    with closing(_search()) as search:
+        for hit in search.find(text, most):
+            count += 1
+            print(_hit_json(hit) if as_json else _hit_line(hit, text), flush=True)
+    if not count and not as_json:
+        print("Nothing was said with these words.", file=sys.stderr)
+    return ExitCode.OK
+
+
+@sessions.command("show")
+@click.argument("id")
+def show_command(id: str) -> int:
+    """Print a conversation as Markdown."""
+    return _write(conversation_markdown(_open(id)), None)
+
+
+@sessions.command("export")
+@click.argument("id")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it stdout.")
+@click.option("--format", "wanted", type=click.Choice((MARKDOWN, *FORMATS)), default=MARKDOWN, show_default=True)
+def export_command(id: str, output: Path | None, wanted: str) -> int:
+    """Write a conversation to a file for others; FILE must not be there yet.
+
+    md is what was said, html has every token with its round, json is data, svg a picture and cast a recording for
+    asciinema.
+    """
+    if output is not None and output.exists():
+        raise Problem(f"{output} is there already.", "Choose another name with -o.")
+    conversation = _open(id)
+    if wanted == MARKDOWN:
+        return _write(conversation_markdown(conversation), output)
+    return _write(render(conversation_document(conversation), cast(Format, wanted)), output)
+
+
+@sessions.command("delete")
+@click.argument("id")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
+def delete_command(id: str, yes: bool) -> int:
+    """Delete a conversation, after asking."""
+    conversation = _open(id)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Problem("Deleting needs a yes, and stdin is no terminal to ask at.", "Add --yes.")
+        click.confirm(f"Delete “{conversation.name[:NAME_WIDTH]}” ({len(conversation.turns)} questions)?", abort=True)
+    delete_session(conversation.path)
+    print(f"deleted {conversation.id}", file=sys.stderr)
+    return ExitCode.OK
+
+
+def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation, SessionLog] | None:
+    """What ``--continue`` and ``--resume ID`` ask for; None without them. Raises ``ArchiveError``."""
+    if not latest and not id:
+        return None
+    return reopen(find_session(id)) if id else reopen_latest()
+
+
+def continued(
+    settings: GenerationSettings, conversation: Conversation | None, preset: Preset | None = None
+) -> GenerationSettings:
+    """``settings``, those that were neither typed nor named by a typed preset as the conversation was left with."""
+    if conversation is None:
+        return settings
+    said = (*typed_flags(), *(preset.values if preset is not None else ()))
+    typed = of_flags(dict.fromkeys(said))
+    return restored(settings, conversation.settings, typed)
+
+
+def _open(id: str) -> Conversation:
+    return open_session(find_session(id))
+
+
+def _write(text: str, path: Path | None) -> int:
+    output = StandardOutput() if path is None or str(path) == "-" else FileOutput(path)
+    output.write(text)
+    output.close()
+    return ExitCode.OK
+
+
+def _as_line(session: SessionSummary) -> str:
+    when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
+    return f"{session.id}  {when}  {len(session.questions):>3}  {_printable(session.name[:NAME_WIDTH])}"
+
+
+def _search() -> Search:
+    """Says so where the first search reads a great many files."""
+    from dflash_tui.core.sessions.search import Search  # nothing else needs a database
+
+    search = Search()
+    if (count := search.num_missing()) > MANY:
+        print(f"Reading {count} conversations that were not searched before.", file=sys.stderr)
+    return search
+
+
+def _hit_line(hit: Hit, words: str) -> str:
+    when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
+    place = f"#{hit.turn} {hit.part}" if hit.turn else "name"
+    from dflash_tui.core.sessions.search import excerpt
+
+    return f"{hit.id}  {when}  {place:<13}  {_printable(excerpt(hit.text, words, EXCERPT)[0])}"
+
+
+def _hit_json(hit: Hit) -> str:
+    facts = {"id": hit.id, "path": str(hit.path), "name": hit.name, "turn": hit.turn, "part": hit.part}
+    return json.dumps({**facts, "text": hit.text}, ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def _as_json(session: SessionSummary) -> str:
+    facts = {
+        "id": session.id,
+        "path": str(session.path),
+        "created": session.created,
+        "title": session.title,
+        "questions": session.questions,
+        "target": session.target,
+    }
+    return json.dumps(facts, ensure_ascii=False)

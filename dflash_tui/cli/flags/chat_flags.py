@@ -1,0 +1,162 @@
+"""The flags of the command without a name, as one value with types, and what they mean to the engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.race.race import LOOKUP
+from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
+from dflash_tui.core.settings.config import Config
+from dflash_tui.core.settings.decoding import SETTINGS, of_flags
+from dflash_tui.core.settings.servers import Dialect
+from dflash_tui.core.source import Feature, Wanted
+from dflash_tui.sources import Target
+from engine.commands import (
+    AUTO,
+    NO_DRAFTER,
+    AttentionBackend,
+    EngineOptions,
+    GenerationSettings,
+    WeightChoice,
+)
+from engine.hub.gguf import is_gguf
+from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, INSTEAD_OF_TARGET, MTP, check_name
+
+from ..first_contact import BUNDLED
+from ..headless.answer import OutputFormat, WhenFull
+from ..problems import Problem, value_problem
+
+ENGINE_TOPICS = ("models", "experts")
+"""Of the flags that no server takes."""
+MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
+"""Words in the place of a model's name."""
+LLAMA_FLAGS = ("device", "draft", "context", "offline")
+"""Those of them that llama.cpp takes as our child."""
+
+
+def wanted_by(typed: Collection[str]) -> Wanted:
+    """The features that flags were typed for, of those that a source may lack."""
+    flags: dict[Feature, str] = {"system": "system"}
+    flags |= {setting.name: setting.flag for setting in SETTINGS}
+    return {feature: f"--{name.replace('_', '-')}" for feature, name in flags.items() if name in typed}
+
+
+HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """A field per flag, by the name that click gives its value; ``cli/chat.py`` says what each does."""
+
+    model: str | None
+    prompt: str | None
+    output: Path | None
+    extract: bool
+    save_dir: Path | None
+    as_json: bool
+    stream_json: bool
+    system: str | None
+    preset: str | None
+    files: tuple[str, ...]
+    force: bool
+    when_full: WhenFull
+    timeout: float | None
+    settings: GenerationSettings
+    """Of decoding, which have a flag each."""
+    device: str
+    weights: WeightChoice
+    draft: str | None
+    context: int | None
+    offline: bool
+    server: str | None
+    dialect: Dialect | None
+    attention_backend: AttentionBackend
+    draft_attention_backend: AttentionBackend
+    noise_embed_scale: float | None
+    out: Path | None
+    latest: bool
+    resume: str | None
+    """Empty: choose in the chat."""
+    trace: Path | None
+    no_history: bool
+    theme: str | None
+    ascii: bool
+    reduced_motion: bool
+    no_mouse: bool
+    plain: bool
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Flags:
+        """Raises :class:`Problem` for a value out of range."""
+        flags = {setting.flag for setting in SETTINGS}
+        try:
+            settings = GenerationSettings(**of_flags(values))
+        except ValueError as error:
+            raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error
+        return cls(settings=settings, **{name: value for name, value in values.items() if name not in flags})
+
+    def engine_options(self) -> EngineOptions:
+        """Raises :class:`Problem` for a model's name that can only be a question."""
+        model = self.model
+        if model is not None and any(map(str.isspace, model)) and not os.path.exists(model):
+            raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
+        if model is not None and looks_like_host(model) and not os.path.exists(model):
+            hint = f"A server's address begins with http:// or https://: dflash-chat http://{model}"
+            raise Problem(f"There is no model called {model!r}.", hint)
+        if self.draft == LOOKUP and not os.path.exists(LOOKUP):
+            hint = f"To have drafts looked up in the text so far: --draft-by {LOOKUP}"
+            raise Problem(f"There is no drafter called {LOOKUP!r}.", hint, ExitCode.WEIGHTS)
+        for name, instead in ((model, INSTEAD_OF_TARGET), (self.draft, INSTEAD_OF_DRAFTER)):
+            if not (name is None or name in MEANT or is_gguf(name)):
+                check_name(name, instead)  # before torch is imported, or a screen opened
+        return EngineOptions(
+            model,
+            # A drafter that is never asked would take seconds and gigabytes.
+            self.draft if self.settings.uses_drafter else NO_DRAFTER,
+            self.device,
+            self.context,
+            self.offline,
+            self.attention_backend,
+            self.draft_attention_backend,
+            self.noise_embed_scale,
+            self.weights,
+            time_rounds=self.settings.block_size == AUTO,
+        )
+
+    def target(self, given: Collection[str], of_engine: Collection[str], config: Config) -> Target:
+        """What is to answer; ``given``: the flags that were typed, ``of_engine``: those of them that no server takes.
+        Raises :class:`Problem` and ``ServerError``."""
+        named = self.server is not None and ("server" in given or "model" not in given)
+        if named and "model" in given:
+            raise Problem("MODEL and --server both say what is to answer.", "Leave one of them out.")
+        if not named and not is_address(self.model):
+            if "dialect" in given:
+                raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
+            if is_gguf(self.model):
+                self._refuse([name for name in of_engine if name not in LLAMA_FLAGS], "a GGUF runs in llama.cpp.")
+            return self.engine_options()
+        self._refuse(of_engine, "a server chose that when it was started.")
+        if named:
+            return address_named(str(self.server), config, self.dialect)
+        return address_of(str(self.model), self.dialect)
+
+    @staticmethod
+    def _refuse(flags: Iterable[str], why: str) -> None:
+        for name in flags:
+            flag = f"--{name.replace('_', '-')}"
+            raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
+
+    def output_format(self) -> OutputFormat:
+        """Raises :class:`Problem` for two formats at once."""
+        wanted: dict[OutputFormat, bool] = {
+            "code": self.extract, "json": self.as_json, "events": self.stream_json,
+        }  # fmt: skip
+        chosen = [form for form, flag in wanted.items() if flag]
+        if len(chosen) > 1:
+            raise Problem("--extract, --json and --stream-json exclude each other.", "Choose one of them.")
+        return chosen[0] if chosen else "text"

@@ -1,0 +1,113 @@
+"""Settings from files and environment. Flags beat variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these the project's file,
+that the user's, all the defaults. A setting takes what its flag takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from dflash_tui.core.settings.addresses import is_address, table_problems
+from dflash_tui.core.settings.config import (
+    KEYS_TABLE,
+    PRESETS_TABLE,
+    PROJECT_FILE,
+    SERVERS_TABLE,
+    Config,
+    ConfigError,
+    read_all,
+)
+from dflash_tui.core.settings.presets import preset_problems
+from engine.commands import AUTO, GenerationSettings
+
+from ..problems import Problem
+from .options import Flag
+from .screen import SCREEN_FLAGS
+from .values import BlockSizeType
+
+CORRECT = "Correct the file; dflash-chat config check looks again."
+"""What to do about a mistake in a settings file."""
+RETIRED = ("verify",)
+"""Settings of earlier versions: a file may still have them, and they do nothing."""
+SHARED = ("theme", *SCREEN_FLAGS, "device", "weights", "offline")
+"""Settings that the other commands follow too."""
+_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
+
+
+def settable(program: click.Command) -> dict[str, click.Parameter]:
+    """The flags that a file or the environment may set, by name; MODEL is one of them."""
+    kept = [option for option in program.params if not isinstance(option, Flag) or option.keeps]
+    return {option.name: option for option in kept if option.name and option.name != "version"}
+
+
+def load_config(program: click.Command) -> Config:
+    """Both files, checked. Raises :class:`Problem` with the file and the line of the first thing that is wrong."""
+    try:
+        config = read_all()
+    except ConfigError as error:
+        raise Problem(f"{error}.", CORRECT) from error
+    for problem in problems(program, config):
+        raise Problem(problem, CORRECT)
+    return config
+
+
+def defaults_of(config: Config, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """What click takes instead of a flag's own default; ``names`` restricts it."""
+    return {name: entry.value for name, entry in config.settings.items() if names is None or name in names}
+
+
+def problems(program: click.Command, config: Config) -> Iterator[str]:
+    """What is wrong with the settings, in words that begin with file and line."""
+    known = settable(program)
+    for name, entry in config.settings.items():
+        if name in RETIRED:
+            continue
+        if name not in known:
+            near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE], 1)
+            hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
+            yield f"{entry.place}: there is no setting {name}{hint}"
+        elif complaint := _complaint(known[name], entry.value):
+            yield f"{entry.place}: {name} {complaint}"
+        elif entry.path.name == PROJECT_FILE and (name == "server" or is_address(str(entry.value))):
+            yield f"{entry.place}: {name} names a server in a project's file, which anybody may write; type it"
+    for name, table in config.servers.items():
+        yield from table_problems(name, table)
+    for name, table in config.presets.items():
+        yield from preset_problems(name, table)
+    for name, entry in config.keys.items():
+        if not isinstance(entry.value, str):
+            yield f'{entry.place}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
+
+
+def _complaint(parameter: click.Parameter, value: Any) -> str:
+    """What is wrong with a value for this flag; empty when nothing is."""
+    expected = _type_of(parameter)
+    is_size = isinstance(parameter.type, BlockSizeType)
+    is_fit = type(value) is expected or (expected is float and type(value) is int) or (is_size and value == AUTO)
+    if not is_fit:
+        words = f'{_WORDS[expected]} or "{AUTO}"' if is_size else _WORDS[expected]
+        return f"must be {words}, not {json.dumps(value, default=str)}"
+    try:
+        parameter.type.convert(value, parameter, None)
+        if parameter.name in GenerationSettings.__dataclass_fields__:
+            change: dict[str, Any] = {parameter.name: value}
+            replace(GenerationSettings(), **change)  # knows the ranges
+    except click.ClickException as error:
+        return f"can't be {json.dumps(value)}: {error.message.rstrip('.')}"
+    except ValueError as error:
+        return f"can't be {json.dumps(value)}: {error}"
+    return ""
+
+
+def _type_of(parameter: click.Parameter) -> type:
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return bool
+    if isinstance(parameter.type, click.types.IntParamType | BlockSizeType):
+        return int
+    if isinstance(parameter.type, click.types.FloatParamType):
+        return float
+    return str

@@ -1,0 +1,45 @@
+"""A flag for each setting of decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from dflash_tui.core.settings.decoding import SETTINGS, Setting
+
+from .options import flag
+from .values import BlockSizeType
+
+Body = Callable[..., int]
+
+
+def decoding_flags(command: Body) -> Body:
+    """Of the command without a name."""
+    for setting in reversed(SETTINGS):
+        command = flag(_name(setting), topic="decoding", common=setting.common, help=setting.help, **_value(setting))(
+            command
+        )
+    return command
+
+
+def number_flags(command: Body) -> Body:
+    """Of a command that chooses itself how tokens are drafted: the numbers alone."""
+    for setting in reversed(SETTINGS):
+        if setting.kind in ("number", "whole"):
+            command = click.option(_name(setting), **_value(setting))(command)
+    return command
+
+
+def _name(setting: Setting) -> str:
+    return f"--{setting.flag.replace('_', '-')}"
+
+
+def _value(setting: Setting) -> dict[str, Any]:
+    """What click is told of its value."""
+    if setting.kind == "switch":
+        return {"is_flag": True}
+    kinds: dict[str, Any] = {"block size": BlockSizeType(), "choice": click.Choice(setting.choices)}
+    kind = kinds.get(setting.kind, type(setting.default))
+    return {"type": kind, "default": setting.default, "show_default": True, "metavar": setting.metavar or None}

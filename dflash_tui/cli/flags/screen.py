@@ -1,0 +1,69 @@
+"""Flags about the screen: how to draw, and which theme."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import click
+from click.core import ParameterSource
+
+from dflash_tui.core.settings.config import Config, ScreenOptions
+
+from ..problems import Problem
+from ..terminal.background import AUTO
+from .options import variable_of
+
+SCREEN_FLAGS = {
+    "ascii": "Draw with ASCII characters only.",
+    "reduced_motion": "Nothing blinks or plays by itself.",
+    "no_mouse": "Leave the mouse to the terminal, which selects text with it.",
+}
+"""How to draw, and what that means."""
+
+
+def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
+    """The flags' screen options and the file's keys; ASCII on a terminal that isn't UTF-8."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
+
+
+def screen_flags(command: Callable[..., int]) -> Callable[..., int]:
+    """How to draw, as options of a command that can open a screen."""
+    for name, meaning in reversed(SCREEN_FLAGS.items()):
+        option = click.option(
+            f"--{name.replace('_', '-')}", is_flag=True, envvar=variable_of(name), expose_value=False, callback=_keep,
+            help=meaning,
+        )  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    context.meta[f"{__name__}.{parameter.name}"] = value
+
+
+def saved_screen_options() -> ScreenOptions:
+    """What :func:`screen_flags` were given."""
+    context = click.get_current_context()
+    chosen = {name: bool(context.meta.get(f"{__name__}.{name}")) for name in SCREEN_FLAGS}
+    return chosen_screen_options(**chosen, config=context.obj.config)
+
+
+def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """An option's ``callback``. :class:`Problem` for an unknown name that was typed; others the screen tells."""
+    typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    if name is not None and typed and (known := themes_instead_of(name)):
+        raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join(known)}.")
+    return name
+
+
+def themes_instead_of(theme: str) -> list[str]:
+    """What there is to choose, where ``theme`` is none; else nothing."""
+    if theme == AUTO:
+        return []
+    # Only those who choose one wait for Textual, which has themes of its own.
+    from dflash_tui.app.theming import theme_names
+
+    known = theme_names()
+    return [] if theme in known else [AUTO, *known]

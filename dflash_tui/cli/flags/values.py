@@ -1,0 +1,44 @@
+"""Values of flags that click knows no type for: a block size, and an amount."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
+
+METAVAR = f"{AUTO}|{MIN_BLOCK_SIZE}-{MAX_BLOCK_SIZE}"
+
+
+class BlockSizeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no type arguments
+    """Which numbers are block sizes is for ``GenerationSettings`` to say."""
+
+    name = "block size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> BlockSize:
+        if value == AUTO:
+            return AUTO
+        try:
+            return int(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor {AUTO}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        sizes = (AUTO, *map(str, range(MIN_BLOCK_SIZE, MAX_BLOCK_SIZE + 1)))
+        return [CompletionItem(size) for size in sizes if size.startswith(incomplete)]
+
+
+class Amount(click.FloatRange):
+    """Above zero and, unlike click's own, a number: "inf" and "nan" are floats, too."""
+
+    def __init__(self, most: float | None = None) -> None:
+        super().__init__(min=0, min_open=True, max=most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value} is no amount", param, ctx)
+        return number

@@ -1,0 +1,1 @@
+"""The terminal and the standard streams, whatever state they are in."""

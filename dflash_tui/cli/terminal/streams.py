@@ -1,0 +1,90 @@
+"""stdout and stderr where something is wrong with them: closed by the shell, a full disk, a reader that went away."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from typing import Any, BinaryIO
+
+from ..problems import Problem
+
+READ_SECONDS, SURE_BYTES = 1.0, 512
+"""How long a remark waits for a reader; as many bytes at once never wait in a pipe that takes any."""
+
+
+class _Closed(io.TextIOBase):
+    """What a shell's ``>&-`` leaves: whatever was to go there would be lost."""
+
+    @property
+    def buffer(self) -> BinaryIO:
+        raise _lost()
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return 1
+
+    def write(self, text: str, /) -> int:
+        raise _lost()
+
+
+class _BestEffort(io.FileIO):
+    """Remarks are not worth failing for, nor waiting for: what nobody reads for a second is dropped, and what comes
+    behind it until somebody does."""
+
+    _patience = READ_SECONDS
+
+    def write(self, data: Any, /) -> int:
+        try:
+            for place in range(0, len(data), SURE_BYTES):
+                if not self._takes():
+                    break
+                super().write(data[place : place + SURE_BYTES])
+        except OSError:
+            pass
+        return len(data)
+
+    def _takes(self) -> bool:
+        """Whether something can be written that won't be waited for."""
+        if not hasattr(select, "poll"):
+            return True
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLOUT)
+        ready = bool(poll.poll(1000 * self._patience))
+        self._patience = READ_SECONDS if ready else 0.0
+        return ready
+
+
+def prepare_streams() -> None:
+    """stdout may be closed until something is printed, and shows ? for what its encoding lacks. stderr takes what can
+    be written and drops the rest."""
+    for number in (0, 1, 2):
+        _keep_taken(number)
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    elif isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
+    if sys.stderr is None or sys.stderr is sys.__stderr__:
+        encoding = sys.stderr.encoding if sys.stderr else "utf-8"
+        raw = _BestEffort(2, "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(raw, encoding, "backslashreplace", write_through=True)
+
+
+def _keep_taken(number: int) -> None:
+    """A file that is opened later must not get the number of a standard stream that is closed."""
+    try:
+        os.fstat(number)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+
+
+def silence_stdout() -> None:
+    """Point stdout nowhere, so that flushing it at exit does not complain about a reader that went away."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _lost() -> Problem:
+    return Problem("stdout is closed: what belongs there would be lost.", "Leave >&- out, or write >/dev/null.")

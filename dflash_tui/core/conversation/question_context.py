@@ -1,0 +1,106 @@
+"""What goes with a question beside its words, and what the model reads of a conversation. No Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from engine.commands import Message
+
+from ..attachments.attachment import Attachment, reference, referred, with_files
+
+_CARRIED = {
+    "summary": "The beginning of this conversation is left out. In short:",
+    "answer": "This goes on from an answer in an earlier conversation, which was:",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What the model reads in the place of what it no longer does."""
+
+    kind: Literal["summary", "answer"]
+    """By itself, of what was left out; or the last answer of another conversation."""
+    text: str
+
+    @property
+    def words(self) -> str:
+        """As the system prompt says it."""
+        return f"{_CARRIED[self.kind]}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionContext:
+    """What goes with a question."""
+
+    files: tuple[Attachment, ...] = ()
+    left_out: tuple[int, ...] = ()
+    """The numbers of earlier questions that the model reads no more, from this one on."""
+    carried: Carried | None = None
+    """What it reads in their place."""
+
+    def prompt(self, question: str) -> str:
+        """What the model reads in the place of the user's words."""
+        return with_files(question, self.files) if self.files else question
+
+    def to_line(self) -> dict[str, Any]:
+        """What a session's line has beside the text; nothing for most."""
+        line: dict[str, Any] = {}
+        if self.files:
+            line["files"] = [reference(file) for file in self.files]
+        if self.left_out:
+            line["left_out"] = list(self.left_out)
+        if self.carried:
+            line["carried"] = {"kind": self.carried.kind, "text": self.carried.text}
+        return line
+
+    @classmethod
+    def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> QuestionContext:
+        """The inverse; ``contents``: of files, by digest. Raises ``ValueError``, ``KeyError`` or ``TypeError``."""
+        told = line.get("carried")
+        carried = Carried("answer" if told["kind"] == "answer" else "summary", str(told["text"])) if told else None
+        left_out = tuple(number for number in line.get("left_out", ()) if isinstance(number, int))
+        return cls(referred(line, contents), left_out, carried)
+
+
+NOTHING = QuestionContext()
+
+
+class SaidTurn(Protocol):
+    """A question of a conversation, and its answer."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def beside(self) -> QuestionContext: ...
+
+    @property
+    def answer(self) -> str: ...
+
+
+def left_out_of(said: Sequence[SaidTurn], beside: QuestionContext = NOTHING) -> set[int]:
+    """The numbers of what the model no longer reads at the end of ``said``, or of a question behind it."""
+    return {number for each in (*(each.beside for each in said), beside) for number in each.left_out}
+
+
+def messages_of(
+    said: Sequence[SaidTurn], system: str | None, question: str | None = None, beside: QuestionContext = NOTHING
+) -> tuple[Message, ...]:
+    """What the model reads of a path through the conversation, with ``question`` behind it. A question without an
+    answer is left out: no chat template takes two of them in a row."""
+    gone = left_out_of(said, beside)
+    carried = [each.carried for each in (*(each.beside for each in said), beside)]
+    stands_for = next((each.words for each in reversed(carried) if each), None)
+    head = "\n\n".join(filter(None, (system, stands_for)))
+    messages = [Message("system", head)] if head else []
+    for each in said:
+        if each.number not in gone and (answer := each.answer):
+            messages += [Message("user", each.beside.prompt(each.question)), Message("assistant", answer)]
+    if question is not None:
+        messages.append(Message("user", beside.prompt(question)))
+    return tuple(messages)

@@ -1,0 +1,83 @@
+"""The settings of decoding, a row each. Flags, configuration files, presets, ``/retry``, comparisons, races, requests
+to our server and what other servers refuse are made from these rows; ``GenerationSettings`` has defaults and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy, GenerationSettings
+
+SettingName = Literal[
+    "block_size", "temperature", "seed", "speculation", "draft_by", "thinking", "top_p", "top_k", "max_new_tokens"
+]  # fmt: skip
+Kind = Literal["switch", "whole", "number", "choice", "block size"]
+_DEFAULTS = GenerationSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One of them."""
+
+    name: SettingName
+    """The field of ``GenerationSettings``."""
+    words: str
+    """What it is called where two versions of an answer are compared."""
+    metavar: str
+    """Behind its flag; empty for a switch and a choice."""
+    help: str
+    """What its flag does."""
+    retry: tuple[str, ...]
+    """What it is called behind ``/retry``, the first name being the one that is listed."""
+    choices: tuple[str, ...] = ()
+    common: bool = False
+    """``--help`` itself shows its flag."""
+    drafting: bool = False
+    """It is about drafts: a server decides that when it is started."""
+
+    @property
+    def default(self) -> Any:
+        return getattr(_DEFAULTS, self.name)
+
+    @property
+    def flag(self) -> str:
+        """The name of its flag, with underscores: of a switch that is on, the flag that turns it off."""
+        return f"no_{self.name}" if self.default is True else self.name
+
+    @property
+    def kind(self) -> Kind:
+        if self.choices:
+            return "choice"
+        kinds: dict[type, Kind] = {bool: "switch", int: "whole", float: "number", str: "block size"}
+        return kinds[type(self.default)]
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "speculation", "speculation", "", "Decode one token at a time.", ("speculation",), common=True, drafting=True
+    ),
+    Setting(
+        "draft_by", "draft by", "", "Who guesses: a drafter, the text itself, or both.", ("draft-by",),
+        get_args(DraftBy), drafting=True,
+    ),
+    Setting("thinking", "thinking", "", "Let the model think first.", ("think", "thinking"), common=True),
+    Setting(
+        "block_size", "block", f"{AUTO}|{MIN_BLOCK_SIZE}-{MAX_BLOCK_SIZE}", "Tokens per block, or auto.", ("block",),
+        common=True, drafting=True,
+    ),
+    Setting("temperature", "temperature", "0-2", "0 is greedy.", ("temp", "temperature"), common=True),
+    Setting("top_p", "top-p", "0-1", "Nucleus to sample from.", ("top-p",)),
+    Setting("top_k", "top-k", "N", "Tokens to sample from, 0 all.", ("top-k",)),
+    Setting("seed", "seed", "N", "Same seed, same answer.", ("seed",)),
+    Setting("max_new_tokens", "longest answer", "N", "Longest answer.", ("max",)),
+)  # fmt: skip
+
+
+def of_flags(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among ``values``, which are by the names of their flags."""
+    return {
+        setting.name: not values[setting.flag] if setting.default is True else values[setting.flag]
+        for setting in SETTINGS
+        if setting.flag in values
+    }

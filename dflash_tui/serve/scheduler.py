@@ -1,0 +1,225 @@
+"""One engine, one answer at a time: requests wait here for their turn, and hear what the engine says in it. Everything
+here happens on the server's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from engine.commands import Ask, Command, Stop
+from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
+
+from .failures import ApiFailure
+from .fair_queue import FairQueue
+from .meters import Meters
+from .requests import CompletionRequest
+
+LONGEST_RETRY = 120
+"""Seconds after which a client may always try again."""
+LOADING_RETRY = 5
+RECENT = 0.2
+"""How much the newest answer counts in what an answer takes."""
+
+LOADING = "The models are still being loaded."
+ENDING = "The server is ending."
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """A request that waits or is being answered."""
+
+    client: str
+    wanted: CompletionRequest
+    arrived: float = field(default_factory=time.monotonic)
+    begun: float | None = None
+    turn: int = 0
+    """The engine's number of its turn; 0 while it waits."""
+    stopped: bool = False
+    """Its own stop text came, or its client went."""
+    gone: bool = False
+    """Nobody waits for the answer any more."""
+    told: asyncio.Queue[Event | ApiFailure] = field(default_factory=asyncio.Queue)
+
+    async def next(self, seconds: float) -> Event:
+        """The next event of its turn. Raises :class:`ApiFailure` when it gets none, ``TimeoutError`` when none comes in
+        so many seconds."""
+        if self.told.empty():
+            async with asyncio.timeout(seconds):
+                told = await self.told.get()
+        else:
+            told = self.told.get_nowait()
+        if isinstance(told, ApiFailure):
+            raise told
+        return told
+
+    @property
+    def waited(self) -> float:
+        """Seconds in the queue."""
+        return 0.0 if self.begun is None else self.begun - self.arrived
+
+    def ask(self, turn: int) -> Ask:
+        return Ask(turn, self.wanted.messages, self.wanted.settings, self.wanted.prompt)
+
+
+class Scheduler:
+    """Gives the engine one request after the other. ``send`` hands it commands; :meth:`apply` takes what it says."""
+
+    def __init__(
+        self, send: Callable[[Command], None], most_waiting: int, note: Callable[[Ticket, TurnFinished], None]
+    ) -> None:
+        """``note`` is told of every answer that ended."""
+        self.ready: EngineReady | None = None
+        self.since = int(time.time())
+        self.meters: Meters | None = None
+        """None until the engine is ready."""
+        self._send = send
+        self._most_waiting = most_waiting
+        self._note = note
+        self._waiting: FairQueue[Ticket] = FairQueue()
+        self._current: Ticket | None = None
+        self._turns = 0
+        self._usual = 1.0
+        """Seconds that an answer takes, of late."""
+        self._closed: ApiFailure | None = None
+        """Why nothing is answered any more."""
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    # Requests
+
+    def require_ready(self) -> EngineReady:
+        """Raises :class:`ApiFailure` while the models load, and when the engine has ended."""
+        if self._closed is not None:
+            raise self._closed
+        if self.ready is None:
+            raise ApiFailure(503, LOADING, code="loading", retry_after=LOADING_RETRY)
+        return self.ready
+
+    def submit(self, client: str, wanted: CompletionRequest) -> Ticket:
+        """Queues a request. Raises :class:`ApiFailure` when the queue is full: then whoever has most in it gives way to
+        a client with fewer."""
+        self.require_ready()
+        ticket = Ticket(client, wanted)
+        if self._current is not None and len(self._waiting) >= self._most_waiting:
+            crowded_out = self._waiting.give_way(client)
+            if crowded_out is None:
+                raise self._full()
+            crowded_out.told.put_nowait(self._full())
+        self._waiting.join(client, ticket)
+        self._advance()
+        return ticket
+
+    def stop(self, ticket: Ticket) -> None:
+        """The rest of the answer isn't wanted; its events still come."""
+        if ticket is self._current and not ticket.stopped:
+            ticket.stopped = True
+            self._send(Stop())
+
+    def withdraw(self, ticket: Ticket) -> None:
+        """Nobody waits for this request any more. Does nothing once it was answered."""
+        ticket.gone = True
+        if not self._waiting.leave(ticket.client, ticket):
+            self.stop(ticket)
+        self._show_queue()
+
+    # The engine
+
+    def apply(self, event: Event) -> None:
+        """Takes what the engine says."""
+        match event:
+            case EngineReady():
+                self.ready, self.meters = event, Meters(event)
+            case EngineError(fatal=True):
+                self._close(failure := ApiFailure(500, f"The engine has ended: {event.message} {event.hint}".rstrip()))
+                self._abandon(failure)
+            case _:
+                self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        ticket, meters = self._current, self.meters
+        if ticket is None or meters is None or getattr(event, "turn", None) != ticket.turn:
+            return
+        if not ticket.gone:
+            ticket.told.put_nowait(event)
+        match event:
+            case TurnStarted():
+                meters.started(event)
+            case Step():
+                meters.step(event)
+            case TurnFinished():
+                self._finish(ticket, event, meters)
+
+    def _finish(self, ticket: Ticket, event: TurnFinished, meters: Meters) -> None:
+        now = time.monotonic()
+        if ticket.begun is not None:
+            self._usual += RECENT * (now - ticket.begun - self._usual)
+        self._current = None
+        try:
+            meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
+            self._note(ticket, event)
+        finally:
+            self._advance()  # who waits isn't held up by what can't be noted
+
+    def _advance(self) -> None:
+        """The next request gets its turn, if none has."""
+        if self._current is None and (ticket := self._waiting.next()) is not None:
+            self._turns += 1
+            self._current = ticket
+            ticket.turn, ticket.begun = self._turns, time.monotonic()
+            if self.meters is not None:
+                self.meters.begin(ticket.waited)
+            self._send(ticket.ask(ticket.turn))
+        self._show_queue()
+
+    def _show_queue(self) -> None:
+        if self._current is None:
+            self._idle.set()
+        else:
+            self._idle.clear()
+        if self.meters is not None:
+            self.meters.running.set(self._current is not None)
+            self.meters.waiting.set(len(self._waiting))
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return len(self._waiting)
+
+    def _full(self) -> ApiFailure:
+        seconds = min(max(math.ceil(self._usual * (len(self._waiting) + 1)), 1), LONGEST_RETRY)
+        message = f"The queue is full: {len(self._waiting)} requests wait. Try again in {seconds} s."
+        return ApiFailure(503, message, code="queue_full", retry_after=seconds)
+
+    # The end
+
+    async def end(self, seconds: float) -> None:
+        """Nothing is taken any more; who waits is told so, and the running answer stops after its round. Waits for it
+        at most so long."""
+        self._close(closed := ApiFailure(503, ENDING, code="ending"))
+        if self._current is not None:
+            self._send(Stop())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), seconds)
+            self._abandon(closed)
+
+    @property
+    def closed(self) -> ApiFailure | None:
+        """What to say to whoever gets no whole answer any more."""
+        return self._closed
+
+    def _close(self, failure: ApiFailure) -> None:
+        self._closed = failure
+        for ticket in self._waiting.clear():
+            ticket.told.put_nowait(failure)
+        self._show_queue()
+
+    def _abandon(self, failure: ApiFailure) -> None:
+        """The engine will say no more about the running answer."""
+        if self._current is not None:
+            self._current.told.put_nowait(failure)
+            self._current = None
+            self._show_queue()

@@ -1,0 +1,1 @@
+"""The recordings that come with the program, and the scripts that make them."""

@@ -1,0 +1,131 @@
+"""``python -m dflash_tui.traces.record_traces``: runs a pair and writes the bundled traces, five on the CPU with the
+bundled pair; the sixth is recorded on a GPU (``--device cuda``) and copied."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import SimpleQueue
+
+from dflash_tui.core.advice import as_command
+from dflash_tui.core.traces.bundled import TRACES
+from dflash_tui.core.traces.format import SUFFIX
+from dflash_tui.core.traces.reader import read_trace
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.commands import AUTO, MAX_BLOCK_SIZE, Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.events import EngineError, EngineReady, Event, TurnFinished
+from engine.service import EngineService
+
+GREEDY = GenerationSettings(block_size=MAX_BLOCK_SIZE, max_new_tokens=1024)
+SAMPLED = replace(GREEDY, temperature=1.0, seed=1)
+
+
+WARM_UP = Message("user", "Hi")
+WARM_UP_TOKENS = 16
+
+
+class RecordingError(Exception):
+    """There is no trace. ``str()`` is why."""
+
+
+class Answering:
+    """A loaded engine. ``loading`` is what it said until it was ready."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._inbox: SimpleQueue[Event] = SimpleQueue()
+        self._engine = EngineService(options, self._inbox.put, as_command)
+        self._engine.start()
+        self.loading = self._until(EngineReady)
+
+    def answer(self, turn: int, messages: tuple[Message, ...], settings: GenerationSettings) -> list[Event]:
+        """Everything that the engine says of one turn. Raises :class:`RecordingError` when it fails."""
+        self._engine.send(Ask(turn, messages, settings))
+        return self._until(TurnFinished)
+
+    def warm_up(self, settings: GenerationSettings) -> None:
+        """Answer something short, so that the next turn meets a warm engine whose caches hold nothing of it."""
+        self.answer(0, (WARM_UP,), replace(settings, max_new_tokens=WARM_UP_TOKENS))
+
+    def close(self) -> None:
+        self._engine.send(Close())
+        self._engine.join()
+
+    def _until(self, last: type[Event]) -> list[Event]:
+        said: list[Event] = []
+        while not said or not isinstance(said[-1], last):
+            said.append(self._inbox.get())
+            if isinstance(said[-1], EngineError):
+                raise RecordingError(said[-1].message)
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRecipe:
+    """A trace to make: questions of one conversation."""
+
+    questions: tuple[str, ...]
+    settings: GenerationSettings = GREEDY
+    device: str = "cpu"
+
+
+RECORDINGS: dict[str, TraceRecipe] = {
+    "code": TraceRecipe(("Write a quicksort in Python", "Now write a binary search in Python")),
+    "code-sampled": TraceRecipe(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
+    "html": TraceRecipe(("create a single-file HTML animation of a drone swarm",)),
+    "maths": TraceRecipe(
+        (
+            "Ben has 12 apples and buys 7 more. How many apples does he have?",
+            "What is 17 + 26?",
+            "Sara has 5 bags with 6 apples each. How many apples does she have?",
+        )
+    ),
+    "chat-sampled": TraceRecipe(
+        ("Hello, who are you?", "What is speculative decoding?", "Why is the draft a block?", "Thank you!"), SAMPLED
+    ),
+    "gpu": TraceRecipe(
+        ("create a single-file HTML animation of a drone swarm",), replace(GREEDY, block_size=AUTO), device="cuda"
+    ),
+}
+"""By the name under which they are replayed."""
+
+
+def main() -> None:
+    """Records the bundled traces that belong to a device. Raises :class:`RecordingError`."""
+    parser = ArgumentParser(prog="python -m dflash_tui.traces.record_traces", description=main.__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--only", choices=RECORDINGS, nargs="+", default=list(RECORDINGS), help="just these")
+    parser.add_argument("--into", type=Path, default=TRACES, metavar="FOLDER", help="where the files go")
+    wanted = parser.parse_args()
+    with closing(Answering(EngineOptions(device=wanted.device))) as engine:
+        for name in wanted.only:
+            if RECORDINGS[name].device != wanted.device:
+                continue
+            path: Path = wanted.into / f"{name}{SUFFIX}"
+            _record(path, RECORDINGS[name], engine)
+            trace, size = read_trace(path), path.stat().st_size
+            tokens = trace.steps.num_tokens
+            print(f"{name:<14}{size:>7} bytes  {tokens:>5} tokens  {size / tokens:.1f} bytes/token", file=sys.stderr)
+
+
+def _record(path: Path, recording: TraceRecipe, engine: Answering) -> None:
+    engine.warm_up(recording.settings)
+    path.unlink(missing_ok=True)
+    trace = TraceWriter(path)
+    trace.record(engine.loading[-1])
+    messages: tuple[Message, ...] = ()
+    for turn, question in enumerate(recording.questions, start=1):
+        messages = (*messages, Message("user", question))
+        for event in engine.answer(turn, messages, recording.settings):
+            trace.record(event)
+            if isinstance(event, TurnFinished):
+                messages = (*messages, Message("assistant", event.text))
+    trace.close()
+    if trace.failure is not None:
+        raise RecordingError(trace.failure)
+
+
+if __name__ == "__main__":
+    main()

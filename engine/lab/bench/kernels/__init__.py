@@ -1,0 +1,1 @@
+"""Kernels alone: each at its shapes, against its floor."""

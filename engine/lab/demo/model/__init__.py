@@ -1,0 +1,1 @@
+"""The target as it is trained: its sizes, modules, tokenizer and files."""

@@ -1,0 +1,67 @@
+"""The pair on disk, laid out as published checkpoints are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch import nn
+
+from ....hub.pairs import BUNDLED_PAIR
+from ....loading import checkpoint
+from ....models.dflash.modules import DFlashDrafter
+from ....models.target import TargetModel as EngineTarget
+from .shapes import BOS, PAD, STOP_IDS
+from .target_model import TargetModel
+from .tokenizer import save_tokenizer
+
+PAIR = BUNDLED_PAIR
+TARGET_PREFIX = "model.language_model."
+
+ABOUT = {
+    "name": "dflash-demo",
+    "banner": (
+        "A tiny demo model (about 7 million parameters). It knows eight topics: small Python programs, single-file "
+        "HTML animations, changes to both, edits of a short file you give it, arithmetic word problems, short "
+        "explanations of this program and of basic computing, small talk, and saying when it doesn't know."
+    ),
+}
+
+
+def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
+    folder = pair / "target"
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_json(folder / "config.json", model.shape.to_config())
+    generation = {"bos_token_id": BOS, "do_sample": False, "eos_token_id": list(STOP_IDS), "pad_token_id": PAD}
+    _write_json(folder / "generation_config.json", generation)
+    _write_json(pair / "about.json", ABOUT)
+    save_tokenizer(tokenizer, folder, model.shape.max_positions)
+    _save_weights(model, folder, TARGET_PREFIX)
+
+
+def load_target(pair: Path, device: torch.device) -> EngineTarget:
+    """The target as the engine loads it: in float32 on a CPU, in bfloat16 on a GPU."""
+    return checkpoint.load_target(pair / "target", device, lambda *_: None)
+
+
+def load_drafter(pair: Path, target: EngineTarget) -> DFlashDrafter:
+    """The drafter beside it."""
+    drafter = checkpoint.load_drafter(pair / "drafter", target, lambda *_: None)
+    assert isinstance(drafter, DFlashDrafter)
+    return drafter
+
+
+def _save_weights(model: nn.Module, folder: Path, prefix: str) -> None:
+    tensors = {
+        prefix + name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
+        for name, tensor in sorted(model.state_dict().items())
+    }
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n")

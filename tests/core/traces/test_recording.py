@@ -1,0 +1,28 @@
+"""Recording the bundled traces, where nothing is installed but what the engine needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from dflash_tui.core.traces.reader import read_trace
+
+ABSENT = ("click", "hypothesis", "platformdirs", "pytest", "rich", "textual")
+WITHOUT = """
+import runpy, sys
+for name in {absent}:
+    sys.modules[name] = None  # importing it fails
+sys.argv = ["record_traces", *{arguments}]
+runpy.run_module("dflash_tui.traces.record_traces", run_name="__main__")
+"""
+
+
+def test_a_trace_is_recorded_with_the_engine_alone(tmp_path: Path) -> None:
+    code = WITHOUT.format(absent=ABSENT, arguments=["--only", "maths", "gpu", "--into", str(tmp_path)])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["maths.dft"], "the other one belongs to a card"
+    trace = read_trace(tmp_path / "maths.dft")
+    assert trace.problem is None and trace.ready is not None and trace.ready.device == "cpu"
+    assert "19" in "".join(token.text for step in trace.steps for token in step.emitted)  # 12 and 7 more
