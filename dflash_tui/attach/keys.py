@@ -1,5 +1,5 @@
-"""Keys that were sent to a server, blotted out of everything that comes back: whoever echoes one shall not get it onto
-a screen, into a file or a log."""
+"""Blots out of everything that comes back the keys that were sent to a server: if it echoes one, that shall not reach a
+screen, a file or a log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from engine.events import Settled, Step, TurnFinished, TurnStarted
 
 BLOT = "•••"
 SHORTEST = 4
-"""Characters of a key that no sentence of a server shows."""
+"""The fewest characters of a key that is blotted out of a server's own sentences, such as errors."""
 SHORTEST_IN_TEXT = 6
-"""Of one that no answer shows. A shorter one, or one of letters alone, may be a word, and blotting words would spoil
-the text."""
+"""The fewest characters of a key that is blotted out of an answer. A shorter one, or one of letters alone, may be a
+word, and blotting words would spoil the text."""
 LONGEST_WORD = 16
 NO_KEYS = frozenset({"lm-studio", "not-needed", "not_needed", "no-key", "no-key-required", "sk-no-key-required"})
-"""Put where a key must stand and none is wanted."""
+"""Placeholders that people write where a key must stand and none is needed."""
 _TELLING = re.compile(r"auth|key|token|secret|cookie|pass", re.IGNORECASE)
 T = TypeVar("T")
 
@@ -37,7 +37,8 @@ class Keys:
         self.in_text = tuple(key for key in self._all if not _is_word(key))
 
     def blotted(self, value: T) -> T:
-        """A text, an event, or anything made of texts, without them. Of an answer only what can be no word is taken."""
+        """A text, an event, or anything made of texts, without the keys. From an answer only those are taken that can
+        be no word."""
         keys = self.in_text if isinstance(value, Step | Settled | TurnStarted | TurnFinished) else self._all
         changed: T = self._without(value, keys) if keys else value
         return changed
@@ -61,13 +62,13 @@ class Keys:
 
 
 class Blotting:
-    """Of a text that comes in pieces, between two of which a key may lie. What may become one is held back: from its
-    fourth character on, since every text ends with what some key begins with."""
+    """Blots keys out of a text that comes in pieces, even where a key spans two of them. What may become a key is held
+    back once four characters of it have come: fewer are the end of nearly every text."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
         self._shown = ""
-        """The last characters that went out."""
+        """The last characters that were given out."""
         self._held = ""
 
     def feed(self, piece: str) -> str:
@@ -93,7 +94,7 @@ def _is_word(key: str) -> bool:
 
 
 def _begun(text: str, key: str) -> int:
-    """How many of the last characters are the beginning of the key; 0 where fewer than ``SHORTEST`` are."""
+    """How many of the text's last characters are the beginning of ``key``; 0 where fewer than ``SHORTEST`` are."""
     for size in range(min(len(key) - 1, len(text)), SHORTEST - 1, -1):
         if text.endswith(key[:size]):
             return size

@@ -1,4 +1,4 @@
-"""The models of a server: its list in any of the forms that there are, the one to ask first."""
+"""Reads the models of a server, from a list in any of the forms that servers use, and picks the one to ask first."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OTHERWISE = re.compile(
     r"tts|stt|asr|clip|siglip|colbert|minilm|gpt-image|parakeet|kokoro)(?![a-z])",
     re.IGNORECASE,
 )
-"""In the names and kinds of models that don't chat."""
+"""Matches names and kinds of models that don't chat."""
 
 
 async def models_of(connection: Connection, wanted: str) -> tuple[Sequence[Any], ServerFailure | None]:
-    """The list of models, the one to ask first, or why there is none."""
+    """The server's models with the one to ask first in front, or the failure that says why there is none."""
     try:
         body = await connection.get("/v1/models")
     except ServerFailure as failure:
@@ -33,14 +33,15 @@ async def models_of(connection: Connection, wanted: str) -> tuple[Sequence[Any],
 
 
 def _entry(listed: Any) -> Mapping[str, Any]:
-    """A model of a list, by the name under which it is asked."""
+    """A listed model as an object with the ``id`` under which it is asked."""
     entry = mapping(listed)
     names = (listed, entry.get("id"), entry.get("model"), entry.get("name"))
     return {**entry, "id": next((name for each in names if (name := words(each))), "")}
 
 
 def _chats(entry: Mapping[str, Any]) -> bool:
-    """As far as its name or its kind tells: models of one list may embed, rank, draw, speak or listen instead."""
+    """Whether a model chats, as far as its name or kind tells: others of the list may embed, rank, draw, speak or
+    listen."""
     kinds = [entry.get(name) for name in ("type", "task", "object", "model_type")]
     return not any(_OTHERWISE.search(words(each)) for each in (entry["id"], *kinds))
 

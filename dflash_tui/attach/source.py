@@ -28,7 +28,7 @@ RETRY = 0.5
 
 
 class ServerSource:
-    """See :class:`dflash_tui.core.source.Source`."""
+    """Asks a server on a thread of its own: an implementation of :class:`dflash_tui.core.source.Source`."""
 
     recording = None
 
@@ -45,7 +45,7 @@ class ServerSource:
         self._news = asyncio.Event()
         self._reaching: asyncio.Future[Server] | None = None
         self._answering: asyncio.Future[None] | None = None
-        """What a stop cancels."""
+        """The running answer, which a stop cancels."""
         self._ready = self._closing = False
         self._thread = Thread(target=self._main, name="server", daemon=True)
 
@@ -89,7 +89,7 @@ class ServerSource:
                 self._loop = None
 
     def _obey(self) -> None:
-        """Take what was sent, on the thread of the source."""
+        """Carries out the commands that were sent, on the source's own thread."""
         while True:
             with self._lock:
                 if not self._commands:
@@ -144,7 +144,7 @@ class ServerSource:
                 return server
 
     def _instead(self, model: str) -> SourceFactory:
-        """Another model of this server."""
+        """A factory of a source for another model of this server."""
         address = replace(self._address, model=model)
         return lambda emit: ServerSource(address, emit, self._patience)
 
