@@ -34,7 +34,7 @@ VARIED = (
     "My grandmother's garden had roses, tall old pear trees and one stone bench where we sat each summer evening; "
     "import numpy as np, while 3 > 2 else return (x + 7) * 4 / 9, und dann gehen wir schnell nach Hause!"
 )
-"""Costs are timed on its tokens: so many different ones that they choose experts as those of other texts do."""
+"""Costs are timed on the tokens of this text: they differ enough to choose experts as other texts do."""
 
 Drain = Callable[[], list[Adjust] | None]
 
