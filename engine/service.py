@@ -84,7 +84,8 @@ class EngineService:
         ready: list[Event] = []
 
         def tell(event: Event) -> None:
-            """Emits an event, but keeps ``EngineReady`` until the runner is set: :meth:`count` is called from then on."""
+            """Emits an event, but keeps ``EngineReady`` until the runner is set, since :meth:`count` is called from
+            then on."""
             ready.append(event) if isinstance(event, EngineReady) else self._emit(event)
 
         try:
