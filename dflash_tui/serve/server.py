@@ -21,8 +21,8 @@ from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, TurnFinished
 
 from .connection import Connection
-from .desk import Desk, Ticket
 from .guard import LOCAL_NAMES
+from .scheduler import Scheduler, Ticket
 from .web import Web
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
@@ -101,8 +101,8 @@ class Serving:
         self._socket = listen(options.host, options.port)
         names = LOCAL_NAMES | {options.host.lower()} if is_local(options.host) else None
         self._source: Source = source(self._hear)
-        self.desk = Desk(self._source.send, options.most_waiting, note)
-        web = Web(self.desk, options.defaults, options.key, names)
+        self.scheduler = Scheduler(self._source.send, options.most_waiting, note)
+        web = Web(self.scheduler, options.defaults, options.key, names)
         config = uvicorn.Config(
             web.app, http=Connection, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
             backlog=BACKLOG,
@@ -127,7 +127,7 @@ class Serving:
         self._ending = True
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
-                ending = asyncio.run_coroutine_threadsafe(self.desk.end(ROUND_SECONDS), self._loop)
+                ending = asyncio.run_coroutine_threadsafe(self.scheduler.end(ROUND_SECONDS), self._loop)
                 ending.result(ROUND_SECONDS + 1)
             self._server.should_exit = True
             self._thread.join(SEND_SECONDS + JOIN_SECONDS)
@@ -179,7 +179,7 @@ class Serving:
             if isinstance(event, EngineReady):
                 _set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
-                self._loop.call_soon_threadsafe(self.desk.apply, event)
+                self._loop.call_soon_threadsafe(self.scheduler.apply, event)
 
 
 def _set_objects_aside() -> None:

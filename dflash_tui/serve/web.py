@@ -19,12 +19,12 @@ from dflash_tui.core.version import PROGRAM, installed_version
 from engine.commands import GenerationSettings
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted, event_to_dict
 
-from .desk import Desk, Ticket
 from .failures import ApiFailure, engine_failure
 from .guard import Guard
 from .paths import Paths
 from .replies import DONE, Json, Reply, encoded, sent_event
 from .requests import Kind, Offer, Wanted, parse, parse_json
+from .scheduler import Scheduler, Ticket
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 BODY_SECONDS = 30.0
@@ -47,9 +47,9 @@ class Web:
     """The application: what the server answers to each address."""
 
     def __init__(
-        self, desk: Desk, defaults: GenerationSettings, key: str | None, names: Collection[str] | None
+        self, scheduler: Scheduler, defaults: GenerationSettings, key: str | None, names: Collection[str] | None
     ) -> None:
-        self._desk = desk
+        self._desk = scheduler
         self._defaults = defaults
         self._fingerprint = f"{PROGRAM}-{installed_version()}"
         routes = [

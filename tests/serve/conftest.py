@@ -105,11 +105,11 @@ def serving(
     running.start()
     try:
         if ready:
-            served.until(lambda: running.desk.ready is not None)
+            served.until(lambda: running.scheduler.ready is not None)
         yield served
     finally:
         running.end()
-        running.join(5 if running.desk.ready else 0)
+        running.join(5 if running.scheduler.ready else 0)
 
 
 @pytest.fixture

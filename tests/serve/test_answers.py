@@ -132,7 +132,7 @@ def test_events_are_those_of_the_engine(served: Served, path: str, body: Json) -
     whole = served.post(path, **body, return_dflash_events=True).json()["dflash"]
     assert whole == served.told(whole[0]["turn"])
     assert served.http().get("/dflash").json().items() >= {
-        **event_to_dict(served.serving.desk.ready), "server": "dflash-chat"  # type: ignore[arg-type]
+        **event_to_dict(served.serving.scheduler.ready), "server": "dflash-chat"  # type: ignore[arg-type]
     }.items()  # fmt: skip
 
 
@@ -195,4 +195,4 @@ def test_an_answer_that_breaks_off_says_so_in_the_stream(serve: Serve) -> None:
         assert chunks[-1]["error"]["message"] == "The GPU ran out of memory."
         assert [each["event"] for each in chunks[-1]["dflash"]] == ["EngineError", "TurnFinished"]
         assert served.post().status_code == 500
-        assert isinstance(served.events[-1], TurnFinished) and served.serving.desk.waiting == 0
+        assert isinstance(served.events[-1], TurnFinished) and served.serving.scheduler.waiting == 0

@@ -75,7 +75,7 @@ def test_events_are_the_same_at_both_ends(serve: Serve, trees: bool) -> None:
             told = of_turn(served.events, turn - 4)
             assert of_turn(client.events, turn) == told and len(told) > 20
             assert served.engine.asked[-1].settings == settings
-        ready = served.serving.desk.ready
+        ready = served.serving.scheduler.ready
         assert ready is not None and client.ready.times == "engine" and client.ready.server == served.url
         assert replace(client.ready, server="", dialect="", load_seconds=0) == replace(ready, load_seconds=0)
 

@@ -17,7 +17,7 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.serve import web
-from dflash_tui.serve.desk import Ticket
+from dflash_tui.serve.scheduler import Ticket
 from engine.commands import Stop
 from engine.events import EngineError, TurnFinished
 
@@ -93,7 +93,7 @@ def test_notes_that_can_not_be_made_stop_nothing(serve: Serve, monkeypatch: pyte
             def fails(ticket: Ticket, finished: TurnFinished) -> None:
                 raise OSError(28, "No space left on device")
 
-            served.serving.desk._note = fails
+            served.serving.scheduler._note = fails
             for _ in range(2):
                 with connected(served) as noise:  # uvicorn warns of it
                     noise.sendall(b"\x16\x03\x01 no request\r\n\r\n")

@@ -28,7 +28,7 @@ def ask(served: Served, text: str = "hello", user: str = "", stream: bool = Fals
 
 
 def waiting(served: Served, count: int) -> bool:
-    return served.serving.desk.waiting == count
+    return served.serving.scheduler.waiting == count
 
 
 def busy(served: Served) -> bool:
@@ -164,6 +164,6 @@ def test_an_engine_that_has_ended_answers_nobody(serve: Serve) -> None:
 
     error = EngineError("weights", "The checkpoint is damaged.", "Fetch it again.", fatal=True)
     with serve(ready=False, load_error=error) as served:
-        served.until(lambda: served.serving.desk.closed)
+        served.until(lambda: served.serving.scheduler.closed)
         answer = ask(served)
         assert answer.status_code == 500 and "damaged" in answer.text

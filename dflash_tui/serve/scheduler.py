@@ -65,7 +65,7 @@ class Ticket:
         return Ask(turn, self.wanted.messages, self.wanted.settings, self.wanted.prompt)
 
 
-class Desk:
+class Scheduler:
     """Gives the engine one request after the other. ``send`` hands the engine commands; :meth:`apply` takes its
     events."""
 
