@@ -14,7 +14,7 @@ from engine.commands import Ask, Command, Stop
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
 from .failures import ApiFailure
-from .line import Line
+from .fair_queue import FairQueue
 from .meters import Meters
 from .requests import Wanted
 
@@ -80,7 +80,7 @@ class Scheduler:
         self._send = send
         self._most_waiting = most_waiting
         self._note = note
-        self._line: Line[Ticket] = Line()
+        self._queue: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
         self._usual = 1.0
@@ -105,12 +105,12 @@ class Scheduler:
         a client with fewer."""
         self.require_ready()
         ticket = Ticket(client, wanted)
-        if self._current is not None and len(self._line) >= self._most_waiting:
-            crowded_out = self._line.give_way(client)
+        if self._current is not None and len(self._queue) >= self._most_waiting:
+            crowded_out = self._queue.give_way(client)
             if crowded_out is None:
                 raise self._full()
             crowded_out.told.put_nowait(self._full())
-        self._line.join(client, ticket)
+        self._queue.join(client, ticket)
         self._advance()
         return ticket
 
@@ -123,7 +123,7 @@ class Scheduler:
     def withdraw(self, ticket: Ticket) -> None:
         """Withdraws a request for which nobody waits any more. Does nothing once it was answered."""
         ticket.gone = True
-        if not self._line.leave(ticket.client, ticket):
+        if not self._queue.leave(ticket.client, ticket):
             self.stop(ticket)
         self._show_queue()
 
@@ -167,7 +167,7 @@ class Scheduler:
 
     def _advance(self) -> None:
         """Gives the next request its turn, if none is running."""
-        if self._current is None and (ticket := self._line.next()) is not None:
+        if self._current is None and (ticket := self._queue.next()) is not None:
             self._turns += 1
             self._current = ticket
             ticket.turn, ticket.begun = self._turns, time.monotonic()
@@ -183,16 +183,16 @@ class Scheduler:
             self._idle.clear()
         if self.meters is not None:
             self.meters.running.set(self._current is not None)
-            self.meters.waiting.set(len(self._line))
+            self.meters.waiting.set(len(self._queue))
 
     @property
     def waiting(self) -> int:
         """How many requests are in the queue."""
-        return len(self._line)
+        return len(self._queue)
 
     def _full(self) -> ApiFailure:
-        seconds = min(max(math.ceil(self._usual * (len(self._line) + 1)), 1), LONGEST_RETRY)
-        message = f"The queue is full: {len(self._line)} requests wait. Try again in {seconds} s."
+        seconds = min(max(math.ceil(self._usual * (len(self._queue) + 1)), 1), LONGEST_RETRY)
+        message = f"The queue is full: {len(self._queue)} requests wait. Try again in {seconds} s."
         return ApiFailure(503, message, code="queue_full", retry_after=seconds)
 
     # The end
@@ -214,7 +214,7 @@ class Scheduler:
 
     def _close(self, failure: ApiFailure) -> None:
         self._closed = failure
-        for ticket in self._line.clear():
+        for ticket in self._queue.clear():
             ticket.told.put_nowait(failure)
         self._show_queue()
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.serve.line import Line
+from dflash_tui.serve.fair_queue import FairQueue
 from dflash_tui.serve.stopping import StopWatch
 
 
 def test_clients_take_turns_and_keep_their_own_order() -> None:
-    line: Line[str] = Line()
+    line: FairQueue[str] = FairQueue()
     for item in ("a1", "a2", "a3", "b1", "c1", "b2"):
         line.join(item[0], item)
     assert line.leave("a", "a2") and not line.leave("a", "a2") and not line.leave("z", "z1")
@@ -21,7 +21,7 @@ def test_clients_take_turns_and_keep_their_own_order() -> None:
 
 
 def test_who_has_most_gives_way_to_who_has_less() -> None:
-    line: Line[str] = Line()
+    line: FairQueue[str] = FairQueue()
     for item in ("a1", "a2", "b1"):
         line.join(item[0], item)
     assert line.give_way("b") is None and line.give_way("a") is None
@@ -31,7 +31,7 @@ def test_who_has_most_gives_way_to_who_has_less() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=30))
 def test_nobody_waits_for_more_than_one_of_each_other(joined: list[tuple[str, int]]) -> None:
-    line: Line[tuple[str, int]] = Line()
+    line: FairQueue[tuple[str, int]] = FairQueue()
     for client, number in joined:
         line.join(client, (client, number))
     out = list(iter(line.next, None))

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Line(Generic[T]):
+class FairQueue(Generic[T]):
     """Holds the waiting items of several clients, each named by a text."""
 
     def __init__(self) -> None:
