@@ -11,7 +11,7 @@ from typing import Any
 from engine.events import PROBABILITY_STEPS, EmittedToken, FinishReason, PrefillDone, Step, TurnStarted
 
 from .requests import Wanted
-from .stopping import StopWatch
+from .stop_texts import StopTextFilter
 
 _REASONS: dict[FinishReason, str] = {"stop": "stop", "length": "length", "context": "length", "stopped": "stop"}
 LEAST_PROBABILITY = 0.5 / PROBABILITY_STEPS
@@ -33,7 +33,7 @@ class Answer:
 
     def __init__(self, wanted: Wanted) -> None:
         self._wanted = wanted
-        self._watch = StopWatch(wanted.stops)
+        self._watch = StopTextFilter(wanted.stops)
         self._stop_id: int | None = None
         self.queue_ms = 0.0
         self._prompt_tokens = self._reused = 0

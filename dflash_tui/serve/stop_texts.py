@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-class StopWatch:
+class StopTextFilter:
     """Passes text on up to the first stop text, which is left out."""
 
     def __init__(self, stops: Sequence[str]) -> None:
