@@ -11,9 +11,9 @@ from engine.events import Settled, Step, TurnStatistics, Verdict
 
 from .chunks import Chunk, Prompt, usage_prompt
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
-from .reading import count
 from .rounds import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
-from .sharing import Sharing
+from .token_texts import Sharing
+from .untrusted import count
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import Any
 from engine.events import Channel, FinishReason
 
 from .keys import Blotting
-from .reading import count, counts, mapping, real, sequence, words
 from .thoughts import Thoughts
+from .untrusted import count, counts, mapping, real, sequence, words
 
 Piece = tuple[Channel, str]
 """A run of text of one channel."""

@@ -18,7 +18,7 @@ from dflash_tui.core.settings.servers import ServerAddress
 from .failures import Loading, ServerFailure, broke_off, endless, refused, silent, transport, unreadable
 from .framing import MOST_BODY, Endless, Framing, Json, Unreadable
 from .keys import Keys
-from .reading import parsed, sentence
+from .untrusted import parsed, sentence
 from .urls import INTERFACE, is_this_machine, proxy_for, root_of, same_server, without_password
 
 MOST_REDIRECTS = 5

@@ -15,13 +15,13 @@ from engine.events import Clock, EngineReady, Notice
 from .chunk_rounds import ChunkRounds, Count, Guess
 from .chunks import Chunk
 from .connection import Connection
-from .counting import openai_count, sglang_count, vllm_count
 from .failures import ServerFailure
-from .listing import context_of, names_of
 from .llamacpp_rounds import LlamaCppRounds
-from .reading import count, mapping, sequence, words
+from .model_list import context_of, names_of
 from .relayed import relayed
 from .rounds import Report, Rounds, Steps
+from .server_counts import openai_count, sglang_count, vllm_count
+from .untrusted import count, mapping, sequence, words
 
 CHAT = "/v1/chat/completions"
 

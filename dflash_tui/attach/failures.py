@@ -10,8 +10,8 @@ from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
 from .chunks import CUT
-from .complaints import status_in, words_of
-from .reading import sentence
+from .error_texts import status_in, words_of
+from .untrusted import sentence
 
 
 class ServerFailure(Failure):

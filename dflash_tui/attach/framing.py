@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .reading import parsed, values
+from .untrusted import parsed, values
 
 MOST_BODY = 8 << 20
 """Most bytes of an answer that is no stream."""

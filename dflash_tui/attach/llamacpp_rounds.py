@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
 
 from .chunks import Chunk, Prompt
-from .reading import count, mapping, real
 from .rounds import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
+from .untrusted import count, mapping, real
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dflash_tui.core.records.rows import Piece, row_of, step_of
 from dflash_tui.core.traces.checking import checked_event, is_sound
 from engine.events import Event, PrefillDone, Settled, Step, TurnFinished, TurnStarted, event_from_dict
 
-from .reading import mapping, words
+from .untrusted import mapping, words
 
 
 def relayed(data: Any, turn: int) -> Event | None:

@@ -19,7 +19,7 @@ from engine.events import EngineError, LoadProgress, Step, TurnFinished
 from .connection import Connection, Patience
 from .failures import Loading, ServerFailure
 from .keys import Keys
-from .talking import Server, Turn, reach
+from .server_turn import Server, Turn, reach
 
 log = logging.getLogger(__name__)
 

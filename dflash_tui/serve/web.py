@@ -49,7 +49,7 @@ class Web:
     def __init__(
         self, scheduler: Scheduler, defaults: GenerationSettings, key: str | None, names: Collection[str] | None
     ) -> None:
-        self._desk = scheduler
+        self._scheduler = scheduler
         self._defaults = defaults
         self._fingerprint = f"{PROGRAM}-{installed_version()}"
         routes = [
@@ -75,39 +75,39 @@ class Web:
         return _json(failure.body(), failure.status, failure.headers)
 
     def _count(self, failure: ApiFailure) -> None:
-        if self._desk.meters is not None:
-            self._desk.meters.refused(failure.status)
+        if self._scheduler.meters is not None:
+            self._scheduler.meters.refused(failure.status)
 
     # Small answers
 
     async def _health(self, _: Request) -> Response:
-        self._desk.require_ready()
+        self._scheduler.require_ready()
         return _json({"status": "ok"})
 
     async def _models(self, _: Request) -> Response:
-        return _json({"object": "list", "data": [self._card(self._desk.require_ready())]})
+        return _json({"object": "list", "data": [self._card(self._scheduler.require_ready())]})
 
     async def _model(self, request: Request) -> Response:
-        ready, name = self._desk.require_ready(), request.path_params["name"]
+        ready, name = self._scheduler.require_ready(), request.path_params["name"]
         if name not in self._offer(ready).names:
             message = f"There is no model {name!r} here; this server has {ready.target!r}."
             raise ApiFailure(404, message, param="model", code="model_not_found")
         return _json(self._card(ready))
 
     async def _metrics(self, _: Request) -> Response:
-        self._desk.require_ready()
-        assert self._desk.meters is not None
-        return Response(self._desk.meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        self._scheduler.require_ready()
+        assert self._scheduler.meters is not None
+        return Response(self._scheduler.meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _dflash(self, _: Request) -> Response:
-        ready = self._desk.require_ready()
+        ready = self._scheduler.require_ready()
         return _json({**event_to_dict(ready), "server": PROGRAM, "version": installed_version()})
 
     def _card(self, ready: EngineReady) -> Json:
         return {
             "id": ready.target,
             "object": "model",
-            "created": self._desk.since,
+            "created": self._scheduler.since,
             "owned_by": PROGRAM,
             "max_model_len": ready.max_context,
         }
@@ -119,15 +119,15 @@ class Web:
 
     async def answer(self, kind: Kind, request: Request, send: Send) -> None:
         """Reads a request, queues it, and sends what comes. Raises :class:`ApiFailure` before anything was sent."""
-        ready = self._desk.require_ready()
+        ready = self._scheduler.require_ready()
         wanted = parse(kind, parse_json(await _body(request)), self._offer(ready))
         reply = Reply(wanted, ready.target, self._fingerprint, ready.max_block_size - 1)
-        ticket = self._desk.submit(_client(request, wanted), wanted)
+        ticket = self._scheduler.submit(_client(request, wanted), wanted)
         try:
             sender = _Sender(send, wanted)
             await _unless_gone(request.receive, self._follow(ticket, reply, sender), sender)
         finally:
-            self._desk.withdraw(ticket)
+            self._scheduler.withdraw(ticket)
 
     async def _follow(self, ticket: Ticket, reply: Reply, sender: _Sender) -> None:
         """Turns events into what is sent, until the turn is over."""
@@ -154,7 +154,7 @@ class Web:
             if isinstance(event, EngineError):
                 failure = engine_failure(event)
             if isinstance(event, TurnFinished) and event.reason == "stopped" and not ticket.stopped:
-                failure = self._desk.closed
+                failure = self._scheduler.closed
             chunks = reply.take(event)
             if failure is not None and isinstance(event, TurnFinished):
                 raise failure
@@ -167,7 +167,7 @@ class Web:
             if isinstance(event, TurnFinished):
                 return event
             if reply.answer.stopped:
-                self._desk.stop(ticket)
+                self._scheduler.stop(ticket)
 
     # Errors
 

@@ -16,7 +16,7 @@ from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
 from dflash_tui.attach.framing import Framing
 from dflash_tui.attach.matching import ALONE, RoundCount, by_order
 from dflash_tui.attach.rounds import Report, Rounds, Steps
-from dflash_tui.attach.sharing import carry, shared
+from dflash_tui.attach.token_texts import carry, shared
 from engine.events import Settled, Step
 
 from ..pace import examples

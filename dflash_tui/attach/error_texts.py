@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .reading import MOST_WORDS, mapping, parsed, sentence, words
+from .untrusted import MOST_WORDS, mapping, parsed, sentence, words
 
 _SAYING = (
     "message", "error", "errors", "detail", "details", "msg", "error_description", "error_message", "error_msg",

@@ -30,17 +30,17 @@ from engine.events import (
     rounded,
 )
 
-from .asking import ask_server
 from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
-from .complaints import error_in, words_of
 from .connection import Clock, Connection
 from .dialects import CHAT, KINDS, Dialect, Facts, common_body
+from .error_texts import error_in, words_of
 from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
 from .optional import named, unnamed, without
-from .reading import sequence
+from .probe import ask_server
 from .relayed import relayed
 from .rounds import Report, Steps
 from .thoughts import begins_inside
+from .untrusted import sequence
 
 Emit = Callable[[Event], None]
 MODELS_NAMED = 6

@@ -8,7 +8,7 @@ from typing import Any
 from .chunk_rounds import Count
 from .chunks import Chunk
 from .matching import RoundCount
-from .reading import count, counts, mapping
+from .untrusted import count, counts, mapping
 
 
 def vllm_count(ends: Sequence[Chunk]) -> tuple[Count, int]:

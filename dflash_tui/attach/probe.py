@@ -7,8 +7,8 @@ from dflash_tui.core.settings.servers import ServerAddress
 from .connection import Connection
 from .dialects import KINDS, Facts, OpenAi
 from .failures import Loading
-from .listing import models_of
-from .reading import mapping, words
+from .model_list import models_of
+from .untrusted import mapping, words
 
 
 async def ask_server(connection: Connection, address: ServerAddress) -> Facts:

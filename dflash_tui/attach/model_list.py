@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .complaints import error_in
 from .connection import Connection
+from .error_texts import error_in
 from .failures import ServerFailure, in_stream
-from .reading import count, mapping, sequence, words
+from .untrusted import count, mapping, sequence, words
 
 _OTHERWISE = re.compile(
     r"embed|rerank|whisper|transcri|moderation|dall-e|diffusion|text-to-speech|speech-to-text|(?<![a-z])(?:bge|gte|e5|"
