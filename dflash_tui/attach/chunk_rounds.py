@@ -12,7 +12,7 @@ from engine.events import Settled, Step, TurnStatistics, Verdict
 from .chunks import Chunk, Prompt, usage_prompt
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
 from .rounds import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
-from .token_texts import Sharing
+from .token_texts import TokenTexts
 from .untrusted import count
 
 
@@ -71,7 +71,7 @@ class ChunkRounds:
         self._odds = odds
         self._parts: list[Part] = []
         self._texts = Texts()
-        self._sharing = Sharing()
+        self._token_texts = TokenTexts()
         self._ends: list[Chunk] = []
         self._tokens = 0
         self._whole = False
@@ -136,7 +136,7 @@ class ChunkRounds:
         if not number:
             return []
         self._tokens += number
-        return self._sharing.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
+        return self._token_texts.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
 
     def _tell(self, part: Part) -> None:
         first = not self._parts

@@ -49,7 +49,7 @@ WORTH_A_NOTICE = 16
 
 
 @dataclass(slots=True)
-class Server:
+class ReachedServer:
     """A server that was reached, and what is known of asking it."""
 
     facts: Facts
@@ -67,7 +67,7 @@ class Server:
         return self.dialect.refused
 
 
-async def reach(connection: Connection, address: ServerAddress) -> tuple[Server, EngineReady]:
+async def reach(connection: Connection, address: ServerAddress) -> tuple[ReachedServer, EngineReady]:
     """Finds out what answers at an address and how it is asked. Raises ``ServerFailure``."""
     started = perf_counter()
     facts = await ask_server(connection, address)
@@ -85,13 +85,13 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Server,
     spent = rounded(perf_counter() - started, MICROSECONDS)
     times = ready.times if facts.ready else dialect.times
     ready = replace(ready, load_seconds=spent, server=connection.where, dialect=one_line(facts.shown), times=times)
-    return Server(facts, model, dialect), ready
+    return ReachedServer(facts, model, dialect), ready
 
 
-class Turn:
+class ServerTurn:
     """One question, and what comes back."""
 
-    def __init__(self, connection: Connection, server: Server, ask: Ask, emit: Emit) -> None:
+    def __init__(self, connection: Connection, server: ReachedServer, ask: Ask, emit: Emit) -> None:
         self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
         self._started = perf_counter()
         self._clock = Clock(connection.patience)

@@ -19,7 +19,7 @@ from engine.events import EngineError, LoadProgress, Step, TurnFinished
 from .connection import Connection, Patience
 from .failures import Loading, ServerFailure
 from .keys import Keys
-from .server_turn import Server, Turn, reach
+from .server_turn import ReachedServer, Turn, reach
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class ServerSource:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._reaching: asyncio.Future[Server] | None = None
+        self._reaching: asyncio.Future[ReachedServer] | None = None
         self._answering: asyncio.Future[None] | None = None
         """The running answer, which a stop cancels."""
         self._ready = self._closing = False
@@ -115,7 +115,7 @@ class ServerSource:
                 self._emit(TurnFinished(ask.turn, "stopped", ""))
             self._waiting.clear()
 
-    async def _until_closed(self, reaching: Coroutine[None, None, Server]) -> Server | None:
+    async def _until_closed(self, reaching: Coroutine[None, None, ReachedServer]) -> ReachedServer | None:
         self._reaching = asyncio.ensure_future(reaching)
         if self._closing:
             self._reaching.cancel()
@@ -126,7 +126,7 @@ class ServerSource:
         finally:
             self._reaching = None
 
-    async def _reach(self, connection: Connection) -> Server:
+    async def _reach(self, connection: Connection) -> ReachedServer:
         until = perf_counter() + self._patience.loading
         while True:
             try:
@@ -148,8 +148,8 @@ class ServerSource:
         address = replace(self._address, model=model)
         return lambda emit: ServerSource(address, emit, self._patience)
 
-    async def _answer(self, connection: Connection, server: Server, ask: Ask) -> None:
-        self._answering = asyncio.ensure_future(Turn(connection, server, ask, self._emit).run())
+    async def _answer(self, connection: Connection, server: ReachedServer, ask: Ask) -> None:
+        self._answering = asyncio.ensure_future(ServerTurn(connection, server, ask, self._emit).run())
         try:
             await self._answering
         except asyncio.CancelledError:  # before it began

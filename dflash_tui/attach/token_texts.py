@@ -11,7 +11,7 @@ from .chunks import Logprob, Piece
 from .rounds import Texts, Token
 
 
-class Sharing:
+class TokenTexts:
     """Shares out the text of events among their tokens. Servers send it in one piece: each token's own text is known
     from the list of probabilities, or from an earlier event of that token alone. Where neither tells, the first of the
     unknown tokens carries it."""
