@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.events import Channel, FinishReason
 
-from .keys import Blotting
+from .keys import StreamRedactor
 from .thoughts import Thoughts
 from .untrusted import count, counts, mapping, real, sequence, words
 
@@ -79,7 +79,7 @@ class ChunkReader:
         self._channel: Channel = "answer"
         self._half = ""
         """Half of a surrogate pair, whose other half comes with the next piece."""
-        self._blotting = Blotting(keys)
+        self._redactor = StreamRedactor(keys)
         self.tools: dict[str, None] = {}
         """Names of tools that the model called, in their order."""
         self.unshown: dict[str, None] = {}
@@ -183,7 +183,7 @@ class ChunkReader:
             self.unshown["an image" if "image" in kind else kind] = None
 
     def _settled(self, told: Iterable[Piece]) -> Iterator[Piece]:
-        """Makes texts fit to be stored and shown: characters are whole, keys are blotted out, thoughts are told
+        """Makes texts fit to be stored and shown: characters are whole, keys are redacted, thoughts are told
         apart."""
         for channel, text in told:
             if channel == "control":
@@ -195,7 +195,7 @@ class ChunkReader:
                     self._thoughts.outside()
             text = self._half + text
             self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-            yield from self._sorted(self._blotting.feed(_joined(text[: len(text) - len(self._half)])))
+            yield from self._sorted(self._redactor.feed(_joined(text[: len(text) - len(self._half)])))
 
     def _sorted(self, text: str) -> Iterator[Piece]:
         if self._channel == "thought":
@@ -205,8 +205,8 @@ class ChunkReader:
 
     def _rest_of_channel(self) -> Iterator[Piece]:
         text, self._half = _joined(self._half), ""
-        yield from self._sorted(self._blotting.feed(text) + self._blotting.rest())
-        self._blotting = Blotting(self._keys)
+        yield from self._sorted(self._redactor.feed(text) + self._redactor.rest())
+        self._redactor = StreamRedactor(self._keys)
 
 
 def _joined(text: str) -> str:

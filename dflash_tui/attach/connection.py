@@ -126,7 +126,7 @@ class Connection:
         try:
             return parsed(text.removeprefix("\ufeff"))
         except ValueError:
-            raise unreadable(self.where, self.keys.blotted(text)) from None
+            raise unreadable(self.where, self.keys.redacted(text)) from None
 
     async def maybe(self, path: str) -> Any:
         """The JSON at a path, None where there is none; raises ``Loading``."""
@@ -163,7 +163,7 @@ class Connection:
                 if failure is not None and not (framing.done or clock.ended):
                     raise failure
         if not (framing.done or clock.ended):
-            raise broke_off(self.where, self.keys.blotted(framing.stray))
+            raise broke_off(self.where, self.keys.redacted(framing.stray))
 
     async def _next(self, parts: AsyncIterator[bytes], clock: Clock) -> bytes | None:
         """The next bytes; None at the end, which a whole answer also has where its connection stays open."""
@@ -186,7 +186,7 @@ class Connection:
         except Endless:
             raise endless(self.where) from None
         except Unreadable as error:
-            raise failure or unreadable(self.where, self.keys.blotted(error.text)) from None
+            raise failure or unreadable(self.where, self.keys.redacted(error.text)) from None
 
     @asynccontextmanager
     async def _asked(self, path: str, body: Mapping[str, Any], clock: Clock) -> AsyncIterator[httpx2.Response]:
@@ -211,7 +211,7 @@ class Connection:
             response = await self._follow(self._client.build_request(method, url, json=body))
             try:
                 if not response.is_success:
-                    said = self.keys.blotted(_said(await self._error(response)))
+                    said = self.keys.redacted(_said(await self._error(response)))
                     raise refused(self.where, response.status_code, response.headers, said, self._proxy)
                 yield response
             finally:

@@ -1,4 +1,4 @@
-"""Blots out of everything that comes back the keys that were sent to a server: if it echoes one, that shall not reach a
+"""Redacts the keys that were sent to a server in everything that comes back: if it echoes one, that shall not reach a
 screen, a file or a log."""
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from dflash_tui.core.settings.servers import ServerAddress
 from engine.events import Settled, Step, TurnFinished, TurnStarted
 
-BLOT = "•••"
+REDACTED = "•••"
 SHORTEST = 4
-"""The fewest characters of a key that is blotted out of a server's own sentences, such as errors."""
+"""The fewest characters of a key that is redacted in a server's own sentences, such as errors."""
 SHORTEST_IN_TEXT = 6
-"""The fewest characters of a key that is blotted out of an answer. A shorter one, or one of letters alone, may be a
-word, and blotting words would spoil the text."""
+"""The fewest characters of a key that is redacted in an answer. A shorter one, or one of letters alone, may be a
+word, and redacting words would spoil the text."""
 LONGEST_WORD = 16
 NO_KEYS = frozenset({"lm-studio", "not-needed", "not_needed", "no-key", "no-key-required", "sk-no-key-required"})
 """Placeholders that people write where a key must stand and none is needed."""
@@ -36,7 +36,7 @@ class Keys:
         self._all = sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
         self.in_text = tuple(key for key in self._all if not _is_word(key))
 
-    def blotted(self, value: T) -> T:
+    def redacted(self, value: T) -> T:
         """A text, an event, or anything made of texts, without the keys. From an answer only those are taken that can
         be no word."""
         keys = self.in_text if isinstance(value, Step | Settled | TurnStarted | TurnFinished) else self._all
@@ -47,7 +47,7 @@ class Keys:
         if isinstance(value, str):
             for key in keys:
                 if key in value:
-                    value = value.replace(key, BLOT)
+                    value = value.replace(key, REDACTED)
         elif isinstance(value, tuple | list):
             changed = [self._without(each, keys) for each in value]
             if any(new is not old for new, old in zip(changed, value, strict=True)):
@@ -61,9 +61,9 @@ class Keys:
         return value
 
 
-class Blotting:
-    """Blots keys out of a text that comes in pieces, even where a key spans two of them. What may become a key is held
-    back once four characters of it have come: fewer are the end of nearly every text."""
+class StreamRedactor:
+    """Redacts keys in a text that comes in pieces, even where a key spans two of them. What may become a key is held back
+    once four characters of it have come: fewer are the end of nearly every text."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
@@ -78,7 +78,7 @@ class Blotting:
         text = self._shown + self._held + piece
         for key in self._keys:
             while (place := text.find(key)) >= 0:
-                text = text[: max(place, shown)] + BLOT + text[place + len(key) :]
+                text = text[: max(place, shown)] + REDACTED + text[place + len(key) :]
         held = max((_begun(text, key) for key in self._keys), default=0)
         cut = max(len(text) - held, shown)
         self._shown, self._held = text[:cut][-SHORTEST + 1 :], text[cut:]

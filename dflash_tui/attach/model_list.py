@@ -27,7 +27,7 @@ async def models_of(connection: Connection, wanted: str) -> tuple[Sequence[Any],
         return (), failure
     said = mapping(body)
     if error := error_in(said):
-        return (), in_stream(connection.where, connection.keys.blotted(error), False)
+        return (), in_stream(connection.where, connection.keys.redacted(error), False)
     listed = sequence(body) or sequence(said.get("data")) or sequence(said.get("models"))
     return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry))), None
 

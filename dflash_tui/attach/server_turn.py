@@ -89,7 +89,7 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Reached
 
 
 class ServerTurn:
-    """One question, and what comes back."""
+    """One question to a server, whose stream becomes the turn's events."""
 
     def __init__(self, connection: Connection, server: ReachedServer, ask: Ask, emit: Emit) -> None:
         self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
@@ -123,7 +123,7 @@ class ServerTurn:
 
     def _by_its_words(self) -> ServerFailure:
         """The failure for a stream without an answer: what came in its place says why."""
-        where, said = self._connection.where, self._connection.keys.blotted(self._last)
+        where, said = self._connection.where, self._connection.keys.redacted(self._last)
         return in_stream(where, said, False) if words_of(said) else no_answer(where, "", (), (), False)
 
     async def _hear(self) -> None:
@@ -166,7 +166,7 @@ class ServerTurn:
                 self._heard = self._relays = True
                 self._relay(event)
         if error is not None and not self._finished:
-            raise in_stream(self._connection.where, self._connection.keys.blotted(error), self._begun)
+            raise in_stream(self._connection.where, self._connection.keys.redacted(error), self._begun)
         self._heard = True
         if not self._relays:
             self._read(self._reader.read(data, perf_counter() - self._started))
@@ -188,7 +188,7 @@ class ServerTurn:
             return
         if isinstance(event, PrefillDone | Step | Settled):
             self._begin()
-        event = self._connection.keys.blotted(event)
+        event = self._connection.keys.redacted(event)
         match event:
             case TurnStarted():
                 self._begun = True

@@ -19,7 +19,7 @@ from engine.events import EngineError, LoadProgress, Step, TurnFinished
 from .connection import Connection, Patience
 from .failures import Loading, ServerFailure
 from .keys import Keys
-from .server_turn import ReachedServer, Turn, reach
+from .server_turn import ReachedServer, ServerTurn, reach
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class ServerSource:
         self.capabilities = Capabilities(local=False)
         keys = Keys(address)
         self._address = address
-        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.blotted(event))
+        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.redacted(event))
         self._patience = patience or Patience()
         self._commands: deque[Command] = deque()
         self._waiting: deque[Ask] = deque()
@@ -137,7 +137,7 @@ class ServerSource:
                 self._emit(LoadProgress(f"{connection.where} is loading its model", 0, 0))
                 await asyncio.sleep(RETRY)
             else:
-                others = {one_line(connection.keys.blotted(name)): self._instead(name) for name in server.facts.models}
+                others = {one_line(connection.keys.redacted(name)): self._instead(name) for name in server.facts.models}
                 self.capabilities = Capabilities(server.refused, local=False, models=others)
                 self._ready = True
                 self._emit(ready)
