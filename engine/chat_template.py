@@ -18,7 +18,8 @@ from jinja2.utils import Namespace
 
 
 class _Generation(Extension):
-    """``{% generation %}`` marks for training what the model itself wrote. Here it is text like the rest."""
+    """The tag ``{% generation %}``, which marks for training what the model itself wrote. Its content is rendered like
+    any text."""
 
     tags = {"generation"}
 
@@ -68,12 +69,12 @@ def _now(form: str) -> str:
 def _json(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    """Jinja's own filter escapes for HTML."""
+    """``tojson`` without the escaping for HTML that Jinja's own filter does."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 class ChatTemplate:
-    """A template, compiled. Raises ``jinja2.TemplateError`` where it is none."""
+    """A compiled chat template. Raises ``jinja2.TemplateError`` for text that is no template."""
 
     def __init__(self, text: str) -> None:
         extensions: list[str | type[Extension]] = [_Generation, "jinja2.ext.loopcontrols"]

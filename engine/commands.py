@@ -7,15 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, TypedDict, get_args
 
 BlockSize = int | Literal["auto"]
-"""Tokens of a block, anchor included: 16 drafts 15, and the target looks at all of them. ``auto`` drafts as many as the
-drafter can, and chooses anew every round how many of them the target looks at, or to leave drafting alone where it
-would lose. Never changes the text."""
+"""Tokens of a block, anchor included: 16 drafts 15, and the target verifies all of them. ``auto`` drafts as many as the
+drafter can, and chooses in every round how many of them the target verifies, or leaves drafting alone where it would
+lose. Never changes the text."""
 
 AUTO: Final = "auto"
 
 DraftBy = Literal["both", "drafter", "lookup"]
-"""Who guesses: a drafter; the text itself, where its newest tokens stood before; or both. Where there is no drafter,
-``both`` is the text alone. Looking up is a choice by price, as which ``auto`` chooses block sizes."""
+"""Where drafts come from: a drafter; the text itself (what followed where its newest tokens stood before); or both.
+Without a drafter ``both`` is the text alone. Drafts are looked up only while ``auto`` chooses block sizes, since their
+worth is weighed as its costs are."""
 
 AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
@@ -24,13 +25,15 @@ WeightFormat = Literal["bf16", "fp8", "int4", "mxfp4"]
 group; floats of 4 bits with a power of two per group. Head, router and norms stay as they were."""
 
 MADE_FORMATS: Final[tuple[WeightFormat, ...]] = ("bf16", "fp8", "int4")
-"""What bf16 is packed into, with the most bits first. The others are read where they are published."""
+"""Formats into which bf16 weights can be packed here, those with the most bits first. The others are read where they
+are published."""
 
 WeightChoice = WeightFormat | Literal["auto"]
-"""``auto``: a packed checkpoint as it is, and of others the best that fits the card with the context."""
+"""``auto`` takes a packed checkpoint as it is, and packs others into the most exact format that fits the card together
+with the context."""
 
 NO_DRAFTER = "none"
-"""Asked for as a drafter's name, to go without one."""
+"""The name of a drafter that stands for none."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
@@ -46,7 +49,7 @@ class GenerationSettings:
     """How to decode. Raises ``ValueError``, in words for people, when a value is out of range."""
 
     block_size: BlockSize = AUTO
-    """A number is capped at what the drafter was trained with."""
+    """A number is capped at the block size that the drafter was trained with."""
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
@@ -55,7 +58,7 @@ class GenerationSettings:
     seed: int = 0
     max_new_tokens: int = 1024
     speculation: bool = True
-    """False: the same loop without drafts, one token per target pass."""
+    """False decodes without drafts: one token for each pass of the target."""
     draft_by: DraftBy = "both"
     thinking: bool = False
 
@@ -75,7 +78,7 @@ class GenerationSettings:
         require(self.max_new_tokens >= 1, "max-new-tokens", "at least 1", self.max_new_tokens)
 
     def block_rows(self, most: int) -> int:
-        """Rows of a block, anchor included, with a drafter that was trained with ``most``."""
+        """How many rows a block has, anchor included, with a drafter that was trained with ``most``."""
         return most if self.block_size == AUTO else min(self.block_size, most)
 
     @property
@@ -88,7 +91,8 @@ class GenerationSettings:
         return self.speculation and self.draft_by != "drafter"
 
     def to_dict(self) -> dict[str, Any]:
-        """Without what came after settings were first written, where that is as ever."""
+        """The fields as JSON. Those that came after settings were first written are left out while they have their
+        defaults."""
         return {name: value for name, value in asdict(self).items() if (name, value) not in ADDED_LATER.items()}
 
     def with_changes(self, change: Adjust) -> GenerationSettings:
@@ -138,7 +142,8 @@ class EngineOptions:
     """How the target's weights are held. ``bf16`` unpacks a packed checkpoint; on a CPU it is fp32, and what ``auto``
     makes of floats."""
     time_rounds: bool = True
-    """Find out what rounds cost here before the first question; else before the first with an ``auto`` block size."""
+    """Whether to time what rounds cost here before the first question; otherwise they are timed before the first one
+    with an ``auto`` block size."""
 
 
 @dataclass(frozen=True, slots=True)

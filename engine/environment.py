@@ -1,5 +1,5 @@
-"""What PyTorch and its libraries are told by variables, which they read once, before anything else. Standard library
-only: every start imports this."""
+"""Sets the environment variables that PyTorch and its libraries read once, before anything else. Standard library only:
+every start imports this."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ _told: dict[str, str] = {}
 
 
 def tell_pytorch() -> None:
-    """What nobody else has set."""
+    """Sets the variables that nobody else has set."""
     # Large tensors get pages of 2 MB. With those of 4 KB a pass on a CPU also waits for page tables: on a busy virtual
     # machine longer than for the weights themselves.
     _tell("THP_MEM_ALLOC_ENABLE", "1")
-    # So many turns its threads (GNU's OpenMP) wait for one another before they sleep. By default it is 300 times as
+    # Turns that OpenMP's threads (GNU's) spin for one another before they sleep. The default is 300 times as many:
+    # where another program has taken a core, each of a pass's hundred products then waits for milliseconds. These few
+    # outlast what PyTorch does between two products; the library takes as few by itself where threads outnumber cores.
     # many: where another program has taken a core, each of a pass's hundred products waits for milliseconds. As few
     # outlast what PyTorch does between two products; the library takes them itself where there are too few cores.
     if "OMP_WAIT_POLICY" not in os.environ:
@@ -21,7 +23,8 @@ def tell_pytorch() -> None:
 
 
 def of_other_programs() -> dict[str, str]:
-    """The variables without those: llama.cpp has OpenMP's threads, too, and waits otherwise."""
+    """The environment for child processes, without the variables that were set here: llama.cpp uses OpenMP, too, but
+    needs its default waiting."""
     return {name: value for name, value in os.environ.items() if _told.get(name) != value}
 
 

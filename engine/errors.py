@@ -12,7 +12,8 @@ from .events import ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A field of ``EngineOptions`` and the value that would help; None is the field as such."""
+    """Advice to set a field of ``EngineOptions`` to a value that would help; without a value, to set the field at
+    all."""
 
     name: str
     value: object = None
@@ -23,7 +24,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Load another pair: a folder or a name on the hub; None is the bundled pair."""
+    """Advice to load another pair: a folder or a name on the hub; None is the bundled pair."""
 
     target: str | None = None
 
@@ -33,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Download what is missing of a model."""
+    """Advice to download what is missing of a model."""
 
     name: str
 
@@ -43,7 +44,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Reinstall:
-    """Install the program again: a part of it is missing."""
+    """Advice to install the program again, since a part of it is missing."""
 
     def __str__(self) -> str:
         return "install the package again"
@@ -109,11 +110,11 @@ class DeviceFailure(EngineFailure):
 
 
 _NO_MEMORY = re.compile("(?i)can(?:'t|not) allocate memory|not enough memory|map segment from shared object$")
-"""How libraries say it that raise no ``MemoryError``: PyTorch, the system, and its loader while it loads one."""
+"""Matches how libraries report a lack of memory without raising ``MemoryError``: PyTorch, the system and its loader."""
 
 
 def failure_of(error: Exception) -> EngineFailure:
-    """What to tell people of any exception: itself if it is meant for them."""
+    """The failure to show for any exception: the exception itself if it was meant for people."""
     if isinstance(error, EngineFailure):
         return error
     if type(error).__name__ == "OutOfMemoryError":

@@ -22,16 +22,16 @@ FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 """Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
 
 ErrorKind = Literal["usage", "weights", "device", "generation", "server"]
-"""What was at fault; ``server``: one that can't be reached, refuses, or says what can't be understood."""
+"""What was at fault. ``server`` is one that can't be reached, refuses, or sends what can't be understood."""
 
 Source = Literal["dflash", "lookup", "mtp"]
-"""Who guessed a token: the DFlash drafter, the text itself (what followed the newest tokens where they stood before),
-or a target's own assistant that drafts one token at a time. Where nobody is named it was the run's DFlash drafter; at a
-server, what it drafts with."""
+"""Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or a
+target's own assistant that drafts one token at a time. Without a name it was the run's DFlash drafter; at a server,
+whatever that drafts with."""
 
 Clock = Literal["engine", "server", "arrival"]
-"""Whose clock timed the rounds: the engine's in this process, a server's own, or when their tokens arrived here. When a
-server's rounds ended is when they arrived here in either case."""
+"""Whose clock timed the rounds: the engine's in this process, a server's own, or this program's when their tokens
+arrived. The moment at which a server's round ended is always that of its arrival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class LoadProgress:
     bytes_per_second: float = 0.0
     """How fast a download is at the moment; 0 where it doesn't matter or isn't known yet."""
     remark: bool = False
-    """Worth keeping on the screen when the next phase begins, such as what the models will take of the memory."""
+    """Whether it is worth keeping on the screen when the next phase begins, such as what the models will take of the
+    memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,16 @@ class EngineReady:
     attention_backend: str = ""
     """The kernels that compute the target's attention: one name, or several joined by ``+``."""
     draft_attention_backend: str = ""
-    """The drafter's; empty without one."""
+    """The kernels that compute the drafter's attention; empty without a drafter."""
     target_hash: str = ""
-    """Tells whether two runs had the same weights: see ``fingerprint.py``."""
+    """A hash of the target's weights, by which two runs can be compared: see ``fingerprint.py``."""
     drafter_hash: str = ""
-    """The drafter's; empty without one."""
+    """The same hash for the drafter; empty without one."""
     server: str = ""
-    """Its address, without keys; empty for the engine of this process."""
+    """The server's address, without keys; empty for the engine of this process."""
     dialect: str = ""
-    """What answers there, and its version, as the server says: ``llama.cpp b11549``; empty without a server."""
+    """What answers at the server's address, with its version as it says: ``llama.cpp b11549``; empty without a
+    server."""
     times: Clock = "engine"
 
 
@@ -85,9 +87,9 @@ class TurnStarted:
     num_reused_tokens: int
     """How many prompt tokens were still in the caches from the turn before."""
     settings: dict[str, Any]
-    """The known :class:`engine.commands.GenerationSettings`; ``seed`` is of this engine's noise."""
+    """The known fields of :class:`engine.commands.GenerationSettings`; ``seed`` is that of this engine's noise."""
     question: str = ""
-    """What was asked, for whoever did not ask it."""
+    """The question, for whoever shows the turn and did not ask it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,37 +103,40 @@ class DraftToken:
     id: int | None
     text: str | None
     probability: float | None
-    """What the drafter gave its own argmax, in [0, 1]."""
+    """The probability that the drafter gave its own argmax, in [0, 1]."""
     target_probability: float | None = None
-    """What the target gave this token at its position; None also behind the first not accepted."""
+    """The target's probability of this token at its position; None where it isn't known, and behind the first that was
+    not accepted."""
     source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TreeToken:
-    """A verified token of a tree: what the drafter thought likeliest, or next to likeliest, behind another of them."""
+    """A verified token of a tree: one of the drafter's likeliest choices behind another token of the tree."""
 
     parent: int
     """Which token of the tree it stands behind, counted from 1; 0 is the newest token of the answer."""
     depth: int
     """Its position: 1 is the first behind the newest token."""
     choice: int
-    """0 is the drafter's first choice there, 1 its second; what was looked up and is none of its counts as the last."""
+    """0 is the drafter's first choice there, 1 its second; a looked up token that is none of its choices counts as the
+    last."""
     id: int
     text: str
     probability: float
-    """What the drafter gave it at its position, or how likely it was by the match that led to it, in [0, 1]."""
+    """The probability that the drafter gave it at its position, or that the match gave it which led to it, in [0,
+    1]."""
     source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where the newest tokens stood before; the tokens that a lookup guesses came next there."""
+    """Where the newest tokens stood before; a lookup guesses the tokens that followed there."""
 
     length: int
-    """Tokens that stand in both places, the newest of the answer among them; longer ones count up to a limit."""
+    """How many tokens, the newest of the answer among them, stand in both places; counted up to a limit."""
     distance: int
-    """So many tokens back. What is guessed may reach into itself: then text repeats."""
+    """How many tokens back the earlier place is. The guess may run on into itself: then the text repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +147,20 @@ class EmittedToken:
     verdict: Verdict
     channel: Channel = "answer"
     probability: float | None = 1.0
-    """What the target gave this token in the distribution it sampled (temperature 0: its softmax)."""
+    """The target's probability of this token in the distribution it sampled from (temperature 0: its softmax)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WidthChoice:
-    """What decided how much of a draft was verified: the drafted token at the edge. Or that there was to be none."""
+    """What decided how much of a draft was verified, at the edge between the tokens that were and those that weren't;
+    or why nothing was drafted."""
 
     chance: float
-    """How likely the first token left out was to be kept, or the last one if none was; 0 without a draft."""
+    """The chance to be kept of the first token that was left out, or of the last one if none was; 0 without a draft."""
     cost_ms: float
-    """What verifying that token adds to the round; without a draft, what one would add."""
+    """Milliseconds that verifying that token adds to the round; without a draft, those that one would add."""
     tok_s: float
-    """What decoding yields on this text: a millisecond is worth a thousandth of it. In whole tokens."""
+    """What decoding yields on this text, in whole tokens per second: a millisecond is worth a thousandth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +174,7 @@ class Step:
     draft: tuple[DraftToken, ...]
     """The drafter's first choice of each position. Without a ``tree``, the first ``verify_width - 1`` were verified."""
     num_accepted: int
-    """How many drafted tokens were accepted *and* emitted; as a server counts, also what the answer's end cut off."""
+    """How many drafted tokens were accepted *and* emitted; a server also counts those that the answer's end cut off."""
     emitted: tuple[EmittedToken, ...]
     verify_width: int
     """Rows of the target's forward pass: the anchor and the drafted tokens it verified."""
@@ -179,13 +185,13 @@ class Step:
     block_size: int
     temperature: float
     choice: WidthChoice | None = None
-    """Why so much of the draft was verified, where that was chosen; None where all of it was."""
+    """Why this many drafted tokens were verified, where that was chosen; None where all were."""
     tree: tuple[TreeToken, ...] = ()
-    """The ``verify_width - 1`` verified tokens, parents first, if not a chain; see ``accepted_in``."""
+    """The ``verify_width - 1`` verified tokens, parents first, where they aren't a chain; see ``accepted_in``."""
     provisional: bool = False
-    """Where the round begins and ends, and so its verdicts, is a guess until a :class:`Settled`."""
+    """Whether the round's bounds, and with them its verdicts, are a guess until a :class:`Settled`."""
     match: Match | None = None
-    """Where drafted tokens were looked up; None where none were. Tokens name their own source."""
+    """The match by which drafted tokens were looked up; None where none were. Tokens name their own source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,18 +200,18 @@ class Settled:
 
     turn: int
     steps: tuple[Step, ...]
-    """All of the turn's, in the place of those that came before; their texts together are the same. Empty: those that
-    came stand as they are, and are provisional no longer if ``proved``."""
+    """All steps of the turn, to take the place of those that came before; their texts together are the same. Empty
+    where those stand; they are then no longer provisional if ``proved``."""
     proved: bool
-    """They are what the server counted. False: that could not be proved; what is uncertain is ``unknown``, or still
-    provisional."""
+    """Whether the steps are what the server counted. If False that could not be proved: uncertain verdicts are
+    ``unknown``, or still provisional."""
     note: str = ""
     """Why it could not be proved, in words for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatistics:
-    """Of the drafted tokens that name this source."""
+    """Drafted and accepted tokens that name this source."""
 
     source: Source
     num_draft_tokens: int
@@ -227,13 +233,13 @@ class TurnStatistics:
     mean_acceptance_length: float = 0.0
     """(accepted + one) per speculative step; 0 without one."""
     acceptance_histogram: tuple[int, ...] = ()
-    """Entry k: speculative steps that accepted k drafted tokens."""
+    """Entry k counts the speculative steps that accepted k drafted tokens."""
     ttft_ms: float = 0.0
     decode_ms: float = 0.0
     tok_s: float = 0.0
     """Tokens after the first, per second of decode time."""
     by_source: tuple[SourceStatistics, ...] = ()
-    """Sources that were named, in the order of their names; the rest of the drafted tokens name none."""
+    """Figures of the sources that were named, in the order of their names; other drafted tokens name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +266,8 @@ class EngineError:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Worth telling the user once, and no error: a server accepts no drafts, a context isn't as long as was asked. What
-    is about an answer comes before its ``TurnFinished``."""
+    """Something worth telling the user once that is no error: a server accepts no drafts, a context isn't as long as
+    was asked. A notice about an answer comes before its ``TurnFinished``."""
 
     message: str
     advice: str = ""
@@ -281,7 +287,7 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
 
 
 def settled_steps(settled: Settled, told: Iterable[Step]) -> tuple[Step, ...]:
-    """The turn's steps from now on; empty if they don't change. ``told``: those that came before."""
+    """The turn's steps once it is settled; empty if they don't change. ``told``: those that came before."""
     if settled.steps or not settled.proved:
         return settled.steps
     before = tuple(told)
@@ -314,7 +320,7 @@ _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "provisional": False,
     "source": None, "match": None, "by_source": (),
 }  # fmt: skip
-"""Fields that came after JSON was first written, and what they are where they say nothing: then it leaves them out."""
+"""Fields that came after events were first written as JSON, with the values at which they are left out."""
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
@@ -345,7 +351,7 @@ def event_from_dict(data: dict[str, Any]) -> Event:
 
 
 def statistics_from_dict(data: dict[str, Any]) -> TurnStatistics:
-    """``TypeError`` or ``KeyError`` where they are none."""
+    """The statistics in an event's JSON. Raises ``TypeError`` or ``KeyError`` where there are none."""
     sources = tuple(SourceStatistics(**each) for each in data.get("by_source", ()))
     return TurnStatistics(**{**data, "acceptance_histogram": tuple(data["acceptance_histogram"]), "by_source": sources})
 
@@ -371,5 +377,6 @@ def _shortened_step(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def shortened(data: dict[str, Any]) -> dict[str, Any]:
-    """An event's fields, or a part's, without those that say nothing and came after JSON was first written."""
+    """The fields of an event or of a part, without those that came later and have the values at which they are left
+    out."""
     return {key: value for key, value in data.items() if key not in _LEFT_OUT or value != _LEFT_OUT[key]}

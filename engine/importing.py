@@ -1,4 +1,4 @@
-"""Imports that take seconds. Standard library only."""
+"""Speeds up imports that take seconds. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """No search for cycles in this block: what an import makes, hundreds of thousands of objects, stays for good, and
-    looking through it again and again takes a fifth of the time. For the whole process, so for short blocks."""
+    """Suspends the search for reference cycles in a block: an import makes hundreds of thousands of objects that stay
+    for good, and searching through them again and again takes a fifth of its time. It holds for the whole process, so
+    it is for short blocks."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -18,7 +19,7 @@ def without_collecting() -> Iterator[None]:
     finally:
         if enabled:
             if not gc.get_freeze_count():
-                # All objects are old from now on. As young ones they would be looked through at once.
+                # All objects count as old from now on; young ones would be searched at once.
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -21,48 +21,51 @@ if TYPE_CHECKING:
 
 LayerKind = Literal["sliding_attention", "full_attention"]
 Activation = Literal["gelu_tanh", "silu", "clamped_silu"]
-"""``clamped_silu``, gpt-oss: gates and ups take turns and are clamped, see ``kernels/reference/moe.py``."""
+"""The function between gate and up. ``clamped_silu`` is gpt-oss's: gate and up values alternate and are clamped, see
+``kernels/reference/moe.py``."""
 RopeKind = Literal["linear", "llama3", "yarn"]
 
 CLAMP, SHARPNESS = 7.0, 1.702
-"""Of ``clamped_silu``: how far gates and ups go, and how steep its sigmoid is."""
+"""The two constants of ``clamped_silu``: the limit of gates and ups, and the factor inside its sigmoid."""
 DELTA_TAPS = 4
 """Rows that the convolution of a gated delta net sees, its own among them."""
 KINDS = ("sliding_attention", "full_attention")
 MAX_LAYERS, MAX_HEADS, MAX_EXPERTS = 512, 4096, 4096
 MAX_SIZE, MAX_VOCABULARY, MAX_POSITIONS = 1 << 20, 1 << 22, 1 << 24
-"""Far above what exists, and low enough that no product of them overflows."""
+"""Limits of what a config may say: far above what exists, and low enough that no product of them overflows."""
 MAX_THETA = 1e12
 ROPE_KINDS = ("default", "linear", "llama3", "yarn")
 
 
 @dataclass(frozen=True, slots=True)
 class RopeScaling:
-    """How pairs turn more slowly than theta says, for texts longer than those a model was first trained on."""
+    """How rotary pairs turn more slowly than theta says, for texts longer than those a model was first trained on."""
 
     kind: RopeKind
     factor: float
-    """How much more slowly the slow pairs turn; of ``linear`` all of them."""
+    """How much more slowly the slow pairs turn; with ``linear`` all of them."""
     trained_context: int = 0
-    """``original_max_position_embeddings``: what turns are counted in."""
+    """``original_max_position_embeddings``: the number of positions in which a pair's turns are counted."""
     slow: float = 1.0
-    """Pairs with fewer turns are slow: ``low_freq_factor``, ``beta_slow``."""
+    """Pairs with fewer turns than this are slow: ``low_freq_factor``, ``beta_slow``."""
     fast: float = 1.0
-    """Pairs with more stay as they are: ``high_freq_factor``, ``beta_fast``. Between the two it is a ramp."""
+    """Pairs with more turns than this keep their speed: ``high_freq_factor``, ``beta_fast``. Between the two the factor
+    is a ramp."""
     whole_pairs: bool = True
     """``truncate`` of ``yarn``: whether its ramp begins and ends at a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class RopeConfig:
-    """One layer's rotary embedding; ``rotated_fraction`` < 1, *proportional*: only so many pairs turn."""
+    """One layer's rotary embedding; with ``rotated_fraction`` < 1 only that part of the pairs turns
+    (*proportional*)."""
 
     theta: float
     head_dim: int
     rotated_fraction: float = 1.0
     scaling: RopeScaling | None = None
     partial: bool = False
-    """Whether the pairs that turn do so as those of a head of so many channels would: *partial* rotary, Qwen3.5."""
+    """Whether those pairs turn as in a head that has no others (*partial* rotary, Qwen3.5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,12 @@ class AttentionConfig:
     value_is_key: bool = False
     """``attention_k_eq_v``: values are the raw output of ``k_proj``, and there is no ``v_proj``."""
     biases: bool = False
-    """``attention_bias``: whether what projections yield has biases added."""
+    """``attention_bias``: whether biases are added to what the projections yield."""
     sinks: bool = False
-    """Whether each head has a score of its own in the softmax, beside those of the keys, that attends nothing."""
+    """Whether each head has a score of its own in the softmax, beside those of the keys, whose share attends to
+    nothing."""
     causal: bool = True
-    """Drafter only: whether a row of the draft block sees just the rows before it, or the whole block."""
+    """Drafter only: whether a row of the draft block sees only the rows before it, or the whole block."""
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerCache:
         """Its empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
@@ -98,7 +102,7 @@ class AttentionConfig:
 
 @dataclass(frozen=True, slots=True)
 class DeltaConfig:
-    """One gated delta net, of a target."""
+    """The shape of one gated delta net of a target; dimensions are per head."""
 
     num_key_heads: int
     num_value_heads: int
@@ -107,12 +111,12 @@ class DeltaConfig:
 
     @property
     def channels(self) -> int:
-        """Of its convolution: queries, keys and values."""
+        """Channels of its convolution: all queries, keys and values side by side."""
         return 2 * self.num_key_heads * self.key_dim + self.values
 
     @property
     def values(self) -> int:
-        """Channels of all its values."""
+        """Channels of the values of all heads."""
         return self.num_value_heads * self.value_dim
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> DeltaState:
@@ -128,23 +132,23 @@ class MoeConfig:
     top_k: int
     intermediate_size: int
     biases: bool = False
-    """Whether the router's scores and what the experts' projections yield have biases added."""
+    """Whether biases are added to the router's scores and to what the experts' projections yield."""
 
 
 def read_head_dim(fields: Fields, name: str, default: int | None = None) -> int:
-    """Rotary embeddings turn the halves of a head against each other, so it must have two."""
+    """The head dimension, which must be even, since rotary embeddings turn its halves against each other."""
     return fields.integer(name, 2, MAX_HEADS, default, multiple_of=2)
 
 
 def read_num_heads(fields: Fields, num_kv_heads: int) -> int:
-    """Every key serves the same number of queries."""
+    """The number of query heads, a multiple of the number of key heads."""
     return fields.integer("num_attention_heads", 1, MAX_HEADS, multiple_of=num_kv_heads)
 
 
 def read_rope(fields: Fields, head_dim: int, theta: float | None = None) -> tuple[RopeConfig, float]:
-    """A model's one rotary embedding, and what it multiplies attention's scores by. ``fields`` have it at the top level
-    (``rope_theta``, ``rope_scaling``), or as newer ``transformers`` save it (``rope_parameters``). ``theta`` is that of
-    configs that don't say. Raises ``WeightsFailure`` for other kinds."""
+    """A model's one rotary embedding, and the factor of attention's scores that comes with it. ``fields`` have it at
+    the top level (``rope_theta``, ``rope_scaling``), or as newer ``transformers`` save it (``rope_parameters``).
+    ``theta``: the default of configs that don't say. Raises ``WeightsFailure`` for other kinds."""
     said = fields.nested("rope_parameters", {}).merged(fields.nested("rope_scaling", {}))
     for part in (fields, said):
         if part.number("partial_rotary_factor", 0, 1e6, 1.0) != 1.0:
@@ -171,7 +175,7 @@ def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, hea
     slow = said.number("beta_slow", 0, 1e6, 1.0)
     fast = said.number("beta_fast", slow, 1e6, 32.0)
     scaling = RopeScaling(kind, factor, trained, slow, fast, said.flag("truncate", True))
-    # YaRN multiplies queries and keys by a factor each: the scores by both.
+    # YaRN multiplies queries and keys by the same factor: their scores by its square.
     return RopeConfig(theta, head_dim, scaling=scaling), _yarn_magnitude(said, factor) ** 2
 
 
@@ -182,7 +186,7 @@ def _trained_context(fields: Fields, said: Fields) -> int:
 
 
 def _yarn_magnitude(said: Fields, factor: float) -> float:
-    """``attention_factor``, or what follows from the factor."""
+    """YaRN's ``attention_factor``, or what follows from the scaling factor where it isn't given."""
     if "attention_factor" in said:
         return said.number("attention_factor", 0, 1e6)
 

@@ -106,10 +106,10 @@ class Pair:
         return "".join(text(event) for event in self.generate(prompt, **settings))
 
     def close(self) -> None:
-        """Lets go of the models. Nothing can be asked any more; a second call does nothing."""
+        """Frees the models. Nothing can be asked any more; a second call does nothing."""
         self._stop()
         self._runner = None
-        gc.collect()  # the models hold one another
+        gc.collect()  # the models refer to one another
         if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
             torch.cuda.empty_cache()
 
@@ -145,7 +145,7 @@ def text(event: Event) -> str:
 
 
 def _raise(error: Exception) -> NoReturn:
-    """As a failure with a next step; one that has none already is the failure's cause."""
+    """Raises the error as a failure with a next step, chained to the error where it had none."""
     failure = failure_of(error)
     if failure is error:
         raise error

@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 DEFAULT_MAX_CONTEXT = 32_768
-"""Tokens that a format must have room for when nobody says how many; memory decides how many more there are."""
+"""Tokens that a format must have room for when nobody says how many; the context is then as much longer as memory
+allows."""
 TIGHT_CONTEXT = 256
-"""In a smaller one a question may have no room: looked at before weights are read."""
+"""A context below this may have no room for a question, which is checked before weights are read."""
 
 PROGRESS_INTERVAL = 0.2
-"""Seconds between reports of loading: more would cost the readers the interpreter."""
+"""Seconds between reports of loading: more of them would take the interpreter from the threads that read."""
 COMPILING_INTERVAL = 0.1
 """Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""
 
@@ -51,23 +52,23 @@ Emit = Callable[[Event], None]
 
 
 class LoadCancelled(Exception):
-    """Somebody asked to stop while weights were being read."""
+    """Raised when somebody asked to stop while weights were being read."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedPair:
-    """A pair in memory, and what is said of it."""
+    """A pair in memory, and what is reported of it."""
 
     decoder: Decoder
     tokenizer: ChatTokenizer
     folders: PairFolders
     plan: MemoryPlan
     held_in: str
-    """What the target's products read, as ``EngineReady.dtype`` says it."""
+    """The formats in which the target's products read weights, as ``EngineReady.dtype`` says it."""
     packed: tuple[str, ...]
-    """What is held in other formats than usual: costs depend on it."""
+    """What is held in another format than usual, which costs depend on."""
     fingerprints: tuple[str, str]
-    """Of the target's files and the drafter's, "" without one."""
+    """Fingerprints of the target's files and the drafter's, "" without one."""
 
     def ready(self, max_block_size: int, load_seconds: float) -> EngineReady:
         target, drafter, device = self.decoder.target, self.decoder.drafter, self.decoder.device
@@ -88,17 +89,18 @@ class OpenedPair:
 
 
 class Opening:
-    """The way from options to a pair in memory, telling of its progress; ``cancelled`` is asked between pieces and ends
-    it with ``LoadCancelled``."""
+    """Goes from options to a pair in memory and reports its progress. ``cancelled`` is asked between pieces and ends it
+    with ``LoadCancelled``."""
 
     def __init__(self, options: EngineOptions, device: torch.device, emit: Emit, cancelled: Callable[[], bool]):
         self.options, self.device = options, device
         self._emit, self._cancelled = emit, cancelled
         self._reported = 0.0
-        """When progress was last told, by ``perf_counter``."""
+        """When progress was last reported, by ``perf_counter``."""
 
     def open(self, compiler: Compiling | None) -> OpenedPair:
-        """``compiler``: one that stands by. Raises ``FetchCancelled`` or ``LoadCancelled`` when cancelled."""
+        """Opens the pair. ``compiler``: a process that stands by to compile kernels. Raises ``FetchCancelled`` or
+        ``LoadCancelled`` when cancelled."""
         context = self.options.max_context or DEFAULT_MAX_CONTEXT
         wanted = fitting_format(self.options, context, self.device)
         folders = find_folders(self.options, self._emit, self._cancelled, wanted)
@@ -119,7 +121,8 @@ class Opening:
         self._emit(LoadProgress(what, 0, 0, remark=remark))
 
     def _settle(self, chosen: WeightPlan, tokenizer: Future[ChatTokenizer]) -> MemoryPlan:
-        """The plan with the context that it will have; says what was chosen, and refuses a context without room."""
+        """Settles the plan's context and reports what was chosen. Raises ``UsageFailure`` for a context without room
+        for a question."""
         plan, named = chosen.plan, self.options.target is not None
         if self.options.max_context is None:
             plan = plan.roomier()
@@ -181,7 +184,7 @@ class Opening:
 
 
 def fitting_format(options: EngineOptions, context: int, device: torch.device) -> WeightFormat | None:
-    """The format to find a published target in; None where the choice is made by what its files hold."""
+    """The format in which a published target is looked for; None where the choice is made by what its files hold."""
     if options.weights != AUTO:
         return options.weights
     size = None if options.target is None or device.type == "cpu" else size_of(options.target)
@@ -194,8 +197,8 @@ def fitting_format(options: EngineOptions, context: int, device: torch.device) -
 def find_folders(
     options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], weights: WeightFormat | None
 ) -> PairFolders:
-    """Finds the pair, downloading what isn't here, its target in a format. Raises ``FetchCancelled`` when cancelled
-    meanwhile."""
+    """Finds the pair's folders, downloading what isn't here. ``weights``: the format of the target. Raises
+    ``FetchCancelled`` when cancelled meanwhile."""
     emit(LoadProgress("finding the model", 0, 0))
 
     def progress(done: int, total: int, bytes_per_second: float) -> None:
@@ -210,8 +213,8 @@ def _held_in(target: TargetModel, weights: WeightFormat) -> str:
 
 
 def use_fitting_threads(device: torch.device) -> None:
-    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot. More
-    than there are cores would only wait for one another, whatever it says."""
+    """Sets few threads, so that one core is left for the screen, unless ``OMP_NUM_THREADS`` says how many, since
+    waiting OpenMP threads spin. Never more than there are cores: they would only wait for one another."""
     if device.type != "cpu":
         return
     if "OMP_NUM_THREADS" not in os.environ:
@@ -221,9 +224,9 @@ def use_fitting_threads(device: torch.device) -> None:
 
 
 def thread_choice(target: TargetModel) -> ThreadChoice | None:
-    """Whether rounds on a CPU take the core of the screen as well, while it is idle. None where ``OMP_NUM_THREADS``
-    says, where there are no more cores, and for a target in floats: with another number of threads, sums differ in
-    their last bits, and so may texts."""
+    """Decides whether rounds on a CPU may use the screen's core as well, while it is idle. None where
+    ``OMP_NUM_THREADS`` says, where there are no more cores, and for a target in floats: with another number of threads
+    sums differ in their last bits, and so may texts."""
     fewer, most = _threads_beside_a_screen(), min(MAX_CPU_THREADS, cores())
     if "OMP_NUM_THREADS" in os.environ or fewer == most or not gives_same_bits_by_any_threads(target):
         return None

@@ -34,7 +34,7 @@ VARIED = (
     "My grandmother's garden had roses, tall old pear trees and one stone bench where we sat each summer evening; "
     "import numpy as np, while 3 > 2 else return (x + 7) * 4 / 9, und dann gehen wir schnell nach Hause!"
 )
-"""Costs are timed on its tokens: so many different ones that they choose experts as those of other texts do."""
+"""Costs are timed on the tokens of this text: they differ enough to choose experts as other texts do."""
 
 Drain = Callable[[], list[Adjust] | None]
 
@@ -49,18 +49,19 @@ class Runner:
         fingerprints: tuple[str, str] = ("", ""),
         packed: tuple[str, ...] = (),
     ):
-        """``fingerprints`` of target and drafter, and what is ``packed``, say for which pair costs are kept on disk."""
+        """``fingerprints`` of target and drafter, and what is ``packed``, identify the pair whose costs are kept on
+        disk."""
         self.decoder = decoder
         self.tokenizer = tokenizer
         self.text_so_far = ""
-        """The running or last turn's answer."""
+        """The answer so far of the running or last turn."""
         self._fingerprints, self._packed = fingerprints, packed
         self.costs_seconds = 0.0
-        """What timing the costs took; 0 where they are known from an earlier start."""
+        """Seconds that timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
         self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
         self.costs: CostTable | None = None
-        """What rounds cost here; None where that is not known, or not yet (``learn_costs``)."""
+        """What rounds cost here; None where that isn't known, or not yet (``learn_costs``)."""
 
     @property
     def max_block_size(self) -> int:
@@ -72,7 +73,8 @@ class Runner:
     def load(
         cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None = None
     ) -> Runner | None:
-        """Loads and warms a pair, emitting progress; None when cancelled. ``compiler``: one standing by."""
+        """Loads and warms a pair, emitting progress; None when cancelled. ``compiler``: a process that stands by to
+        compile kernels."""
         started = perf_counter()
         device = checkpoint.pick_device(options.device)
         if device.type == "cuda":
@@ -91,7 +93,8 @@ class Runner:
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
-        """``TurnStarted`` to ``TurnFinished``, asking ``drain`` before rounds; ``UsageFailure`` before any event."""
+        """Answers a question: yields ``TurnStarted`` to ``TurnFinished``, and asks ``drain`` before each round. Raises
+        ``UsageFailure`` before any event."""
         started = perf_counter()
         self.text_so_far = ""
         prompt = self._prompt(ask)
@@ -146,8 +149,8 @@ class Runner:
         return prompt
 
     def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
-        """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room. Runs a few, so
-        that the first question doesn't pay for first-time set-up."""
+        """Lets the GPU run the rounds by itself where it can, and draft in 8 bits where there is memory. Runs a few
+        rounds, so that the first question doesn't pay for first-time set-up."""
         target, drafting = self.decoder.target, plan.drafting
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
         ways: list[Way] = []
@@ -167,8 +170,8 @@ class Runner:
         return isinstance(self.decoder.rounds, DeviceRounds)
 
     def time_tiles(self, emit: Emit) -> TimedTiles:
-        """Chooses tiles by timing where ``runs_on_device``: at the first start on a card that nobody measured, or when
-        somebody asks."""
+        """Chooses the kernels' tiles by timing, where ``runs_on_device``: at the first start on a card that nobody
+        measured, or when somebody asks."""
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
         found = time_tiles(
             self.decoder, prompt, lambda what: emit(LoadProgress(what, 0, 0, remark=True)),
@@ -178,9 +181,9 @@ class Runner:
         return found
 
     def learn_costs(self) -> None:
-        """Learns what rounds cost here and lets the verify width follow, timing at most once (which empties the
-        caches). A GPU's times are kept on disk, a busy CPU's are not. Host rounds on a GPU cost the same at any width:
-        nothing to choose."""
+        """Learns what rounds cost here and lets the verify width follow; times them at most once, which empties the
+        caches. A GPU's times are kept on disk, a busy CPU's are not. Rounds that the host runs on a GPU cost the same
+        at any width, so there is nothing to choose."""
         decoder = self.decoder
         if not self._timed:
             self._timed = True

@@ -28,7 +28,7 @@ def load_runner(
     from .loading.cuda_context import wake_gpu
     from .loading.precompile import standing_by
 
-    # Both go by beside the imports.
+    # Both run beside the imports.
     if options.device != "cpu":
         wake_gpu()
     with standing_by(options) as compiler:
@@ -39,7 +39,7 @@ def load_runner(
 
 
 def free_memory() -> None:
-    """Gives back what a model held that has ended: to be called when its service was joined."""
+    """Frees the memory of a model whose service has ended and was joined."""
     gc.unfreeze()
     gc.collect()
     if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
@@ -65,7 +65,7 @@ class EngineService:
         self._thread.start()
 
     def send(self, command: Command) -> None:
-        """Hands over a command from any thread. Never blocks. Questions are answered one after the other."""
+        """Sends a command from any thread. Never blocks. Questions are answered one after the other."""
         self._commands.put(command)
 
     def join(self, timeout: float | None = None) -> None:
@@ -77,14 +77,15 @@ class EngineService:
         ``EngineReady``, and for what is no prompt."""
         try:
             return None if self._runner is None else self._runner.tokenizer.count(ask)
-        except Exception:  # a template that takes no such conversation: asking it says why
+        except Exception:  # the template takes no such conversation; asking it will say why
             return None
 
     def _main(self) -> None:
         ready: list[Event] = []
 
         def tell(event: Event) -> None:
-            """Ready is who can be asked: :meth:`count` too."""
+            """Emits an event, but keeps ``EngineReady`` until the runner is set, since :meth:`count` is called from
+            then on."""
             ready.append(event) if isinstance(event, EngineReady) else self._emit(event)
 
         try:
@@ -126,7 +127,7 @@ class EngineService:
             self._emit(TurnFinished(ask.turn, "error", runner.text_so_far))
 
     def _drain(self) -> list[Adjust] | None:
-        """What arrived for the running turn since the last round: adjustments, or None to stop it."""
+        """The commands that arrived for the running turn since the last round: adjustments, or None to stop it."""
         changes: list[Adjust] = []
         while True:
             try:
@@ -142,7 +143,8 @@ class EngineService:
                 self._waiting.append(command)
 
     def _closed_while_loading(self) -> bool:
-        """Looks at the commands between two phases of loading: questions wait, a stop withdraws them."""
+        """Looks at the commands between two phases of loading: questions wait, and a stop withdraws them. True once it
+        is closed."""
         if self._drain() is None and not self._closing:
             for ask in self._waiting:
                 self._emit(TurnFinished(ask.turn, "stopped", ""))

@@ -1,4 +1,4 @@
-"""Between words and tokens: chat templates, the thinking channel, and text that streams token by token."""
+"""Turns words into tokens and back: chat templates, the thinking channel, and text that streams token by token."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ from .tokenizer_files import FileTokenizer, read_tokenizer
 log = logging.getLogger(__name__)
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
-"""What a tokenizer shows for bytes that don't make a character, or don't yet."""
+"""What a tokenizer shows for bytes that make no character, or not yet."""
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json")
-"""One of which a checkpoint has."""
+"""Vocabulary files, of which a checkpoint has one."""
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
-"""Which it may have beside it."""
+"""Further files of a tokenizer, which a checkpoint may have."""
 TAIL = 4
-"""Tokens at a prompt's end among which a template opens or closes a thought: the mark, and the end of its line."""
+"""How many tokens at a prompt's end are searched for the mark with which a template opens or closes a thought, and the
+line's end behind it."""
 PROBES = ("one", "two")
-"""Two questions: a template that writes the same for both is no template."""
+"""Two questions: a template that writes the same for both leaves the question out."""
 
 
 def by_transformers(folder: Path) -> Any:
-    """One that its files alone don't describe. It has the methods of a ``FileTokenizer``."""
+    """Loads, by ``transformers``, a tokenizer that its files alone don't describe. It has the methods of a
+    ``FileTokenizer``."""
     if not any((folder / name).exists() for name in TOKENIZER_FILES):
         raise WeightsFailure(f"{folder} holds no tokenizer.json.", "Download the checkpoint again.")
     log.debug("the tokenizer in %s is left to transformers", folder)
-    # Takes longer to import than torch does; whoever loads weights meanwhile needn't wait for it.
+    # The import takes longer than torch's; threads that load weights meanwhile needn't wait for it.
     with without_collecting():
         from transformers import AutoTokenizer, PreTrainedConfig
 
-    # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
+    # Its warnings (a prompt longer than the model's context) would land on the screen; the engine has its own.
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
-        # The tokenizer names its class. Looking into the model's config too would import the model's code.
+        # The tokenizer's file names its class. Looking into the model's config, too, would import the model's code.
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, config=PreTrainedConfig())
     except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
         said = str(error).partition("\n")[0]
@@ -82,11 +84,11 @@ class ChatTokenizer:
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
         self.end_id: int | None = self._tokenizer.eos_token_id
-        """What the tokenizer says that texts end with, if anything."""
+        """The id that ends texts by the tokenizer's files; None where they don't say."""
         self._check_template(folder)
 
     def _check_template(self, folder: Path) -> None:
-        """Raises ``WeightsFailure`` for a chat template that fails, or leaves out what was said."""
+        """Raises ``WeightsFailure`` for a chat template that fails, or leaves the question out."""
         try:
             first, second = (self._written([Message("user", words)], False, answering=True) for words in PROBES)
             both = self._written([Message("user", first), Message("assistant", second)], False, answering=False)
@@ -106,30 +108,30 @@ class ChatTokenizer:
         return Prompt(tuple(ids), stable)
 
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Ids of what the template writes before and behind a question, up to where the answer begins."""
+        """The ids that the template writes before and behind a question, up to where the answer begins."""
         before, _, behind = self._written([Message("user", words)], False, answering=True).rpartition(words)
         first, second = (self._tokenizer.encode(part, add_special_tokens=False) for part in (before, behind))
         return tuple(first), tuple(second)
 
     def special(self) -> list[int]:
-        """Ids of tokens that stand for no text, the one for masks first if there is one."""
+        """The ids of tokens that stand for no text, the mask token first if there is one."""
         mask = self._tokenizer.mask_token_id
         rest = sorted(self.special_ids - {-1, mask}, reverse=True)
         return rest if mask is None else [mask, *rest]
 
     @property
     def size(self) -> int:
-        """Tokens it knows: those of the model beyond stand for nothing."""
+        """How many tokens the tokenizer knows; the model's ids beyond them stand for nothing."""
         return len(self._tokenizer)
 
     def count(self, ask: Ask) -> int:
-        """Tokens of the prompt that a question makes. Any thread may ask."""
+        """How many tokens the prompt of a question has. Any thread may ask."""
         prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)
         return len(prompt.ids)
 
     def require_room(self, context: int, longest: int) -> None:
         """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer.
-        ``longest``: that the model can have."""
+        ``longest``: the longest context that the model can have."""
         least = len(self.prompt([Message("user", "Hi")], thinking=False).ids) + 2
         if context < least:
             tokens = f"{context} token{'' if context == 1 else 's'}"
@@ -141,14 +143,14 @@ class ChatTokenizer:
             )
 
     def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:
-        """Text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
+        """A prompt of text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
         ids = tuple(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
         return Prompt(ids, len(ids))
 
     def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
         try:
             rendered = self._written(messages, thinking, answering)
-        except Exception as error:  # templates refuse what their models were not trained on: a system prompt, for one
+        except Exception as error:  # templates refuse what their models were not trained on, such as a system prompt
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
         return self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
@@ -169,14 +171,15 @@ class ChatTokenizer:
         return self._tokenizer.decode(list(ids), skip_special_tokens=True)
 
     def piece(self, token: int) -> str:
-        """How one token looks by itself; a part of a character looks like a replacement character."""
+        """The text of one token by itself; a part of a character is a replacement character."""
         if token not in self._pieces:
             self._pieces[token] = self._tokenizer.decode([token], skip_special_tokens=False)
         return self._pieces[token]
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
-    """Begins to load a tokenizer, of large vocabularies a second, while the GPU is set up and the weights are read."""
+    """Begins to load a tokenizer on a thread, while the GPU is set up and weights are read: large vocabularies take a
+    second."""
     loaded: Future[ChatTokenizer] = Future()
 
     def load() -> None:
@@ -185,7 +188,7 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
         except BaseException as error:
             loaded.set_exception(error)
 
-    # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
+    # Nobody waits for this thread: loading may be cancelled, and the program left, before it is done.
     Thread(target=load, name="tokenizer", daemon=True).start()
     return loaded
 
@@ -202,7 +205,8 @@ class AnswerStream:
         self._closing = False
 
     def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
-        """What this token adds, and where. An unfinished character's bytes are held back unless it is the ``last``."""
+        """The text that this token adds, and its channel. An unfinished character's bytes are held back unless this is
+        the ``last`` token."""
         if token in self._tokenizer.special_ids:
             return self._push_special(token)
         if token in self._tokenizer.shown_ids and not self._opening:
@@ -231,20 +235,20 @@ class AnswerStream:
         return (unfinished, channel) if unfinished else ("", "control")
 
     def _unfinished(self) -> str:
-        """What the bytes held back look like, which nothing will finish."""
+        """How the held bytes look, which nothing will complete."""
         text = self._tokenizer.decode(self._held)
         self._held.clear()
         return text
 
 
 class MessageStream(AnswerStream):
-    """The same for formats whose messages have headers. A header is held back until it is whole."""
+    """An answer's stream in formats whose messages have headers. A header is held back until it is whole."""
 
     def __init__(self, tokenizer: ChatTokenizer, headers: Headers):
         super().__init__(tokenizer)
         self._headers = headers
         self._header: list[int] | None = None
-        """Its tokens so far; None inside a message."""
+        """The header's tokens so far; None inside a message."""
 
     def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
         if self._header is not None:
@@ -261,7 +265,7 @@ class MessageStream(AnswerStream):
         return (unfinished, self._channel) if unfinished else ("", "control")
 
     def _begin_message(self, header: list[int]) -> tuple[str, Channel]:
-        """What a header shows, and from now on the channel that it names."""
+        """Begins a message: returns the text that its header shows, and switches to the channel that it names."""
         self._header, headers = None, self._headers
         whole = "".join(map(self._tokenizer.piece, header)).removeprefix(headers.role)
         name = whole.removeprefix(self._tokenizer.piece(self._open)).removesuffix(headers.end).strip()
@@ -270,14 +274,16 @@ class MessageStream(AnswerStream):
 
 
 def stream_of(tokenizer: ChatTokenizer, prompt: Sequence[int] = ()) -> AnswerStream:
-    """The stream for a checkpoint's format. Some templates open the thought that an answer begins with."""
+    """The stream for a checkpoint's format. ``prompt``: its ids, since some templates open the thought with which an
+    answer begins."""
     if tokenizer.headers is None or tokenizer.header_end_id < 0:
         return AnswerStream(tokenizer, _ends_in_thought(tokenizer, prompt))
     return MessageStream(tokenizer, tokenizer.headers)
 
 
 def _ends_in_thought(tokenizer: ChatTokenizer, prompt: Sequence[int]) -> bool:
-    """Whether a thought is open where a prompt ends. One that a person's text opens is closed by the next message."""
+    """Whether a thought is open at the end of a prompt. One that a person's text opens is closed by the next
+    message."""
     opened, closed = tokenizer.thought_ids
     for token in reversed(prompt[-TAIL:]):
         if token in (opened, closed):

@@ -1,8 +1,7 @@
-"""A checkpoint's tokenizer as its files describe it, without ``transformers``, which takes seconds to import.
+"""Reads a checkpoint's tokenizer from its files, without ``transformers``, which takes seconds to import.
 
-``transformers`` is what the files were written for, so its reading of them is the rule. What is read here comes out
-the same; anything that would be more work than this is left to ``transformers``: ``read_tokenizer`` returns None.
-"""
+The files were written for ``transformers``, so its reading of them is the rule. What is read here comes out the same;
+anything that would take more work is left to ``transformers``: ``read_tokenizer`` returns None."""
 
 from __future__ import annotations
 
@@ -27,26 +26,26 @@ ASK_FOR_MORE = (
     "fix_mistral_regex",
     "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
 )
-"""Fields of ``tokenizer_config.json`` that change what the file says."""
+"""Fields of ``tokenizer_config.json`` that change what the tokenizer's file says."""
 OFFSETS_ONLY = {"trim_offsets"}
-"""What doesn't change ids."""
+"""Fields of a part that don't change ids."""
 ENCODING_ONLY = {"trim_offsets", "add_prefix_space", "use_regex"}
-"""What a decoder has, and doesn't heed."""
+"""Fields that a decoder may have and that it ignores."""
 
 
 class _Pipeline(NamedTuple):
-    """What a class of ``transformers`` builds around a checkpoint's vocabulary, whatever its file says."""
+    """The pipeline that a class of ``transformers`` builds around a checkpoint's vocabulary, whatever its file says."""
 
     normalizer: Any
     pre_tokenizer: Any
     decoder: Any
     model: dict[str, Any]
     named: dict[str, str]
-    """Special tokens, where the checkpoint doesn't name them."""
+    """Special tokens by part, where the checkpoint doesn't name them."""
 
 
 def _pipelines() -> dict[str, _Pipeline | None]:
-    """By ``tokenizer_class``; None where the file holds for everything."""
+    """Pipelines by ``tokenizer_class``; None where the file holds as it is."""
     gemma = _Pipeline(
         normalizers.Replace(" ", "▁"),
         pre_tokenizers.Split(" ", "merged_with_previous"),
@@ -69,7 +68,7 @@ class FileTokenizer:
     """The part of ``transformers``' tokenizers that this program uses, by the same names."""
 
     def __init__(self, tokenizer: Tokenizer, named: dict[str, str], chat_template: str | None) -> None:
-        """``named``: special tokens by their part, such as ``bos_token``; templates may write them."""
+        """``named``: special tokens by part, such as ``bos_token``, which templates may write."""
         self._tokenizer = tokenizer
         self.named = named
         self.chat_template = chat_template
@@ -101,7 +100,7 @@ class FileTokenizer:
 
 
 def read_tokenizer(folder: Path) -> FileTokenizer | None:
-    """The tokenizer of a checkpoint; None where only ``transformers`` can say how it is meant, or what is wrong."""
+    """The tokenizer of a checkpoint; None where only ``transformers`` can say what is meant, or what is wrong."""
     try:
         return _read(folder)
     except Exception:  # the tokenizers library raises a bare Exception for a damaged file
@@ -133,11 +132,11 @@ def _read(folder: Path) -> FileTokenizer | None:
 
 
 def _named(about: dict[str, Any], otherwise: dict[str, str]) -> dict[str, str]:
-    """Special tokens that have a part, by its name."""
+    """Special tokens by part: those that the config names, otherwise the defaults."""
     said = otherwise | {
         name: _text(token)
         for name, token in about.items()
-        if name.endswith("_token") and not isinstance(token, bool)  # such as add_bos_token
+        if name.endswith("_token") and not isinstance(token, bool)  # such as add_bos_token, a flag
     }
     if isinstance(more := about.get("extra_special_tokens"), dict):
         said |= more
@@ -145,12 +144,12 @@ def _named(about: dict[str, Any], otherwise: dict[str, str]) -> dict[str, str]:
 
 
 def _text(token: Any) -> Any:
-    """Of a token that may be written as a table."""
+    """The text of a token, which may be written as a table."""
     return token["content"] if isinstance(token, dict) and token.get("__type") == "AddedToken" else token
 
 
 def _holds(tokenizer: Tokenizer, about: dict[str, Any], named: dict[str, str], folder: Path) -> bool:
-    """Whether the tokenizer has all special tokens already, as they would be added to it."""
+    """Whether the tokenizer already has all special tokens with the ids that adding them would give."""
     added: dict[int, AddedToken] = tokenizer.get_added_tokens_decoder()
     if (listed := about.get("added_tokens_decoder")) is not None:
         if any(added.get(int(index)) != AddedToken(**token) for index, token in listed.items()):
@@ -165,7 +164,7 @@ def _holds(tokenizer: Tokenizer, about: dict[str, Any], named: dict[str, str], f
 
 
 def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any], named: dict[str, str]) -> bool:
-    """Whether building the pipeline around the file's vocabulary makes what the file describes."""
+    """Whether building the pipeline around the file's vocabulary yields what the file describes."""
     model = tokenizer.model
     if any(getattr(model, name) != value for name, value in pipeline.model.items()):
         return False
@@ -176,7 +175,7 @@ def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any
     for part, unheeded in (("normalizer", set()), ("pre_tokenizer", OFFSETS_ONLY), ("decoder", ENCODING_ONLY)):
         if _description(getattr(tokenizer, part), unheeded) != _description(getattr(pipeline, part), unheeded):
             return False
-    # All are added to the bare vocabulary, where those that it lacks get the next ids.
+    # All are added to the bare vocabulary; those that it lacks get the next ids.
     added, size = tokenizer.get_added_tokens_decoder(), tokenizer.get_vocab_size(with_added_tokens=False)
     behind = sorted(index for index in added if index >= size)
     listed = about.get("added_tokens_decoder")
@@ -184,7 +183,7 @@ def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any
 
 
 def _description(part: Any, unheeded: set[str]) -> Any:
-    """A part of a pipeline as a file has it, without some fields."""
+    """A part of a pipeline as its file describes it, without some fields."""
 
     def heeded(fields: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in fields.items() if name not in unheeded}

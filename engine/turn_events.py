@@ -1,4 +1,4 @@
-"""A turn's rounds as the events that front ends read."""
+"""Turns a turn's rounds into the events that front ends read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TurnEvents:
         self.thought = ""
         drafter = runner.decoder.drafter
         self.by_drafter: Source | None = "mtp" if drafter is not None and drafter.config.kind == "mtp" else None
-        """Who is named where the drafter guessed: a DFlash drafter is not."""
+        """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
         self.reason: FinishReason = "stopped"
 
     def begun(self, num_reused: int) -> TurnStarted:
@@ -135,7 +135,8 @@ def _width_choice(done: Round) -> WidthChoice | None:
 
 
 def _probability(value: float) -> float:
-    """Raises ``WeightsFailure`` for what only weights can cause that loading had no reason to refuse."""
+    """The probability, rounded. Raises ``WeightsFailure`` for one that is no number, which only weights can cause that
+    loading had no reason to refuse."""
     if isnan(value):
         raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN)
     return rounded(value, PROBABILITY_STEPS)

@@ -14,8 +14,8 @@ QUICK = "--quick"
 
 
 def parse(parser: argparse.ArgumentParser, quick: str, kernels: bool = False) -> argparse.Namespace:
-    """What a script was asked for. With ``--quick`` the words of ``quick`` come first, and what else is given counts in
-    their place. ``kernels``: whether it launches some."""
+    """A script's options. With ``--quick`` the arguments in ``quick`` come first, and those that are given override
+    them. ``kernels``: whether the script launches some."""
     parser.add_argument(QUICK, action="store_true", help="in small, on a CPU: to see that the script runs")
     given = sys.argv[1:]
     if QUICK not in given:

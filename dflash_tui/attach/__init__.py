@@ -1,2 +1,2 @@
-"""Talking to a server that runs elsewhere: connections, dialects, and what its stream says of its rounds. No Textual,
+"""Attaches to a server that runs elsewhere: connections, dialects, and what its stream tells of its rounds. No Textual,
 no torch."""

@@ -1,5 +1,5 @@
-"""One event of a stream, whatever its dialect: which text it brings, and what beside. Every shape of content that the
-interface allows, or that servers send in its place, becomes text, a thought, or a happening with a name."""
+"""Reads one event of a stream, whatever its dialect: its text, and what comes beside. Every shape of content that the
+interface allows, or that servers send in its place, becomes text, a thought, or a named event."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from engine.events import Channel, FinishReason
 
-from .reading import count, counts, mapping, real, sequence, words
 from .thoughts import Thoughts
-from .transport.keys import Blotting
+from .transport.keys import StreamRedactor
+from .untrusted import count, counts, mapping, real, sequence, words
 
 Piece = tuple[Channel, str]
 """A run of text of one channel."""
@@ -34,13 +34,13 @@ class Chunk:
     """Seconds since the question was sent."""
     pieces: tuple[Piece, ...]
     spoke: bool
-    """It stands for a token at least, also where its text is markup or is held back."""
+    """Whether it stands for at least one token, even where its text is markup or is held back."""
     ids: tuple[int, ...]
     logprobs: tuple[Logprob, ...]
     finish: str
-    """Why the answer ends; empty before its end."""
+    """The finish reason; empty before the end of the answer."""
     data: Mapping[str, Any]
-    """All of it."""
+    """The whole event as it was sent."""
 
     @property
     def usage(self) -> Mapping[str, Any]:
@@ -56,9 +56,9 @@ class Chunk:
 
 
 THINKING = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "reasoning_details")
-"""Where a message holds its thought; the same one may stand in two of them."""
+"""Fields in which a message holds its thought; the same thought may stand in two of them."""
 WRITTEN = ("content", "refusal", "text", "output_text", "transcript")
-"""Where it holds what is said."""
+"""Fields in which a message holds what is said."""
 THOUGHT_PARTS = frozenset({"thinking", "reasoning", "thought", "redacted_thinking", "summary_text", "reasoning_text"})
 TEXT_PARTS = frozenset({"", "text", "output_text", "refusal", "message", "input_text", "markdown"})
 SILENT_PARTS = frozenset({"reference", "citation", "annotations", "signature", "step-start", "tool_reference"})
@@ -66,12 +66,12 @@ SILENT_PARTS = frozenset({"reference", "citation", "annotations", "signature", "
 _PLAIN = frozenset({"role", "content"})
 TOOLS = ("tool_calls", "function_call", "tool_call")
 DEEPEST = 8
-"""Parts inside parts."""
+"""How deep parts may be nested inside parts; what lies deeper is ignored."""
 MOST_HAPPENINGS = 8
 
 
 class ChunkReader:
-    """Reads the events of one answer, in their order: what one begins another may end."""
+    """Reads the events of one answer, in their order: a tag or a surrogate pair that one begins may end in another."""
 
     def __init__(self, keys: tuple[str, ...] = (), inside_thought: bool = False) -> None:
         self._keys = keys
@@ -79,15 +79,15 @@ class ChunkReader:
         self._channel: Channel = "answer"
         self._half = ""
         """Half of a surrogate pair, whose other half comes with the next piece."""
-        self._blotting = Blotting(keys)
+        self._redactor = StreamRedactor(keys)
         self.tools: dict[str, None] = {}
         """Names of tools that the model called, in their order."""
         self.unshown: dict[str, None] = {}
         """Kinds of content that can't be shown here."""
 
     def read(self, data: Mapping[str, Any], time: float) -> Chunk:
-        """Only one choice counts: no more is ever asked for. llama.cpp's own completions have none: their fields stand
-        at the top."""
+        """Reads one event of the answer. Only its first choice counts, since no more is ever asked for; llama.cpp's own
+        completions have no choices, their fields stand at the top."""
         choices = [mapping(each) for each in sequence(data.get("choices"))]
         ours = [each for each in choices if each.get("index") in (None, 0, "0")]
         choice = ours[0] if ours else mapping(None)
@@ -110,12 +110,12 @@ class ChunkReader:
         )
 
     def rest(self, time: float, whole: bool) -> Chunk:
-        """What was held back, when nothing more will come. ``whole``: the answer came to its end."""
+        """The text that was held back, when no more will come. ``whole``: the answer came to its end."""
         pieces = tuple(piece for piece in (*self._rest_of_channel(), *self._thoughts.rest(whole)) if piece[1])
         return Chunk(time, pieces, False, (), (), "", mapping(None))
 
     def _told_by(self, choice: Mapping[str, Any]) -> list[Piece]:
-        """The text in a choice, as it stands there."""
+        """The pieces of text in a choice, before thoughts are told apart."""
         message = next((found for name in ("delta", "message") if (found := choice.get(name))), choice)
         if not isinstance(message, dict):
             return [*self._parts(message, "answer", DEEPEST)]
@@ -141,7 +141,7 @@ class ChunkReader:
         return [piece for piece in self._parts(message.get(name), channel, DEEPEST) if piece[1]]
 
     def _parts(self, value: Any, channel: Channel, deep: int) -> Iterator[Piece]:
-        """A text, a part that holds one, or a list of parts."""
+        """The pieces of ``value``, which is a text, a part that holds one, or a list of parts."""
         if isinstance(value, str):
             yield channel, value
         elif isinstance(value, list) and deep:
@@ -183,7 +183,8 @@ class ChunkReader:
             self.unshown["an image" if "image" in kind else kind] = None
 
     def _settled(self, told: Iterable[Piece]) -> Iterator[Piece]:
-        """Texts that can be stored and shown: whole characters, no keys, thoughts apart."""
+        """Makes texts fit to be stored and shown: characters are whole, keys are redacted, thoughts are told
+        apart."""
         for channel, text in told:
             if channel == "control":
                 continue
@@ -194,7 +195,7 @@ class ChunkReader:
                     self._thoughts.outside()
             text = self._half + text
             self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-            yield from self._sorted(self._blotting.feed(_joined(text[: len(text) - len(self._half)])))
+            yield from self._sorted(self._redactor.feed(_joined(text[: len(text) - len(self._half)])))
 
     def _sorted(self, text: str) -> Iterator[Piece]:
         if self._channel == "thought":
@@ -204,17 +205,17 @@ class ChunkReader:
 
     def _rest_of_channel(self) -> Iterator[Piece]:
         text, self._half = _joined(self._half), ""
-        yield from self._sorted(self._blotting.feed(text) + self._blotting.rest())
-        self._blotting = Blotting(self._keys)
+        yield from self._sorted(self._redactor.feed(text) + self._redactor.rest())
+        self._redactor = StreamRedactor(self._keys)
 
 
 def _joined(text: str) -> str:
-    """Halves of surrogate pairs joined, and replaced where one is missing."""
+    """Joins the halves of surrogate pairs; a half that stands alone is replaced."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _reason(value: Any) -> str:
-    """Why an answer ends; empty for what says nothing."""
+    """Why an answer ends, by its ``finish_reason``; empty for what is no reason."""
     said = words(mapping(value).get("type")) or words(value)
     return "" if said.lower() in ("null", "none", "unspecified", "finish_reason_unspecified") else said.lower()
 
@@ -238,7 +239,8 @@ BROKEN = frozenset({
 
 
 def finish_reason(said: str, num_tokens: int | None, most: int) -> FinishReason:
-    """A server says ``length`` also where its context was full before ``most`` tokens."""
+    """The finish reason behind what a server says, which is ``length`` also where its context was full before ``most``
+    tokens."""
     if said not in CUT:
         return "error" if said in BROKEN else "stop"
     return "context" if num_tokens is not None and num_tokens < most else "length"
@@ -246,14 +248,14 @@ def finish_reason(said: str, num_tokens: int | None, most: int) -> FinishReason:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """How long a question was, as far as a stream has told."""
+    """How many tokens a question had, and how many of them were cached, as far as the stream has told."""
 
     tokens: int = 0
     reused: int = 0
 
 
 def usage_prompt(chunk: Chunk) -> Prompt | None:
-    """What its ``usage`` says of the prompt."""
+    """The prompt's length as ``usage`` gives it; None where it doesn't."""
     tokens = count(chunk.usage.get("prompt_tokens"))
     if tokens is None:
         return None

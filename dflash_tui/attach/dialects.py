@@ -15,25 +15,25 @@ from engine.events import Clock, EngineReady, Notice
 
 from .chunks import Chunk
 from .failures import ServerFailure
-from .listing import context_of, names_of
-from .reading import count, mapping, sequence, words
+from .model_list import context_of, names_of
 from .rounds.chunk_rounds import ChunkRounds, Count, Guess
-from .rounds.counting import openai_count, sglang_count, vllm_count
 from .rounds.llamacpp_rounds import LlamaCppRounds
 from .rounds.relayed import relayed
+from .rounds.server_counts import openai_count, sglang_count, vllm_count
 from .rounds.steps import Report, Rounds, Steps
 from .transport.connection import Connection
+from .untrusted import count, mapping, sequence, words
 
 CHAT = "/v1/chat/completions"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a server says of itself."""
+    """What a server says of itself when it is first asked."""
 
     dialect: DialectName
     shown: str
-    """Its name and version, for people."""
+    """The server's name and version, as a person reads them."""
     models: tuple[str, ...] = ()
     context: int = 0
     """Tokens of prompt and answer together; 0 where it doesn't say."""
@@ -44,9 +44,9 @@ class Facts:
     speculates: bool | None = None
     """None where it doesn't say."""
     template: str = ""
-    """Its chat template, where it shows it."""
+    """The chat template, where the server shows it."""
     version: tuple[int, ...] = ()
-    """Major and minor, where a dialect needs them."""
+    """Major and minor version, where a dialect depends on them."""
     ready: EngineReady | None = None
     """What our own server says of its engine."""
 
@@ -55,22 +55,22 @@ class Dialect(Protocol):
     """One kind of server."""
 
     owner: str
-    """Who owns its models, as its list says; empty where that tells nothing."""
+    """``owned_by`` of its list of models; empty where that doesn't tell the dialect."""
     times: Clock
     relays: bool
-    """Its stream carries the events themselves."""
+    """Whether its stream carries the engine's own events."""
     refused: Mapping[Feature, str]
-    """What it can't do, and why."""
+    """The features that it lacks, and why in words."""
 
     def __init__(self, facts: Facts) -> None: ...
 
     @staticmethod
     async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-        """What a server says, of which the models are ``listed``; None where it is another kind. ``sure``: it is this
-        one."""
+        """The facts of a server that speaks this dialect; None where it speaks another. ``listed``: its list of models.
+        ``sure``: the user said that it is this one."""
 
     def body(self, ask: Ask) -> dict[str, Any]:
-        """The fields of a request beside model, messages and those that every server has."""
+        """The fields of a request that this dialect adds to the model, the messages and those that every server has."""
 
     def rounds(self, steps: Steps) -> Rounds: ...
 
@@ -91,7 +91,7 @@ def _never(name: str) -> dict[Feature, str]:
 
 
 def common_body(ask: Ask, model: str) -> dict[str, Any]:
-    """What every OpenAI-compatible server understands."""
+    """The fields of a request that every OpenAI-compatible server understands."""
     settings = ask.settings
     body: dict[str, Any] = {
         "messages": [{"role": message.role, "content": message.content} for message in ask.messages],
@@ -109,12 +109,12 @@ def common_body(ask: Ask, model: str) -> dict[str, Any]:
 
 
 def _thinking(settings: GenerationSettings) -> dict[str, Any]:
-    """Templates call it by either name, and pass over what they don't know."""
+    """The fields that switch thinking. Templates call it by either name, and ignore what they don't know."""
     return {"chat_template_kwargs": {"enable_thinking": settings.thinking, "thinking": settings.thinking}}
 
 
 class LlamaCpp:
-    """llama-server: counters on every event."""
+    """llama.cpp's ``llama-server``: its counters ride on every event."""
 
     refused: Mapping[Feature, str]
     times: Clock = "server"
@@ -171,7 +171,7 @@ class LlamaCpp:
 
 
 class Vllm:
-    """vLLM: an event per step, and its own count of every round at the end where a flag says so."""
+    """vLLM: an event per step, and its own count of every round at the end where a flag asks for it."""
 
     times: Clock = "arrival"
     owner = "vllm"
@@ -179,7 +179,7 @@ class Vllm:
     FLAG = "--per-request-spec-decode-metrics detailed"
     UNCOUNTED = "vLLM sent no count of this answer's rounds: they stay a guess by its events."
     COUNTS_SINCE = (0, 29)
-    """From here on it counts rounds, and speculates also where it is asked for probabilities."""
+    """The version from which on it counts rounds, and speculates even where it is asked for probabilities."""
 
     @staticmethod
     async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -248,7 +248,7 @@ class Vllm:
 
 
 class Sglang:
-    """SGLang: an event per verify step, proved by a histogram at the end."""
+    """SGLang: an event per verify step, which a histogram at the end proves."""
 
     times: Clock = "arrival"
     owner = "sglang"
@@ -280,7 +280,7 @@ class Sglang:
         self._drafted = max(facts.block_size - 1, 0)
 
     def body(self, ask: Ask) -> dict[str, Any]:
-        """No probabilities: some of its speculative workers fail when asked for them."""
+        """Asks for no probabilities: some of SGLang's speculative workers fail when they are asked for them."""
         return {
             "stream_options": {"include_usage": True, "continuous_usage_stats": True},
             "return_spec_tokens_details": True,
@@ -305,7 +305,7 @@ class Sglang:
 
 
 class Dflash:
-    """Our own server: it passes the events on."""
+    """Our own server, which passes the engine's events on."""
 
     times: Clock = "engine"
     owner = "dflash-chat"
@@ -330,7 +330,7 @@ class Dflash:
         return settings | {"return_dflash_events": True, "chat_template_kwargs": {"enable_thinking": thinking}}
 
     def rounds(self, steps: Steps) -> Rounds:
-        """Of an answer that brought no events."""
+        """Rounds of an answer that brought no events."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
     def notice(self, report: Report) -> Notice | None:
@@ -338,7 +338,7 @@ class Dflash:
 
 
 class OpenAi:
-    """Any other server with that interface: texts, and whatever totals it reports."""
+    """Any other server with OpenAI's interface: texts, and whatever totals it reports."""
 
     times: Clock = "arrival"
     owner = ""
@@ -373,7 +373,7 @@ class OpenAi:
 
 
 def speculation_notice(report: Report, speculates: bool | None, advice: str) -> Notice | None:
-    """A server whose speculation is off, or accepts nothing."""
+    """The notice for a server whose speculation is off, or accepts nothing; None where it works."""
     facts = report.statistics
     if facts.num_draft_tokens == 0:
         if speculates:
@@ -390,4 +390,4 @@ def speculation_notice(report: Report, speculates: bool | None, advice: str) -> 
 KINDS: Mapping[DialectName, type[Dialect]] = {
     "dflash": Dflash, "llama.cpp": LlamaCpp, "vllm": Vllm, "sglang": Sglang, "openai": OpenAi,
 }  # fmt: skip
-"""In the order in which servers are asked whether they are one. Any server is the last."""
+"""Every dialect, in the order in which servers are asked; the last one fits any server."""

@@ -10,16 +10,16 @@ from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
 from .chunks import CUT
-from .complaints import status_in, words_of
-from .reading import sentence
+from .error_texts import status_in, words_of
+from .untrusted import sentence
 
 
 class ServerFailure(Failure):
     """A server that can't be reached, refuses, or says what can't be understood."""
 
     def __init__(self, message: str, hint: str, words: str = "", vague: bool = False) -> None:
-        """``words``: what the server said of the question, where asking differently may help. ``vague``: it need not
-        name what it minds."""
+        """``words``: what the server said of the question, where asking differently may help. ``vague``: whether it
+        need not name what it objects to."""
         super().__init__(message, hint)
         self.words, self.vague = words, vague
 
@@ -40,8 +40,8 @@ ANOTHER = "Ask again; if it happens again, look into the server's log."
 
 
 def refused(where: str, status: int, headers: Mapping[str, str], said: Any, proxy: str = "") -> ServerFailure:
-    """A status that is no success, with what the server said of it: a body, or its JSON. ``proxy``: it may speak in the
-    server's place."""
+    """The failure for a status that is no success, with what the server said of it: a body, or its JSON. ``proxy``: its
+    name, where it may speak in the server's place."""
     words = words_of(said)
     told = f": {words}" if words else "."
     if status == 407:
@@ -84,7 +84,8 @@ PROXIES = "Look at HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; NO_PROXY names hosts t
 
 
 def in_stream(where: str, said: Any, begun: bool) -> ServerFailure:
-    """An error in a stream that began well. ``begun``: behind a part of the answer."""
+    """The failure for an error inside a stream whose status was a success. ``begun``: whether it came behind a part of
+    the answer."""
     if not begun and (status := status_in(said, 0)):
         return refused(where, status, {}, said)
     words = words_of(said)
@@ -100,7 +101,7 @@ def _when(headers: Mapping[str, str]) -> str:
 
 
 def transport(where: str, error: Exception, proxy: str = "") -> ServerFailure:
-    """A connection that could not be made, or broke. ``proxy``: it was to be made through that one."""
+    """The failure for a connection that could not be made, or broke. ``proxy``: the one that it was made through."""
     import socket
     import ssl
 
@@ -128,7 +129,7 @@ def transport(where: str, error: Exception, proxy: str = "") -> ServerFailure:
 
 
 def silent(where: str, seconds: float | None = None, what: str = "nothing") -> ServerFailure:
-    """``what`` came for so many seconds."""
+    """The failure for ``what`` having come for so many seconds."""
     told = "" if seconds is None else f": {what} came for {seconds:g} seconds"
     return ServerFailure(
         f"{where} has fallen silent{told}.",
@@ -150,7 +151,7 @@ def _tls(where: str, text: str) -> ServerFailure:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what led to it."""
+    """Yields an exception and those that led to it."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
@@ -163,7 +164,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def unreadable(where: str, text: str | bytes) -> ServerFailure:
-    """Something else where JSON should be, with its words."""
+    """The failure for something else where JSON should be; it quotes it."""
     said = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     words = words_of(said)
     told = f": {words}" if words else "."
@@ -178,7 +179,7 @@ def unreadable(where: str, text: str | bytes) -> ServerFailure:
 
 
 def broke_off(where: str, stray: str = "") -> ServerFailure:
-    """A stream that ended in the middle. ``stray``: what it said outside of its events."""
+    """The failure for a stream that ended in the middle. ``stray``: the text it sent outside of events."""
     words = words_of(stray)
     return BrokenOff(
         f"{where} ended the answer in the middle{f': {words}' if words else '.'}",
@@ -187,7 +188,7 @@ def broke_off(where: str, stray: str = "") -> ServerFailure:
 
 
 def no_answer(where: str, why: str, tools: Iterable[str], unshown: Iterable[str], thought: bool) -> ServerFailure:
-    """An answer that came to its end without a word of it. ``why``: as the server says it."""
+    """The failure for an answer that came to its end without any text. ``why``: the server's finish reason."""
     called, kinds = list(tools), ", ".join(unshown)
     if called:
         named = " ".join(filter(None, called))

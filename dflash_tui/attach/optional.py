@@ -1,4 +1,4 @@
-"""Which fields of a question a server refuses, by what it says of them: all but the conversation can be left out."""
+"""Finds the fields of a question that a server refuses, by its words: all but the conversation can be left out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 NEEDED = frozenset({"model", "messages", "prompt", "stream"})
 STANDARD = frozenset({"temperature", "top_p", "max_tokens", "max_completion_tokens", "seed"})
-"""Fields that change the answer and that nearly every server has: of a refusal without a name the last to be left
-out."""
+"""Fields that change the answer and that nearly every server has: where a refusal names none, they are the last to be
+left out."""
 CALLED: Mapping[str, str] = {
     "chat_template_kwargs": r"chat[ _-]?template\w*|(?:enable[ _-]?)?thinking|reasoning",
     "max_tokens": r"max[ _-]?tokens",
@@ -17,24 +17,26 @@ CALLED: Mapping[str, str] = {
     "logprobs": r"(?:top[ _-]?)?log[ _-]?prob(?:s|abilit(?:y|ies))?",
     "stream_options": r"stream[ _-]?options|(?:include|continuous)[ _-]?usage(?:[ _-]?stats)?",
 }
-"""How servers name some of them; the others by their own names."""
+"""Patterns by which servers name some fields; they call the others by their own names."""
 
 
 def named(said: str, fields: Iterable[str]) -> set[str]:
-    """The fields that a refusal names. An answer in one piece is asked for where it names streams alone."""
+    """The fields that a refusal names; ``stream`` where it names only streaming, so that the answer is asked for
+    whole."""
     found = {name for name in fields if name not in NEEDED and _calls(said, name)}
     streams = re.search(r"\bstream(?:ing|ed)?\b", said, re.IGNORECASE)
     return found or ({"stream"} if streams else set())
 
 
 def unnamed(fields: Iterable[str]) -> set[str]:
-    """Those to do without next, where a refusal names none."""
+    """The fields to leave out next, where a refusal names none."""
     optional = set(fields) - NEEDED
     return optional - STANDARD or optional
 
 
 def without(body: Mapping[str, Any], left_out: Iterable[str]) -> dict[str, Any]:
-    """The question as a server takes it. What limits an answer has a newer name: that is tried in the older's place."""
+    """The question without some fields. The limit on tokens has two names: where the older one is refused, the newer is
+    tried in its place."""
     gone = set(left_out)
     asked = {name: value for name, value in body.items() if name not in gone}
     if "max_tokens" in gone and "max_completion_tokens" not in gone and "max_tokens" in body:

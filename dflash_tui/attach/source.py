@@ -17,7 +17,7 @@ from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineError, LoadProgress, Step, TurnFinished
 
 from .failures import Loading, ServerFailure
-from .talking import Server, Turn, reach
+from .server_turn import ReachedServer, ServerTurn, reach
 from .transport.connection import Connection, Patience
 from .transport.keys import Keys
 
@@ -28,7 +28,7 @@ RETRY = 0.5
 
 
 class ServerSource:
-    """See :class:`dflash_tui.core.source.Source`."""
+    """Asks a server on a thread of its own: an implementation of :class:`dflash_tui.core.source.Source`."""
 
     recording = None
 
@@ -36,16 +36,16 @@ class ServerSource:
         self.capabilities = Capabilities(local=False)
         keys = Keys(address)
         self._address = address
-        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.blotted(event))
+        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.redacted(event))
         self._patience = patience or Patience()
         self._commands: deque[Command] = deque()
         self._waiting: deque[Ask] = deque()
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
-        self._reaching: asyncio.Future[Server] | None = None
+        self._reaching: asyncio.Future[ReachedServer] | None = None
         self._answering: asyncio.Future[None] | None = None
-        """What a stop cancels."""
+        """The running answer, which a stop cancels."""
         self._ready = self._closing = False
         self._thread = Thread(target=self._main, name="server", daemon=True)
 
@@ -89,7 +89,7 @@ class ServerSource:
                 self._loop = None
 
     def _obey(self) -> None:
-        """Take what was sent, on the thread of the source."""
+        """Carries out the commands that were sent, on the source's own thread."""
         while True:
             with self._lock:
                 if not self._commands:
@@ -115,7 +115,7 @@ class ServerSource:
                 self._emit(TurnFinished(ask.turn, "stopped", ""))
             self._waiting.clear()
 
-    async def _until_closed(self, reaching: Coroutine[None, None, Server]) -> Server | None:
+    async def _until_closed(self, reaching: Coroutine[None, None, ReachedServer]) -> ReachedServer | None:
         self._reaching = asyncio.ensure_future(reaching)
         if self._closing:
             self._reaching.cancel()
@@ -126,7 +126,7 @@ class ServerSource:
         finally:
             self._reaching = None
 
-    async def _reach(self, connection: Connection) -> Server:
+    async def _reach(self, connection: Connection) -> ReachedServer:
         until = perf_counter() + self._patience.loading
         while True:
             try:
@@ -137,19 +137,19 @@ class ServerSource:
                 self._emit(LoadProgress(f"{connection.where} is loading its model", 0, 0))
                 await asyncio.sleep(RETRY)
             else:
-                others = {one_line(connection.keys.blotted(name)): self._instead(name) for name in server.facts.models}
+                others = {one_line(connection.keys.redacted(name)): self._instead(name) for name in server.facts.models}
                 self.capabilities = Capabilities(server.refused, local=False, models=others)
                 self._ready = True
                 self._emit(ready)
                 return server
 
     def _instead(self, model: str) -> SourceFactory:
-        """Another model of this server."""
+        """A factory of a source for another model of this server."""
         address = replace(self._address, model=model)
         return lambda emit: ServerSource(address, emit, self._patience)
 
-    async def _answer(self, connection: Connection, server: Server, ask: Ask) -> None:
-        self._answering = asyncio.ensure_future(Turn(connection, server, ask, self._emit).run())
+    async def _answer(self, connection: Connection, server: ReachedServer, ask: Ask) -> None:
+        self._answering = asyncio.ensure_future(ServerTurn(connection, server, ask, self._emit).run())
         try:
             await self._answering
         except asyncio.CancelledError:  # before it began

@@ -1,4 +1,4 @@
-"""Thoughts that a server leaves in the answer's text, between ``<think>`` and ``</think>``. Pure."""
+"""Tells apart the thoughts that a server leaves in the answer's text, between ``<think>`` and ``</think>``. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _EMPTY = re.compile(r"<think>(?:\\n|\s)*</think>")
 
 
 def begins_inside(template: str, thinking: bool) -> bool:
-    """A chat template's prompt ends with ``<think>``, so that the answer begins inside a thought. A template that can
-    write an empty thought instead does so where no thinking is wanted."""
+    """Whether the prompt of a chat template ends with ``<think>``, so that the answer begins inside a thought. A
+    template that can write an empty thought instead does so where no thinking is wanted."""
     prompt = template.rpartition("add_generation_prompt")[2]
     return _OPEN.search(prompt) is not None and (thinking or _EMPTY.search(prompt) is None)
 
@@ -26,9 +26,9 @@ class Thoughts:
 
     def __init__(self, inside: bool = False) -> None:
         self._closing = CLOSING["<think>"] if inside else ""
-        """What ends the thought that is being read."""
+        """The tag that ends the thought which is being read; empty outside of one."""
         self._beginning = True
-        """Of the answer, or of a thought: blank characters there belong to the tag."""
+        """Whether this is the beginning of the answer or of a thought, where blank characters belong to the tag."""
         self._tagged = False
         self._held = ""
         self._supposed: list[str] | None = [] if inside else None
@@ -82,13 +82,13 @@ class Thoughts:
                 return
 
     def outside(self) -> None:
-        """The server tells thoughts apart by itself: what the answer's text holds is the answer."""
+        """Notes that the server tells thoughts apart by itself, so that its answer's text holds no thought."""
         if self._supposed is not None:
             self._closing, self._supposed = "", None
 
     def rest(self, whole: bool) -> Iterator[tuple[Channel, str]]:
-        """What was held back when the answer ended. A ``whole`` one in which nothing ends a thought was none: it is
-        told again as the answer."""
+        """Gives what was held back when the answer ended. If the template promised a thought and a ``whole`` answer
+        never ended it, there was none: all of it is told again as the answer."""
         held, self._held = self._held, ""
         if self._supposed is not None and whole:
             yield "answer", "".join(self._supposed) + held
@@ -97,7 +97,7 @@ class Thoughts:
 
 
 def _beginning_of(tag: str, text: str) -> str:
-    """The last characters, where they may become ``tag``."""
+    """The last characters of ``text`` that may be the beginning of ``tag``."""
     for size in range(min(len(tag) - 1, len(text)), 0, -1):
         if text.endswith(tag[:size]):
             return text[-size:]

@@ -1,1 +1,2 @@
-"""A GGUF as the model: llama.cpp's server as a child of this program, told what to do, attached to, ended with us."""
+"""Runs a GGUF: starts llama.cpp's server as a child of this program, tells it what to do, attaches to it, and ends
+it."""

@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def parameters(orders: dict[str, Any]) -> Any:
-    """llama.cpp's own of a plan's orders."""
+    """llama.cpp's own parameters, from a plan's orders."""
     import xllamacpp
 
     told = xllamacpp.CommonParams()
@@ -75,19 +75,20 @@ def _is_gpu(device: dict[str, Any]) -> bool:
 
 
 def _end_with_stdin() -> None:
-    """Whoever holds the other end of the pipe is gone, or wants us to go."""
+    """Ends this process when its stdin does: whoever holds the other end of the pipe is gone, or wants it to go."""
     sys.stdin.read()
     _leave(0)
 
 
 def _leave(code: int) -> None:
-    """Without an orderly shutdown, which native threads might keep from ending."""
+    """Ends the process at once; native threads might keep an orderly shutdown from ending."""
     sys.stdout.flush()
     os._exit(code)
 
 
 def _die_with_parent() -> None:
-    """While llama.cpp loads a model no other thread of Python runs; on Linux the kernel looks after it."""
+    """Asks Linux to end this process with its parent, since no other thread of Python runs while llama.cpp loads a
+    model."""
     if sys.platform == "linux":
         parent, death = os.getppid(), 1
         ctypes.CDLL(None).prctl(death, signal.SIGKILL)

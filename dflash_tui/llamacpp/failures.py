@@ -1,4 +1,4 @@
-"""Why llama.cpp failed, in words: from its exit code and its log."""
+"""Says in words why llama.cpp failed, from its exit code and its log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LOGGED: Sequence[tuple[str, type[EngineFailure], str, str]] = (
         "Name another with --draft, or none: --draft none.",
     ),
 )
-"""What its log says, the failure, and the two sentences; the first that is found counts."""
+"""A pattern of the log, the failure it stands for, and its two sentences. The first that is found counts."""
 
 
 def missing_package() -> EngineFailure:
@@ -65,7 +65,7 @@ def failed_to_import(error: str) -> EngineFailure:
 
 
 def reason_of(code: int | None, log: Sequence[str]) -> EngineFailure:
-    """``code``: how the child ended, None while it runs; ``log``: the end of what it wrote."""
+    """Why the child failed. ``code``: its exit code, None while it runs; ``log``: the last lines that it wrote."""
     if code in (-getattr(signal, "SIGILL", 4), ILLEGAL_ON_WINDOWS):
         return DeviceFailure(
             "The installed llama.cpp was built for another processor: it met an instruction that this one lacks.",
@@ -87,6 +87,6 @@ def reason_of(code: int | None, log: Sequence[str]) -> EngineFailure:
 
 
 def _said(line: str) -> str:
-    """A line of the log without time and level."""
+    """A line of the log without its time and level."""
     match = _LEVEL.match(line)
     return (match["said"] if match else line).strip()

@@ -1,4 +1,4 @@
-"""What there is to run a model on."""
+"""What a model may run on: memory and GPUs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from engine.machine import GROUP
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the child found."""
+    """What the child found on this machine."""
 
     memory: int
-    """Bytes that models may take: free ones of the machine, and of its GPUs."""
+    """Bytes that models may take: the machine's free ones, and those of its GPUs."""
     gpus: tuple[str, ...] = ()
     version: str = ""
 
@@ -29,7 +29,7 @@ def free_memory() -> int:
 
 
 def _group_limit() -> int:
-    """What a container leaves of it; 0 without one."""
+    """Bytes that a container's limit leaves of the free memory; 0 without a limit."""
     try:
         limit, used = ((GROUP / name).read_text("utf-8").strip() for name in ("memory.max", "memory.current"))
         return 0 if limit == "max" else max(int(limit) - int(used), 0)

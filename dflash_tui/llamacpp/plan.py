@@ -1,4 +1,4 @@
-"""How llama.cpp shall run a model on this machine: what drafts, how much context, and the line that says so."""
+"""Plans how llama.cpp runs a model on this machine: what drafts, how much context, and the line that says so."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from engine.machine import cores
 from .machine import Machine
 
 Drafting = Literal["draft-dflash", "draft-dspark", "draft-mtp", "draft-eagle3", "draft-simple", "ngram-simple", "none"]
-"""What makes the drafts, by llama.cpp's names."""
+"""The kind of drafts, by llama.cpp's names."""
 
 OVERHEAD = 512 << 20
 """Bytes that a server takes beside weights and caches."""
 USUAL_CONTEXT, LEAST_CONTEXT = 32_768, 2_048
-"""Tokens to keep room for where nobody says: as many as the model takes and fit, within these."""
+"""Tokens of context where the user names none: as many as the model takes and as fit, between these two."""
 CACHE_BYTES = 2
-"""Of a number of the caches, which are fp16."""
+"""Bytes of a cached number, which is fp16."""
 LOOKUP_MATCH, LOOKUP_LENGTH = 6, 12
-"""Looking up: how many tokens in a row must have been seen before, and how many of what followed then are drafted."""
+"""For drafts by lookup: how many tokens in a row must have been seen before, and how many of those that followed then
+are drafted."""
 MTP_LENGTH, SIMPLE_LENGTH = 3, 8
-"""Drafts of what drafts one token after the other."""
+"""Longest drafts, in tokens, of what drafts one token after the other."""
 COMPANIONS = ("dflash", "dspark", "mtp", "draft", "assistant", "eagle")
-"""In the name of a file that drafts for another."""
+"""Words in the name of a file that drafts for another."""
 MOST_LOOKED_AT = 16
-"""Files beside the target whose headers are read."""
+"""The most files beside the target whose headers are read."""
 
 GPU_BUILD = "pip install --force-reinstall xllamacpp --index-url https://xorbitsai.github.io/xllamacpp/whl/vulkan"
 GPU_PLACES = {"NVIDIA": "/dev/nvidia0", "AMD": "/dev/kfd"}
-"""What Linux shows of a card's driver."""
+"""The device files by which Linux shows that a card's driver is there."""
 
 _NO_CHAT = {
     "clip": "the part of a model that sees images",
@@ -49,7 +50,7 @@ _DRAFTERS: dict[str, Drafting] = {
     "eagle3": "draft-eagle3",
     "gemma4-assistant": "draft-mtp",
 }
-"""Architectures that only draft."""
+"""How a GGUF drafts whose architecture does nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +63,24 @@ class Plan:
     draft_length: int
     context: int
     gpus: tuple[str, ...]
-    """Where as many layers go as fit; on none, all stay with the processor."""
+    """GPUs that take as many layers as fit; with none, all layers stay on the processor."""
     threads: int
-    """0: llama.cpp counts the processor's cores."""
+    """0 lets llama.cpp count the processor's cores."""
     version: str
-    """Of the package that llama.cpp came in."""
+    """The version of the package that llama.cpp came in."""
     remarks: tuple[str, ...] = ()
-    """What could be better."""
+    """Sentences on what the user could improve."""
 
     @property
     def drafter_name(self) -> str | None:
-        """What drafts, as a name to show."""
+        """The name to show of what drafts; None where nothing does."""
         if self.drafter is not None:
             return self.drafter.name
         names = {"ngram-simple": "lookup in the text so far", "draft-mtp": "the model's own MTP layers"}
         return names.get(self.drafting)
 
     def line(self) -> str:
-        """The flags, as one would type them for llama.cpp's own server."""
+        """The same as flags, as one would type them for llama.cpp's own server."""
         words = ["llama-server", "-m", self.model.path.name, "-c", str(self.context), "-np", "1"]
         words += [] if self.gpus else ["-ngl", "0"]
         words += ["-t", str(self.threads)] if self.threads else []
@@ -91,7 +92,7 @@ class Plan:
         return " ".join(words)
 
     def orders(self, key: str) -> dict[str, Any]:
-        """What the child is told, as JSON."""
+        """The message to the child that starts the server, as JSON."""
         return {
             "model": str(self.model.path),
             "drafter": "" if self.drafter is None else str(self.drafter.path),
@@ -108,8 +109,9 @@ class Plan:
 def make_plan(
     target: Path, drafter: Path | None, machine: Machine, context: int | None, device: str, *, drafts: bool = True
 ) -> Plan:
-    """``drafter``: None takes what lies beside the target; ``drafts``: False goes without any; ``device``: as in
-    ``EngineOptions``. Raises an ``EngineFailure`` for files that can't be used, or not here."""
+    """Plans a target. ``drafter``: None takes one that lies beside the target. ``drafts``: False goes without any.
+    ``device``: as in ``EngineOptions``. Raises an ``EngineFailure`` for files that can't be used, or not on this
+    machine."""
     model = checked_target(read_header(target))
     chosen = read_header(drafter) if drafter is not None else None
     if chosen is not None:
@@ -134,7 +136,7 @@ def make_plan(
 
 
 def _about_gpus(machine: Machine, device: str) -> tuple[str, ...]:
-    """Raises ``DeviceFailure`` where a GPU was asked for and there is none."""
+    """Remarks about GPUs. Raises ``DeviceFailure`` where one was asked for and there is none."""
     if machine.gpus or device == "cpu":
         return ()
     unused = next((name for name, place in GPU_PLACES.items() if Path(place).exists()), None)
@@ -145,7 +147,7 @@ def _about_gpus(machine: Machine, device: str) -> tuple[str, ...]:
 
 
 def checked_target(model: GgufHeader) -> GgufHeader:
-    """Raises ``WeightsFailure`` for a file that holds no model to talk to."""
+    """The same header. Raises ``WeightsFailure`` for a file that holds no model to chat with."""
     name, architecture = model.path.name, model.architecture
     if architecture in _DRAFTERS:
         raise WeightsFailure(
@@ -187,13 +189,13 @@ def mismatch(model: GgufHeader, drafter: GgufHeader) -> str:
 
 
 def companion(model: GgufHeader) -> GgufHeader | None:
-    """A drafter that lies beside the target and was made for it."""
+    """A drafter that lies beside the target and was made for it; None where there is none."""
     beside = [path for path in sorted(model.path.parent.glob("*.gguf")) if is_companion(path.name)]
     for path in beside[:MOST_LOOKED_AT]:
         try:
             header = read_header(path)
         except WeightsFailure:
-            continue  # half a download, for one
+            continue  # it can't be read: half a download, for one
         if path != model.path and header.architecture in _DRAFTERS and not mismatch(model, header):
             return header
     return None
@@ -205,7 +207,8 @@ def is_companion(name: str) -> bool:
 
 
 def threads() -> int:
-    """As many as ``OMP_NUM_THREADS`` says, or fewer than the machine has where the process may not use all."""
+    """Threads for llama.cpp: as ``OMP_NUM_THREADS`` says, or the cores that the process may use where those aren't all;
+    otherwise 0."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     if said.isdigit() and int(said) > 0:
         return int(said)
@@ -232,7 +235,7 @@ def _fits(model: GgufHeader, drafter: GgufHeader | None, machine: Machine, conte
 
 
 def memory_needed(models: Iterable[GgufHeader | None], context: int) -> int:
-    """Bytes of weights and caches."""
+    """Bytes of the models' weights and caches for ``context`` tokens."""
     return OVERHEAD + sum(model.num_bytes + cache_bytes(model, context) for model in models if model is not None)
 
 
@@ -257,8 +260,8 @@ def _context(model: GgufHeader, drafter: GgufHeader | None, machine: Machine, wa
 
 
 def cache_bytes(model: GgufHeader, context: int) -> int:
-    """Of keys and values of ``context`` tokens, as far as the header tells; layers with a window keep no more than it
-    spans."""
+    """Bytes of keys and values of ``context`` tokens, as far as the header tells; layers with a window keep no more
+    than it spans."""
     layers = model.count("block_count")
     heads = _per_layer(model.of("attention.head_count_kv", model.of("attention.head_count", 0)), layers)
     window = model.count("attention.sliding_window")
@@ -274,7 +277,8 @@ def cache_bytes(model: GgufHeader, context: int) -> int:
 
 
 def _per_layer(value: Any, layers: int) -> list[int]:
-    """A key that is one number for all layers, or one for each. A pattern may be a period: then no layer slides."""
+    """The values of a header's key for each layer; the file may hold one number for all. A pattern may be a period
+    instead: then it is taken that no layer slides."""
     if isinstance(value, list):
         return [int(each) for each in value[:layers]] + [0] * (layers - len(value))
     return [int(value) if not isinstance(value, bool) else 0] * layers

@@ -1,4 +1,4 @@
-"""llama.cpp's server as a child process: started, told what to do, listened to, and ended."""
+"""Runs llama.cpp's server as a child process: starts it, tells it what to do, listens to it, and ends it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ log = logging.getLogger("llama.cpp")
 
 CHILD = Path(__file__).with_name("child.py")
 TAIL = 200
-"""Lines of its log that are kept to say why it failed."""
+"""Lines of its log that are kept, to say why it failed."""
 LOOK_SECONDS = 0.2
-"""Between two looks at how far it has come."""
+"""Seconds between two looks at how far loading has come."""
 END_SECONDS = 2.0
-"""That it gets to end by itself."""
+"""Seconds that it gets to end by itself."""
 KEPT = 0.1
-"""Part of the free memory that is left to everything else."""
+"""The share of the free memory that is left to everything else."""
 
 Message = dict[str, Any]
 
 
 class LlamaProcess:
-    """One child. On Linux it also ends with the thread that made it, so that thread has to stay."""
+    """One child process. On Linux the child also ends with the thread that started it, so that thread has to stay
+    alive."""
 
     def __init__(self) -> None:
         self._tail: deque[str] = deque(maxlen=TAIL)
@@ -44,7 +45,7 @@ class LlamaProcess:
         self._ended = Event()
         self._loading = True
         self._wanted = False
-        """Its end is ours."""
+        """Whether we ended it ourselves."""
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(CHILD)],
             stdin=subprocess.PIPE,
@@ -59,11 +60,12 @@ class LlamaProcess:
 
     @property
     def ended(self) -> Event:
-        """Set when it is no more, for whatever reason."""
+        """Set when the process has ended, for whatever reason."""
         return self._ended
 
     def machine(self) -> Machine:
-        """What it can run on. Raises an ``EngineFailure`` when there is no llama.cpp, or none for this processor."""
+        """Asks the child what a model can run on. Raises an ``EngineFailure`` where llama.cpp is missing or built for
+        another processor."""
         message = self._next(lambda: None)
         if (error := message.get("missing")) is not None:
             raise missing_package() if "xllamacpp" in error else failed_to_import(error)
@@ -77,8 +79,8 @@ class LlamaProcess:
         return Machine(int(memory * (1 - KEPT)), names, str(message.get("version", "")))
 
     def serve(self, orders: Message, waiting: Callable[[], None]) -> str:
-        """Where the server listens, once the model is loaded; ``waiting`` is called meanwhile. Raises an
-        ``EngineFailure`` that says why it doesn't."""
+        """Starts the server by a plan's orders and returns its address once the model is loaded; ``waiting`` is called
+        meanwhile. Raises an ``EngineFailure`` that says why it doesn't start."""
         assert self._process.stdin is not None
         with suppress(OSError):  # it has died, which the next message tells
             self._process.stdin.write(json.dumps(orders).encode() + b"\n")
@@ -91,20 +93,20 @@ class LlamaProcess:
         return str(message["url"])
 
     def resident(self) -> int:
-        """Bytes that it holds in memory; 0 where that is not known."""
+        """Bytes of memory that the child holds; 0 where that isn't known."""
         return resident(self._process.pid)
 
     def reason(self) -> Exception:
-        """Why it is no more, from its exit code and its log."""
+        """Why the process ended, from its exit code and its log."""
         return reason_of(self._process.poll(), list(self._tail))
 
     def end(self) -> None:
-        """Returns when it is no more."""
+        """Ends the child, and returns when it has ended."""
         self._wanted = True
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-        if self._loading:  # then it does not look at its stdin
+        if self._loading:  # it doesn't look at its stdin before the server runs
             self._process.kill()
         try:
             self._process.wait(END_SECONDS)
@@ -141,7 +143,7 @@ class LlamaProcess:
         self._said.put(None)
 
     def _read_log(self) -> None:
-        """What it logs while it loads is kept whole, later what it warns of."""
+        """Reads the child's log: all of it while the model loads, later only warnings."""
         assert self._process.stderr is not None
         with self._process.stderr as lines:
             for raw in lines:
@@ -151,5 +153,5 @@ class LlamaProcess:
 
 
 def _warns(line: str) -> bool:
-    """llama.cpp writes a time, a letter for the level, and the message."""
+    """Whether a line is a warning or an error: llama.cpp writes a time, a letter for the level, and the message."""
     return line.split(" ", 2)[1:2] in (["W"], ["E"])

@@ -36,12 +36,13 @@ WITHOUT_TEMPLATE = (
 )
 INSTEAD = "For a chat, load the model's instruct version: it or Instruct stands in its name."
 LAST_WORDS = 0.5
-"""Seconds that a broken stream waits for the news that the child has died."""
+"""Seconds to wait, after a stream broke, for the news that the child has died."""
 JOIN_SECONDS = 5.0
 
 
 class LlamaSource:
-    """See :class:`dflash_tui.core.source.Source`. A child that dies is started again by the next question."""
+    """Runs llama.cpp: an implementation of :class:`dflash_tui.core.source.Source`. A child that dies is started again
+    by the next question."""
 
     recording = None
 
@@ -49,9 +50,9 @@ class LlamaSource:
         self._options, self._emit = options, emit
         self._lock = Lock()
         self._waiting: deque[Ask] = deque()
-        """Asked before there was anybody to answer."""
+        """Questions that were asked before the server was there."""
         self._stopped: deque[Ask] = deque()
-        """Those of them that shall not be answered any more."""
+        """Those of them that were stopped before they began."""
         self._server: ServerSource | None = None
         self._process: LlamaProcess | None = None
         self._plan: Plan | None = None
@@ -109,7 +110,7 @@ class LlamaSource:
                 self._begin_again()
 
     def _begin(self) -> None:
-        """Returns when llama.cpp has been attached to. Raises an ``EngineFailure``."""
+        """Starts llama.cpp; returns when it has been attached to. Raises an ``EngineFailure``."""
         started = monotonic()
         for name in (self._options.target, self._options.drafter):
             # Before anybody installs llama.cpp for a file that isn't there.
@@ -138,7 +139,7 @@ class LlamaSource:
                 self._server.send(self._waiting.popleft())
 
     def _begin_again(self) -> None:
-        """For a question that nobody is there to hear. What fails, fails for that question alone."""
+        """Starts a child that has died again, for a question that waits. If that fails, this question alone fails."""
         self._end()
         self._emit(LoadProgress("starting llama.cpp again", 0, 0))
         try:
@@ -185,7 +186,8 @@ class LlamaSource:
         self._emit(LoadProgress(name, held, total, "bytes") if held else LoadProgress(name, 0, 0))
 
     def _hear(self, event: Happening, plan: Plan, seconds: float) -> None:
-        """What the server says, with what only we know of it; on the thread that asks it."""
+        """Passes on an event of the server, with what only this side knows of it. Runs on the thread that asks the
+        server."""
         match event:
             case EngineReady():
                 if self._told_ready:

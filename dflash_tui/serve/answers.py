@@ -1,5 +1,5 @@
-"""What the events of one answer add up to: pieces of text, why it ended, and figures as OpenAI, llama.cpp and vLLM
-name them."""
+"""Adds up the events of one answer: pieces of text, why it ended, and figures as OpenAI, llama.cpp and vLLM name
+them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from engine.events import PROBABILITY_STEPS, EmittedToken, FinishReason, PrefillDone, Step, TurnStarted
 
 from .requests import CompletionRequest
-from .stopping import StopWatch
+from .stop_texts import StopTextFilter
 
 _REASONS: dict[FinishReason, str] = {"stop": "stop", "length": "length", "context": "length", "stopped": "stop"}
 LEAST_PROBABILITY = 0.5 / PROBABILITY_STEPS
-"""Stands for a probability that was rounded to 0: its logarithm has to be a number."""
+"""Stands for a probability that was rounded to 0, since its logarithm has to be a number."""
 
 
 @dataclass(slots=True)
@@ -25,15 +25,15 @@ class Piece:
     text: str = ""
     thought: str = ""
     tokens: list[EmittedToken] = field(default_factory=list)
-    """Those that count: up to the one that ends the answer."""
+    """The tokens that count: up to the one that ends the answer."""
 
 
 class AnswerProgress:
-    """Follows one answer. Times in milliseconds."""
+    """Follows the events of one answer. Times are in milliseconds."""
 
     def __init__(self, wanted: CompletionRequest) -> None:
         self._wanted = wanted
-        self._watch = StopWatch(wanted.stops)
+        self._watch = StopTextFilter(wanted.stops)
         self._stop_id: int | None = None
         self.queue_ms = 0.0
         self._prompt_tokens = self._reused = 0
@@ -46,12 +46,12 @@ class AnswerProgress:
 
     @property
     def stopped(self) -> bool:
-        """One of the request's own stops came: the rest of the answer isn't wanted."""
+        """Whether one of the request's own stops came, so that the rest of the answer isn't wanted."""
         return self._watch.found is not None or self._stop_id is not None
 
     @property
     def stop_reason(self) -> str | int | None:
-        """The stop text or token that came."""
+        """The stop text or stop token that ended the answer; None where none did."""
         return self._watch.found if self._stop_id is None else self._stop_id
 
     def begin(self, event: TurnStarted) -> None:
@@ -79,7 +79,7 @@ class AnswerProgress:
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
-        """Adds a token to a piece; whether the rest isn't wanted."""
+        """Adds a token to a piece; returns whether the answer ends with it."""
         if token.id in self._wanted.stop_ids:
             self._stop_id = token.id
         elif token.channel == "thought" and self._wanted.kind == "chat":
@@ -89,14 +89,14 @@ class AnswerProgress:
         return self.stopped
 
     def rest(self) -> str:
-        """Text that was held back, now that the answer has ended."""
+        """Gives the text that was held back, once the answer has ended."""
         return "" if self.stopped else self._watch.rest()
 
     def finish_reason(self, reason: FinishReason) -> str:
         return "stop" if self.stopped else _REASONS[reason]
 
     def usage(self) -> dict[str, Any]:
-        """As OpenAI has it. The stop token counts, as elsewhere."""
+        """Token counts, as OpenAI has them. The stop token counts, as it does elsewhere."""
         return {
             "prompt_tokens": self._prompt_tokens,
             "completion_tokens": self._num_tokens,
@@ -106,7 +106,8 @@ class AnswerProgress:
         }
 
     def timings(self) -> dict[str, Any]:
-        """As llama.cpp has them: ``predicted_ms`` is the same for all tokens of a round and grows with every round."""
+        """Timings as llama.cpp has them: ``predicted_ms`` is the same for all tokens of a round and grows with every
+        round."""
         read = self._prompt_tokens - self._reused
         written, spent = self._num_tokens, self._decode_ms or 0.001
         speculated = {"draft_n": sum(self._drafted), "draft_n_accepted": sum(self._accepted)} if self._drafted else {}
@@ -124,7 +125,7 @@ class AnswerProgress:
         }
 
     def metrics(self, most_drafted: int) -> dict[str, Any]:
-        """As vLLM has them. ``most_drafted``: tokens of the longest draft."""
+        """Speculation figures as vLLM has them. ``most_drafted``: tokens of the longest draft."""
         first = self.queue_ms + (self._first_ms or 0.0)
         return {
             "time_to_first_token_ms": first,
@@ -160,12 +161,12 @@ def _share(amount: float, count: float) -> float:
 
 
 def logarithm(token: EmittedToken) -> float:
-    """Of what the target gave the token, which the engine tells in steps of a thousandth."""
+    """The logarithm of the target's probability for the token, which the engine tells in steps of a thousandth."""
     return math.log(max(token.probability or 0.0, LEAST_PROBABILITY))
 
 
 def chat_logprobs(tokens: Sequence[EmittedToken]) -> dict[str, Any]:
-    """Of the answer's tokens: their texts are those of the answer, in its order."""
+    """The answer's tokens with their logarithms of probabilities, as ``/v1/chat/completions`` has them."""
     shown = [token for token in tokens if token.channel == "answer"]
     return {"content": [_entry(token) for token in shown], "refusal": None}
 
@@ -176,7 +177,8 @@ def _entry(token: EmittedToken) -> dict[str, Any]:
 
 
 def text_logprobs(tokens: Sequence[EmittedToken], offset: int) -> dict[str, Any]:
-    """The same as ``/v1/completions`` has it; ``offset`` is where the first token stands in the text."""
+    """The answer's tokens with their logarithms of probabilities, as ``/v1/completions`` has them; ``offset`` is the
+    character at which the first token begins."""
     shown = [token for token in tokens if token.channel != "control"]
     offsets = []
     for token in shown:

@@ -1,4 +1,4 @@
-"""A connection to a client, and what becomes of those that are odd: half a request, half closed, or no HTTP at all."""
+"""A connection to a client, which may be odd: it sends half a request, closes one side, or speaks no HTTP at all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ HEAD_SECONDS = 15.0
 STALLED_SECONDS = 60.0
 """How long a client may leave unread what was sent to it."""
 LOOK_SECONDS, PROBE_SECONDS = 0.1, 10.0
-"""Between two looks at whether a client that sends no more is still there; between two questions that tell."""
+"""Seconds between two looks at whether a client that sends no more is still there; between two probes that tell."""
 MAX_HEAD_BYTES = 16 * 1024
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-"""Every client reads over it, and the system of one that has gone answers that it has."""
+"""Sent as the probe: every client skips it, and the operating system of a client that has gone answers that it has."""
 
 TOO_SLOW = ApiFailure(408, f"The request's head did not arrive within {HEAD_SECONDS:.0f} s.")
 TOO_LONG = ApiFailure(431, f"The request's head is longer than {MAX_HEAD_BYTES // 1024} KiB.")
@@ -30,15 +30,16 @@ CUT_OFF = ApiFailure(400, "The request ended before it was whole.")
 
 
 class ClientConnection(H11Protocol):
-    """HTTP/1.1 as uvicorn has it. A head has a time limit; a client that has closed its sending side is answered; and
-    what is refused before there is a request gets an error object, as everything else does."""
+    """HTTP/1.1 as uvicorn has it, with three additions: a head has a time limit; a client that has closed only its
+    sending side is answered; and what is refused before there is a request gets an error object, as everything else
+    does."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._limit: TimerHandle | None = None
-        """Ends a connection that owes a head."""
+        """Closes a connection whose head is overdue."""
         self._stall: TimerHandle | None = None
-        """Looks whether anything is read of what waits to be sent."""
+        """Closes a connection of which nothing is read any more."""
         self._half_closed = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as in what it overrides
@@ -100,7 +101,7 @@ class ClientConnection(H11Protocol):
 
     @property
     def _unread(self) -> bytes:
-        """What has come of a head that isn't whole."""
+        """The bytes that have come of a head that isn't whole."""
         return self.conn.trailing_data[0]
 
     def _expect_head(self) -> None:
@@ -108,7 +109,7 @@ class ClientConnection(H11Protocol):
         self._limit = self.loop.call_later(HEAD_SECONDS, self._give_up)
 
     def _expect_reading(self, waiting: int) -> None:
-        """Ends a connection where as many bytes still wait after so many seconds."""
+        """Closes the connection if ``waiting`` bytes are still unsent after ``STALLED_SECONDS``."""
 
         def look() -> None:
             left = self.transport.get_write_buffer_size()
@@ -125,7 +126,8 @@ class ClientConnection(H11Protocol):
         self._limit = None
 
     def _give_up(self) -> None:
-        """A connection that was opened in advance ends without a word."""
+        """Closes a connection whose head is overdue; one that was opened in advance and sent nothing is closed without
+        a word."""
         self._limit = None
         if self._unread:
             self._refuse(TOO_SLOW)
@@ -150,7 +152,7 @@ class ClientConnection(H11Protocol):
         self.transport.close()
 
     def _ask_whether_there(self) -> None:
-        """Before the answer begins; then its own bytes tell."""
+        """Probes whether the client is there, before the answer begins; later the answer's own bytes tell."""
         if self.transport.is_closing() or self.cycle.response_started:
             return
         if self.cycle.scope["http_version"] == "1.1":  # older clients would take it for the answer
@@ -158,7 +160,7 @@ class ClientConnection(H11Protocol):
         self.loop.call_later(PROBE_SECONDS, self._ask_whether_there)
 
     def _look(self) -> None:
-        """Ends a connection whose other side has said that it is no more, which nobody hears who doesn't read."""
+        """Closes a connection whose other side is gone, which a server doesn't hear while it reads nothing."""
         if self.transport.is_closing():
             return
         connected: socket.socket = self.transport.get_extra_info("socket")

@@ -1,4 +1,4 @@
-"""A queue that is fair: those who wait take turns, and each one's own requests keep their order."""
+"""A fair queue: clients take turns, and each one's own requests keep their order."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Items of several clients, each named by a text."""
+    """Holds the waiting items of several clients, each named by a text."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}
-        """By client, whose turn is next first."""
+        """Items by client; the client whose turn is next comes first."""
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -33,7 +33,7 @@ class FairQueue(Generic[T]):
         return item
 
     def leave(self, client: str, item: T) -> bool:
-        """Takes out one item; False when it doesn't wait."""
+        """Takes out one item; returns False when it isn't waiting."""
         own = self._waiting.get(client)
         if own is None or item not in own:
             return False
@@ -43,7 +43,7 @@ class FairQueue(Generic[T]):
         return True
 
     def give_way(self, client: str) -> T | None:
-        """Takes out the newest item of whoever has most, where that is two more than this client has."""
+        """Takes out the newest item of the client that has most, if those are at least two more than ``client`` has."""
         if not self._waiting:
             return None
         greedy = max(self._waiting, key=lambda each: len(self._waiting[each]))
@@ -52,7 +52,7 @@ class FairQueue(Generic[T]):
         return self._waiting[greedy].pop()
 
     def clear(self) -> list[T]:
-        """Takes out everything."""
+        """Takes out every item and returns them."""
         items = [item for own in self._waiting.values() for item in own]
         self._waiting.clear()
         return items

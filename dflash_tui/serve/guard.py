@@ -1,4 +1,4 @@
-"""Who may ask: a key, the names this server is called by, and no foreign web page. ASGI middleware."""
+"""Decides who may ask: whoever has the key, by a name of this server, and no foreign web page. ASGI middleware."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from .failures import ApiFailure
 
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 PRIVATE_ENDINGS = (".localhost", ".internal")
-"""Of names that nobody can register, as containers have them for this machine: no web page is called so."""
+"""Endings of names that nobody can register and that containers use for this machine, so that no web page has one."""
 OPEN = frozenset({"/health"})
-"""Answered without a key: whoever restarts servers asks for it."""
+"""Paths that are answered without a key, for whoever watches and restarts servers."""
 
 
 class Guard:
-    """Refuses what nobody here meant to ask. ``names``: what a request's Host may be, None for anything; without it a
-    web page could reach a server on this machine by a name of its own that leads here."""
+    """Refuses requests that nobody here meant to send. ``names``: what a request's Host may be, None for anything;
+    without such a list a web page could reach a server on this machine by a name of its own that leads here (DNS
+    rebinding)."""
 
     def __init__(
         self, app: ASGIApp, key: str | None, names: Collection[str] | None, refuse: Callable[[ApiFailure], ASGIApp]
@@ -69,7 +70,8 @@ def _digest(key: str) -> bytes:
 
 
 def _is_private(name: str | None, names: Collection[str]) -> bool:
-    """Whether no web page can be called so, for all that name servers say: an address needs none."""
+    """Whether no web page can have this name, whatever name servers say: an address, or a name that can't be
+    registered."""
     if name is None:
         return False
     name = name.removesuffix(".")

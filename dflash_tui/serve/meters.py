@@ -1,4 +1,4 @@
-"""What ``/metrics`` says, for Prometheus: counters since the start, named as vLLM names them."""
+"""Collects what ``/metrics`` says, for Prometheus: counters since the start, named as vLLM names them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.events import EngineReady, FinishReason, Step, TurnStarted
 LABELS = ("model_name", "engine")
 FIRST_TOKEN_SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
 REQUEST_SECONDS = (0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960)
-"""vLLM's buckets."""
+"""Upper bounds of the histogram of durations, in seconds: vLLM's."""
 FINISHED = {"stop": "stop", "length": "length", "context": "length", "stopped": "abort", "error": "error"}
 
 
 @dataclass(slots=True)
 class RoundCounters:
-    """What rounds add up to: plain numbers, made into metrics when somebody asks, for there are many rounds."""
+    """Totals of all rounds: plain numbers, made into metrics only when somebody asks, for there are many rounds."""
 
     drafts: int = 0
     drafted: int = 0
@@ -91,7 +91,7 @@ class Meters(Collector):
         yield by_position
 
     def begin(self, waited: float) -> None:
-        """A request leaves the queue after so many seconds."""
+        """Counts a request that leaves the queue after so many seconds."""
         self._waited = waited
         self._queued.observe(waited)
 
@@ -106,7 +106,8 @@ class Meters(Collector):
             self._first_token.observe(self._waited + step.time)
 
     def finished(self, reason: FinishReason, wanted: bool, seconds: float) -> None:
-        """``wanted``: a request's own stop text ended the answer, which is an end as good as any."""
+        """Counts an answer that ended. ``wanted``: whether a request's own stop text ended it, which counts as an end
+        like any."""
         self._requests.labels(*self._labels, "stop" if wanted else FINISHED[reason]).inc()
         self._whole.observe(seconds)
 
@@ -114,7 +115,7 @@ class Meters(Collector):
         self._refused.labels(*self._labels, str(status)).inc()
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the text format that Prometheus reads."""
         return generate_latest(self.registry)
 
     def _counter(self, name: str, about: str) -> Counter:

@@ -1,4 +1,5 @@
-"""Addresses as clients spell them: doubled and trailing slashes, ``/v1`` left out or said twice. ASGI middleware."""
+"""Normalises addresses as clients spell them: doubled and trailing slashes, ``/v1`` left out or said twice. ASGI
+middleware."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import re
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 _AUTHORITY = re.compile("^https?://[^/]*", re.IGNORECASE)
-"""In front of a path where a client takes this server for its proxy."""
+"""Matches what stands before the path where a client takes this server for its proxy."""
 _SLASHES = re.compile("/{2,}")
 _UNDER_V1 = re.compile("(chat/completions|completions|models(/.*)?)")
 _AT_THE_TOP = re.compile("health|metrics|dflash")
@@ -26,7 +27,7 @@ class Paths:
 
 
 def plain(path: str) -> str:
-    """The address that is meant; what leads nowhere stays as it is."""
+    """The address in the spelling of the routes; one that leads nowhere stays as it is."""
     rest = _SLASHES.sub("/", _AUTHORITY.sub("", path)).strip("/")
     while rest.startswith("v1/"):
         rest = rest.removeprefix("v1/")

@@ -1,4 +1,5 @@
-"""Answers as JSON: chunks of a stream, or one object. Chats and plain completions differ here and nowhere else."""
+"""Makes JSON of answers: chunks of a stream, or one object. Chats and plain completions differ here and nowhere
+else."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def encoded(data: Json) -> bytes:
 
 
 def sent_event(data: Json) -> bytes:
-    """One server-sent event."""
+    """The object as one server-sent event."""
     return b"data: " + encoded(data) + b"\n\n"
 
 

@@ -1,4 +1,4 @@
-"""From the JSON of a request to what is asked of the engine. What can't be done is refused in a sentence; ``API.md``
+"""Turns the JSON of a request into what is asked of the engine. What can't be done is refused in a sentence; ``API.md``
 lists every parameter."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_STOPS, MAX_STOP_CHARACTERS = 256, 1000
 MAX_TOP_K = 2**31 - 1
 SEEDS = 2**63
 LEAST_TOP_P = 1e-9
-"""Of which the likeliest token alone is left, as of 0."""
+"""The smallest ``top_p`` that is used: it leaves the likeliest token alone, as 0 does."""
 _YES, _NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f", "n")
 
 _COMMON = {
@@ -40,7 +40,7 @@ _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
 }  # fmt: skip
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-"""Types of parts that are text, and the field in which it stands."""
+"""Types of parts that are text, and the field in which the text stands."""
 
 IGNORED = frozenset({
     "store", "metadata", "service_tier", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
@@ -48,7 +48,7 @@ IGNORED = frozenset({
     "request_id", "skip_special_tokens", "spaces_between_special_tokens", "stream_interval", "reasoning_format",
     "return_progress", "samplers", "include_reasoning", "separate_reasoning",
 })  # fmt: skip
-"""Parameters without an effect here: whoever sends them gets the same answer as without."""
+"""Parameters that have no effect here: the answer is the same with them and without."""
 
 _ONE = "this server gives one answer to a request"
 _FREE = "this server gives free text alone"
@@ -96,7 +96,8 @@ REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "min_tokens": ((0,), "the model decides when its answer ends"),
     "ignore_eos": ((False,), "the model decides when its answer ends"),
 }
-"""Parameters that would change the answer, and can't: the values at which they change nothing, and why not others."""
+"""Parameters that would change the answer and can't be had: the values at which they change nothing, and why others are
+refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,26 +114,26 @@ class CompletionRequest:
     stop_ids: frozenset[int] = frozenset()
     logprobs: bool = False
     usage: bool = False
-    """A last chunk with usage, timings and metrics."""
+    """Whether a last chunk with usage, timings and metrics is wanted."""
     usage_always: bool = False
     timings: bool = False
-    """llama.cpp's timings on every chunk."""
+    """Whether every chunk shall carry llama.cpp's timings."""
     token_ids: bool = False
     events: bool = False
-    """The engine's own events beside every chunk."""
+    """Whether the engine's own events are wanted beside the chunks."""
     user: str = ""
     unknown: tuple[str, ...] = ()
-    """Names of parameters that this server doesn't know, and went without."""
+    """Names of parameters that this server doesn't know, and ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What this server has."""
+    """The model, its limits and the defaults that this server offers."""
 
     model: str
     max_context: int
     settings: GenerationSettings = field(default_factory=GenerationSettings)
-    """Of a request that doesn't say."""
+    """Settings for what a request doesn't say."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,7 +160,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> CompletionRequest:
-    """Raises :class:`ApiFailure` for what this server can't do as asked."""
+    """What a request asks for. Raises :class:`ApiFailure` for what this server can't do as asked."""
     fields = _Fields(data)
     unknown = _unknown(kind, data)
     if fields.text("model") not in offer.names:
@@ -243,7 +244,7 @@ def _wrong(name: str, words: str) -> ApiFailure:
 
 
 def _as_number(value: str | float) -> float | None:
-    """Numbers in quotes are taken, too; None for what is none, or not finite."""
+    """The value as a finite number, also where it stands in quotes; None for anything else."""
     try:
         number = float(value)
     except ValueError:
@@ -252,12 +253,12 @@ def _as_number(value: str | float) -> float | None:
 
 
 def _is_digits(value: str | float) -> bool:
-    """Too many for a float, perhaps."""
+    """Whether the value is a whole number in quotes, perhaps with too many digits for a float."""
     return isinstance(value, str) and value.strip().removeprefix("-").isdecimal()
 
 
 def _unknown(kind: Kind, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """The parameters that nobody here knows. Raises :class:`ApiFailure` for one that is known, and can't be had."""
+    """The parameters that nobody here knows. Raises :class:`ApiFailure` for one that is known and can't be had."""
     others = [name for name, value in data.items() if not (value is None or name in _KNOWN[kind] or name in IGNORED)]
     for name in others:
         neutral, why = REFUSED.get(name, ((data[name],), ""))
@@ -291,11 +292,12 @@ def _changed(settings: GenerationSettings, name: str, setting: str, value: Any) 
 
 
 _Told = tuple[str, Any]
-"""The field of a request, and what it says for a setting; None: nothing."""
+"""A request's field and the value that it gives to a setting; None where it gives none."""
 
 
 def _longest(fields: _Fields) -> _Told:
-    """OpenAI's new name beats the old one, and that llama.cpp's own. -1 is how some clients say that all may come."""
+    """The field and value of the limit on tokens: OpenAI's new name beats the old one, and that llama.cpp's own. -1 is
+    how some clients ask for no limit."""
     names = ("max_completion_tokens", "max_tokens", "n_predict")
     name = next((name for name in names if fields.raw(name) is not None), "max_tokens")
     value = fields.whole(name)
@@ -303,7 +305,7 @@ def _longest(fields: _Fields) -> _Told:
 
 
 def _seed(fields: _Fields) -> _Told:
-    """-1 is any; another below zero is a seed like others."""
+    """The seed; -1 stands for any, and another number below zero is a seed like others."""
     value = fields.whole("seed")
     return "seed", None if value is None or value == -1 else value % SEEDS
 
@@ -314,7 +316,7 @@ def _top_p(fields: _Fields) -> _Told:
 
 
 def _top_k(fields: _Fields) -> _Told:
-    """-1 is how some clients say that all tokens stay."""
+    """``top_k``; -1 is how some clients say that all tokens stay."""
     value = fields.whole("top_k")
     return "top_k", None if value is None else min(max(value, 0), MAX_TOP_K)
 
@@ -365,7 +367,7 @@ def _message(value: Any, where: str) -> Message:
 
 
 def _content(value: Any, where: str) -> str:
-    """null is an empty text."""
+    """The text of a message's content; null is an empty one."""
     if value is None or isinstance(value, str):
         return value or ""
     if not isinstance(value, list):
@@ -374,7 +376,8 @@ def _content(value: Any, where: str) -> str:
 
 
 def _part(part: Any, where: str) -> str:
-    """A text stands in a field that is called as the part's type, or ``text``; a part may be a bare text."""
+    """The text of a part, which stands in the field that is named like the part's type, or in ``text``; a part may also
+    be a bare text."""
     if isinstance(part, str):
         return part
     kind = part.get("type", "text") if isinstance(part, dict) else None
@@ -403,7 +406,7 @@ def _ids(value: Any, name: str) -> tuple[int, ...]:
 
 
 def _stops(value: Any) -> tuple[str, ...]:
-    """Empty ones end nothing."""
+    """The texts that end the answer; empty ones are dropped."""
     stops = [value] if isinstance(value, str) else value or []
     if not isinstance(stops, list) or not all(isinstance(each, str) for each in stops):
         raise _wrong("stop", "a text or a list of texts")
@@ -414,7 +417,8 @@ def _stops(value: Any) -> tuple[str, ...]:
 
 
 def _logprobs(kind: Kind, value: Any) -> bool:
-    """A chat says whether, a completion how many choices beside the emitted token: none can be had."""
+    """Whether the emitted tokens' probabilities are wanted. A chat says so with true, a completion with a number of
+    alternatives, of which none can be had."""
     if kind == "text" and isinstance(value, int) and not isinstance(value, bool):
         if value != 0:
             raise ApiFailure(400, f"logprobs must be 0: {REFUSED['top_logprobs'][1]}.", param="logprobs")

@@ -1,5 +1,5 @@
-"""One engine, one answer at a time: requests wait here for their turn, and hear what the engine says in it. Everything
-here happens on the server's thread."""
+"""Schedules one engine, which answers one request at a time: requests wait here for their turn, and hear the engine's
+events in it. Everything here runs on the server's thread."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .meters import Meters
 from .requests import CompletionRequest
 
 LONGEST_RETRY = 120
-"""Seconds after which a client may always try again."""
+"""Seconds after which a client is told to try again, at most."""
 LOADING_RETRY = 5
 RECENT = 0.2
-"""How much the newest answer counts in what an answer takes."""
+"""The weight of the newest answer in the moving average of an answer's duration."""
 
 LOADING = "The models are still being loaded."
 ENDING = "The server is ending."
@@ -39,9 +39,9 @@ class Ticket:
     turn: int = 0
     """The engine's number of its turn; 0 while it waits."""
     stopped: bool = False
-    """Its own stop text came, or its client went."""
+    """Whether its own stop text came, or its client went."""
     gone: bool = False
-    """Nobody waits for the answer any more."""
+    """Whether nobody waits for the answer any more."""
     told: asyncio.Queue[Event | ApiFailure] = field(default_factory=asyncio.Queue)
 
     async def next(self, seconds: float) -> Event:
@@ -58,7 +58,7 @@ class Ticket:
 
     @property
     def waited(self) -> float:
-        """Seconds in the queue."""
+        """Seconds that the request has spent in the queue."""
         return 0.0 if self.begun is None else self.begun - self.arrived
 
     def ask(self, turn: int) -> Ask:
@@ -66,12 +66,13 @@ class Ticket:
 
 
 class Scheduler:
-    """Gives the engine one request after the other. ``send`` hands it commands; :meth:`apply` takes what it says."""
+    """Gives the engine one request after the other. ``send`` hands the engine commands; :meth:`apply` takes its
+    events."""
 
     def __init__(
         self, send: Callable[[Command], None], most_waiting: int, note: Callable[[Ticket, TurnFinished], None]
     ) -> None:
-        """``note`` is told of every answer that ended."""
+        """``note`` is called with every answer that ended."""
         self.ready: EngineReady | None = None
         self.since = int(time.time())
         self.meters: Meters | None = None
@@ -79,13 +80,13 @@ class Scheduler:
         self._send = send
         self._most_waiting = most_waiting
         self._note = note
-        self._waiting: FairQueue[Ticket] = FairQueue()
+        self._queue: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
         self._usual = 1.0
-        """Seconds that an answer takes, of late."""
+        """The moving average of an answer's duration, in seconds."""
         self._closed: ApiFailure | None = None
-        """Why nothing is answered any more."""
+        """Why nothing is answered any more; None while requests are taken."""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -104,32 +105,32 @@ class Scheduler:
         a client with fewer."""
         self.require_ready()
         ticket = Ticket(client, wanted)
-        if self._current is not None and len(self._waiting) >= self._most_waiting:
-            crowded_out = self._waiting.give_way(client)
+        if self._current is not None and len(self._queue) >= self._most_waiting:
+            crowded_out = self._queue.give_way(client)
             if crowded_out is None:
                 raise self._full()
             crowded_out.told.put_nowait(self._full())
-        self._waiting.join(client, ticket)
+        self._queue.join(client, ticket)
         self._advance()
         return ticket
 
     def stop(self, ticket: Ticket) -> None:
-        """The rest of the answer isn't wanted; its events still come."""
+        """Stops a running answer, whose rest isn't wanted; its last events still come."""
         if ticket is self._current and not ticket.stopped:
             ticket.stopped = True
             self._send(Stop())
 
     def withdraw(self, ticket: Ticket) -> None:
-        """Nobody waits for this request any more. Does nothing once it was answered."""
+        """Withdraws a request for which nobody waits any more. Does nothing once it was answered."""
         ticket.gone = True
-        if not self._waiting.leave(ticket.client, ticket):
+        if not self._queue.leave(ticket.client, ticket):
             self.stop(ticket)
         self._show_queue()
 
     # The engine
 
     def apply(self, event: Event) -> None:
-        """Takes what the engine says."""
+        """Takes an event of the engine."""
         match event:
             case EngineReady():
                 self.ready, self.meters = event, Meters(event)
@@ -165,8 +166,8 @@ class Scheduler:
             self._advance()  # who waits isn't held up by what can't be noted
 
     def _advance(self) -> None:
-        """The next request gets its turn, if none has."""
-        if self._current is None and (ticket := self._waiting.next()) is not None:
+        """Gives the next request its turn, if none is running."""
+        if self._current is None and (ticket := self._queue.next()) is not None:
             self._turns += 1
             self._current = ticket
             ticket.turn, ticket.begun = self._turns, time.monotonic()
@@ -182,23 +183,23 @@ class Scheduler:
             self._idle.clear()
         if self.meters is not None:
             self.meters.running.set(self._current is not None)
-            self.meters.waiting.set(len(self._waiting))
+            self.meters.waiting.set(len(self._queue))
 
     @property
     def waiting(self) -> int:
-        """Requests in the queue."""
-        return len(self._waiting)
+        """How many requests are in the queue."""
+        return len(self._queue)
 
     def _full(self) -> ApiFailure:
-        seconds = min(max(math.ceil(self._usual * (len(self._waiting) + 1)), 1), LONGEST_RETRY)
-        message = f"The queue is full: {len(self._waiting)} requests wait. Try again in {seconds} s."
+        seconds = min(max(math.ceil(self._usual * (len(self._queue) + 1)), 1), LONGEST_RETRY)
+        message = f"The queue is full: {len(self._queue)} requests wait. Try again in {seconds} s."
         return ApiFailure(503, message, code="queue_full", retry_after=seconds)
 
     # The end
 
     async def end(self, seconds: float) -> None:
-        """Nothing is taken any more; who waits is told so, and the running answer stops after its round. Waits for it
-        at most so long."""
+        """Takes no more requests, tells those who wait so, and stops the running answer after its round. Waits for that
+        at most ``seconds``."""
         self._close(closed := ApiFailure(503, ENDING, code="ending"))
         if self._current is not None:
             self._send(Stop())
@@ -208,17 +209,17 @@ class Scheduler:
 
     @property
     def closed(self) -> ApiFailure | None:
-        """What to say to whoever gets no whole answer any more."""
+        """The failure for whoever gets no whole answer any more; None while the server answers."""
         return self._closed
 
     def _close(self, failure: ApiFailure) -> None:
         self._closed = failure
-        for ticket in self._waiting.clear():
+        for ticket in self._queue.clear():
             ticket.told.put_nowait(failure)
         self._show_queue()
 
     def _abandon(self, failure: ApiFailure) -> None:
-        """The engine will say no more about the running answer."""
+        """Fails the running answer, of which the engine will say no more."""
         if self._current is not None:
             self._current.told.put_nowait(failure)
             self._current = None

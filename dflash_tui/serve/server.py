@@ -1,4 +1,4 @@
-"""The server as a whole: an engine, who decides which request it answers, and HTTP on a thread of its own."""
+"""The server as a whole: an engine, a scheduler of requests, and HTTP on a thread of its own."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ from .web import Web
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
 DEFAULT_QUEUE = 32
 SWITCH_INTERVAL = 0.0005
-"""Seconds a thread keeps the interpreter's lock: at the default 5 ms the engine waits for what is being sent."""
+"""Seconds a thread keeps the interpreter's lock: at the default of 5 ms the engine waits for what is being sent."""
 ROUND_SECONDS, SEND_SECONDS, JOIN_SECONDS = 3.0, 2.0, 3.0
-"""How long ending waits for the round in flight, for what is being sent, for a thread."""
+"""Seconds that ending waits for the round in flight, for what is being sent, and for a thread."""
 KEEP_SECONDS = 60
-"""How long a connection may rest between two requests."""
+"""Seconds that a connection may be idle between two requests."""
 BACKLOG = 128
 NOTE_SECONDS = 10.0
-"""How long the same trouble isn't logged again."""
+"""Seconds in which the same trouble is logged once."""
 
 Note = Callable[[Ticket, TurnFinished], None]
 log = logging.getLogger(__name__)
 
 
 class AddressFailure(Failure):
-    """Nobody can listen there."""
+    """Raised where nobody can listen at an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where and for whom a server is there."""
+    """Where the server listens, for whom, and with which defaults."""
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
-    """0 is any that is free."""
+    """0 takes any port that is free."""
     key: str | None = None
     most_waiting: int = DEFAULT_QUEUE
     defaults: GenerationSettings = field(default_factory=GenerationSettings)
-    """Of requests that don't say."""
+    """Settings for what a request doesn't say."""
 
 
 def is_local(host: str) -> bool:
-    """Only this machine reaches what listens there. Raises :class:`AddressFailure` for a name that leads nowhere."""
+    """Whether only this machine can reach what listens at ``host``. Raises :class:`AddressFailure` for a name that
+    leads nowhere."""
     return all(str(address[0]).startswith("127.") or address[0] == "::1" for _, address in _addresses(host, 0))
 
 
@@ -91,10 +92,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class Serving:
-    """A running server. ``watch`` hears what the engine says, on the engine's thread."""
+    """A running server. ``watch`` hears the engine's events, on the engine's thread."""
 
     def __init__(self, source: SourceFactory, options: ServeOptions, watch: Emit, note: Note) -> None:
-        """Listens from now on. Raises :class:`AddressFailure`."""
+        """Listens from now on, and answers after :meth:`start`. Raises :class:`AddressFailure`."""
         self._watch = watch
         self._loop = asyncio.new_event_loop()
         self._socket = listen(options.host, options.port)
@@ -110,18 +111,19 @@ class Serving:
         self._server = uvicorn.Server(config)
         self._ending = False
         self._noted: dict[str, float] = {}
-        """When what broke was last logged, by what it was."""
+        """When each kind of trouble was last logged."""
         self._thread = Thread(target=self._run, name="server", daemon=True)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     def start(self) -> None:
-        """Begins to answer, at first that the models load."""
+        """Begins to answer; until the models have loaded it says that they load."""
         self._thread.start()
         self._source.start()
 
     def end(self) -> None:
-        """Ends in an orderly way, within seconds: who waits is told so, the running answer ends with its round."""
+        """Ends in an orderly way, within seconds: requests that wait are told so, the running answer ends with its
+        round."""
         self._ending = True
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
@@ -151,8 +153,8 @@ class Serving:
             self._tell_death(died)
 
     def _log_what_broke(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What breaks in one connection, or for lack of file descriptors, ends that alone, also where it can't be
-        noted. It may come by the hundred."""
+        """Logs what broke in one connection, or for lack of file descriptors. It ends that connection alone, and may
+        come by the hundred."""
         message, now = str(context.get("message")), time.monotonic()
         if now - self._noted.get(message, -NOTE_SECONDS) < NOTE_SECONDS:
             return
@@ -161,7 +163,8 @@ class Serving:
             log.error("%s", message, exc_info=context.get("exception"))
 
     def _tell_death(self, error: BaseException | None) -> None:
-        """A process that lives and is deaf would be the worst: whoever watches ends it."""
+        """Tells whoever watches that the loop has died, so that they end the process: one that lives and is deaf would
+        be the worst."""
         self._socket.close()
         with suppress(Exception):
             log.error("the server's thread has died", exc_info=error)
@@ -170,7 +173,7 @@ class Serving:
         self._watch(EngineError("server", message, "Start it again; its log says more.", fatal=True))
 
     def _hear(self, event: Happening) -> None:
-        """On the engine's thread."""
+        """Hears an event of the engine, on the engine's thread."""
         self._watch(event)
         if not isinstance(event, StepBatch | Rewind):
             if isinstance(event, EngineReady):
@@ -180,6 +183,7 @@ class Serving:
 
 
 def _set_objects_aside() -> None:
-    """Loading left some hundred thousand objects that never go away: each full collection would stall an answer."""
+    """Takes the objects that exist now out of garbage collection: loading left some hundred thousand that stay for
+    good, and each full collection would stall an answer."""
     gc.collect()
     gc.freeze()

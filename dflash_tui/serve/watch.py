@@ -1,4 +1,4 @@
-"""The server as a source of events: a screen shows what is being answered, and asks nothing."""
+"""Shows a server as a source of events: a screen shows what is being answered, and asks nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from engine.events import EngineReady, Step, TurnStarted
 from .server import Serving
 
 MOST_TOKENS = 100_000
-"""Shown before the window begins anew: a server may run for weeks."""
+"""Tokens that are shown before the window begins anew: a server may run for weeks."""
 MOST_CHARACTERS, LAST_CHARACTERS = 3000, 1000
-"""Of a prompt that is shown, and of its end when it is longer: agents send whole files."""
+"""Characters of a prompt that are shown, and of its end when it is longer: agents send whole files."""
 
 ASKED_ELSEWHERE = "This is a window on the server: questions come from its clients. A chat of your own: dflash-chat"
 PLACEHOLDER = "A window on the server; / commands work, F1 helps, Ctrl+Q ends the server."
@@ -23,7 +23,7 @@ LEAVING = "The server ends with this window. Again, and it does."
 
 
 class WatchSource:
-    """Mirrors a server, which begins and ends with it."""
+    """Mirrors a server's events; the server starts and ends with it."""
 
     capabilities = Capabilities(dict.fromkeys(ASKING, ASKED_ELSEWHERE), placeholder=PLACEHOLDER, leaving=LEAVING)
     recording = None
@@ -36,7 +36,7 @@ class WatchSource:
         self._ending: Thread | None = None
         self._ready: EngineReady | None = None
         self._shown = 0
-        """Tokens since the window began anew."""
+        """How many tokens were shown since the window began anew."""
 
     def start(self) -> None:
         self._serving.start()
@@ -52,7 +52,7 @@ class WatchSource:
         self._serving.join(timeout)
 
     def _mirror(self, event: Happening) -> None:
-        """On the engine's thread."""
+        """Mirrors an event of the engine, on the engine's thread."""
         match event:
             case EngineReady():
                 words = self._about(self._serving)

@@ -1,4 +1,4 @@
-"""The routes, and how an answer travels: as one object, or as server-sent events while it is written."""
+"""The routes of the server, and how an answer travels: as one object, or as server-sent events while it is written."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 BODY_SECONDS = 30.0
 """How long a client may take to send its request."""
 HEAD_SECONDS, SIGN_SECONDS = 0.2, 10.0
-"""When a stream begins that has nothing to say yet: what is refused at once has its own status. How often it then says
-that it lives."""
+"""Seconds after which a stream begins although nothing is known yet, so that what is refused at once can have its own
+status; then seconds between two signs of life."""
 SIGN_OF_LIFE = b": wait\n\n"
-"""A comment, which readers of events read over."""
+"""A comment of server-sent events, which clients skip."""
 
 UNKNOWN, MAX_HEADER = "x-ignored-parameters", 1000
-"""The header that names what of a request had no effect, since nobody here knows it; and its longest value."""
+"""The header that names parameters of the request which nobody here knows, and its most characters."""
 
 
 class Gone(Exception):
-    """The client went, or reads no more."""
+    """Raised when the client went, or reads no more."""
 
 
 class Web:
-    """What the server answers to each address."""
+    """The application: what the server answers to each address."""
 
     def __init__(
         self, scheduler: Scheduler, defaults: GenerationSettings, key: str | None, names: Collection[str] | None
@@ -159,7 +159,8 @@ class Web:
             if failure is not None and isinstance(event, TurnFinished):
                 raise failure
             data += b"".join(map(sent_event, chunks))
-            # An opening that tells nothing yet goes with the first token: sending it would slow the prompt's reading.
+            # An opening that tells nothing yet goes with the first token: sending it alone would slow the prompt's
+            # prefill.
             if data and (ticket.wanted.events or not isinstance(event, TurnStarted)):
                 await sender.stream(data)
                 data = b""
@@ -186,12 +187,12 @@ class Web:
         return answer
 
     async def _broken(self, _: Request, error: Exception) -> Response:
-        """Its traceback is in the log."""
+        """The answer to a request that broke the server itself; the traceback is in the log."""
         return self.refusal(ApiFailure(500, f"The server failed: {type(error).__name__}. Its log says more."))
 
 
 class _Answers:
-    """An address that answers, as an ASGI application: it hears when its client goes."""
+    """An address that streams answers, as an ASGI application, so that it hears when its client goes."""
 
     def __init__(self, web: Web, kind: Kind) -> None:
         self._web = web
@@ -220,30 +221,31 @@ class _Sender:
 
     @property
     def owes_head(self) -> bool:
-        """A stream that hasn't begun."""
+        """Whether this is a stream that hasn't begun."""
         return self._stream and not self.begun
 
     async def stream(self, data: bytes, last: bool = False) -> None:
-        """A part of a stream of events."""
+        """Sends a part of a stream of events."""
         await self.begin()
         self._ended = last
         await self._hand_over({"type": "http.response.body", "body": data, "more_body": not last})
 
     async def begin(self) -> None:
-        """Tells that a stream comes, unless it has."""
+        """Sends the head of the stream, unless it was sent."""
         if not self.begun:
             self.begun = True
             await self._start(200, {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache",
                                     "x-accel-buffering": "no"})  # fmt: skip
 
     async def sign_of_life(self) -> None:
-        """Where somebody waits for events, none is being sent, and none was the last."""
+        """Sends a comment into a stream that has nothing else to say, unless something is being sent or the last part
+        was."""
         if not self._stream or self._sending or self._ended:
             return
         await (self.stream(SIGN_OF_LIFE) if self.begun else self.begin())
 
     async def whole(self, data: Json, failure: ApiFailure | None = None) -> None:
-        """One object, which is an answer or a failure's."""
+        """Sends one object as the whole response: an answer, or a failure's error."""
         body = encoded(data)
         self._ended = True
         headers = {"content-type": "application/json", "content-length": str(len(body))}
@@ -266,7 +268,7 @@ class _Sender:
 
 
 async def _next(ticket: Ticket, sender: _Sender) -> Event:
-    """The next event of a turn; meanwhile a stream begins, and says now and then that it lives."""
+    """The next event of a turn. While it doesn't come the stream begins, and says now and then that it lives."""
     while True:
         try:
             return await ticket.next(HEAD_SECONDS if sender.owes_head else SIGN_SECONDS)
@@ -289,7 +291,8 @@ async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, None], sender
 
 
 async def _departure(receive: Receive, sender: _Sender) -> None:
-    """Returns when the client is gone. Of one that sends no more it isn't known yet: what it is sent tells."""
+    """Returns when the client is gone. Whether one that sends no more is still there shows only when something is sent
+    to it."""
     while (await receive())["type"] != "http.disconnect":
         if sender.begun:
             await sender.sign_of_life()
@@ -313,7 +316,8 @@ async def _body(request: Request) -> bytes:
 
 
 def _client(request: Request, wanted: CompletionRequest) -> str:
-    """Who asks, for the queue: programs on one machine have one address, and tell themselves apart by their names."""
+    """The name of whoever asks, for the queue: programs on one machine have one address, so the user field or agent
+    tells them apart."""
     address = request.client.host if request.client else ""
     return f"{address} {wanted.user or request.headers.get('user-agent', '')}"
 

@@ -1,4 +1,4 @@
-"""Kernel launches captured as CUDA graphs, and what goes out with them. On a CPU a launch is simply called."""
+"""Captures kernel launches as CUDA graphs, and sends numbers out with them. On a CPU a launch is simply called."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from torch import Tensor
 from ..errors import DeviceFailure, Option
 
 Launch = Callable[[], None]
-"""Kernels one behind the other, captured or not."""
+"""Launches kernels one behind the other, captured as a graph or not."""
 
 
 def captured(launch: Launch, device: torch.device, what: str) -> Launch:
-    """The launch as one replay; runs twice here. ``DeviceFailure`` when it waits or allocates."""
+    """The launch as one replay of a graph; it is run twice meanwhile. Raises ``DeviceFailure`` when it waits for the
+    device or allocates memory."""
     if device.type != "cuda":
         return launch
     try:
@@ -38,7 +39,7 @@ def _timed_event() -> torch.cuda.Event:
 
 
 class Stopwatch:
-    """Moments in the GPU's own time; on a CPU, in the host's."""
+    """Marks moments in the GPU's own time; on a CPU, in the host's."""
 
     def __init__(self, device: torch.device, count: int):
         on_gpu = device.type == "cuda"
@@ -58,21 +59,21 @@ class Stopwatch:
             self._events[-1].synchronize()
 
     def milliseconds(self, begin: int, end: int) -> float:
-        """Between two marks that have passed."""
+        """The time between two marks that have passed."""
         if self._events:
             return float(self._events[begin].elapsed_time(self._events[end]))
         return (self._moments[end] - self._moments[begin]) * 1e3
 
 
 class Outbox:
-    """Numbers on their way to the device."""
+    """Host memory from which numbers are copied to the device without waiting."""
 
     def __init__(self, count: int, device: torch.device):
-        """``count`` of them, fp32."""
+        """``count``: how many fp32 numbers one copy holds."""
         self._numbers = torch.zeros(count, dtype=torch.float32, pin_memory=device.type == "cuda")
 
     def send(self, numbers: Tensor, to: Tensor) -> None:
-        """Enqueues the copy of numbers [count] to ``to`` on the device. They stay here until that is done: nothing else
-        may be sent before."""
+        """Enqueues the copy of ``numbers`` [count] to ``to`` on the device. The outbox is in use until that copy is
+        done: nothing else may be sent before."""
         self._numbers.copy_(numbers)
         to.copy_(self._numbers, non_blocking=True)

@@ -26,7 +26,8 @@ from .rounds import Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 from .text_index import TextIndex
 
 PREFILL_CHUNK = 256
-"""Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
+"""Rows of one prefill pass on a CPU, and the slack of the ring caches: how far back a turn may go without a
+snapshot."""
 
 GPU_PREFILL_CHUNK = 4096
 """Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
@@ -51,7 +52,7 @@ class Decoder:
         if drafter is not None:
             self.draft_cache = drafter.new_cache(self.cache, max_context, PREFILL_CHUNK, dtype, self.device)
         self.prefix = Prefix(self.cache, self.draft_cache)
-        """What these hold of the conversation."""
+        """What these caches hold of the conversation."""
         self._rounds: Rounds = HostRounds()
         self._policy: Policy | None = None
 
@@ -61,15 +62,16 @@ class Decoder:
 
     @property
     def policy(self) -> Policy | None:
-        """Chooses the verify width where the settings leave it open; without one, whole drafts are verified."""
+        """The policy that chooses the verify width where the settings leave it open; without one, whole drafts are
+        verified."""
         return self._policy
 
     def use_rounds(self, rounds: Rounds) -> None:
-        """Who runs the rounds, from the next answer on."""
+        """Sets who runs the rounds from the next answer on."""
         self._rounds = rounds
 
     def use_policy(self, policy: Policy | None) -> None:
-        """What chooses widths from the next answer on."""
+        """Sets the policy that chooses widths from the next answer on."""
         self._policy = policy
 
     @torch.inference_mode()
@@ -95,7 +97,7 @@ class Decoder:
             yield from self._rounds.run(turn, poll)
 
     def read_by_modules(self) -> None:
-        """Lets PyTorch's modules read prompts, and attend: where kernels fail."""
+        """Lets PyTorch's modules run prompts and attention from now on, because kernels fail here."""
         self.target.use_attention([SDPA] * len(self.target.config.attention))
         if self.drafter is not None:
             self.drafter.use_attention([SDPA] * len(self.drafter.config.layers))
@@ -123,13 +125,13 @@ class Turn:
         self.num_emitted = 0
         self.anchor = -1
         self.text: TextIndex | None = None
-        """Prompt and answer, where drafts are looked up: a choice by price, which needs somebody who makes it."""
+        """Prompt and answer, where drafts may be looked up. That takes a policy, which weighs what they are worth."""
         if settings.looks_up and decoder.policy is not None:
             self.text = TextIndex(prompt.ids)
         self.match: Found | None = None
-        """Where the newest tokens stood before."""
+        """Where the newest tokens stood before; None where they are new."""
         self.pending: Tensor | None = None
-        """Features of rows that are committed but not yet in the drafter's context."""
+        """Features of rows that are committed but not yet in the drafter's context, [n, features]."""
 
     @property
     def room(self) -> int:
@@ -137,7 +139,7 @@ class Turn:
         return self.decoder.max_context - self.cache.length - 1
 
     def rows(self, wanted: int) -> int:
-        """Of a round's pass, as far as token budget and context allow."""
+        """The rows of a round's pass: ``wanted``, as far as the token budget and the context allow."""
         return min(wanted, self.settings.max_new_tokens - self.num_emitted, self.room)
 
     def prefill(self, start: int, poll: Poll) -> Tensor | None:
@@ -164,7 +166,7 @@ class Turn:
             hidden = output.hidden[-1:]
             start = end
         if self.decoder.device.type == "cuda":
-            torch.cuda.synchronize(self.decoder.device)  # the prompt takes as long as the GPU, not as asking it
+            torch.cuda.synchronize(self.decoder.device)  # the time of a prompt is the GPU's, not that of enqueuing it
         return hidden
 
     def first_round(self, hidden: Tensor) -> Round:
@@ -207,13 +209,14 @@ class Turn:
             self.pending = features if self.pending is None else torch.cat((self.pending, features))
 
     def ingest(self) -> None:
-        """Takes what is pending into the drafter's context."""
+        """Takes the pending features into the drafter's context."""
         if self.drafter is not None and self.draft_cache is not None and self.pending is not None:
             self.drafter.ingest(self.pending, self.draft_cache)
             self.pending = None
 
     def book(self, emitted: Sequence[int]) -> FinishReason | None:
-        """Enters a round's tokens into the turn's books; the rows before them must be committed. Why it ends here."""
+        """Enters a round's tokens into the turn's state; the rows before them must be committed. Returns why the turn
+        ends with them, None if it doesn't."""
         if self.text is not None:
             self.text.extend(emitted)
             self.match = self.text.find()
@@ -222,13 +225,14 @@ class Turn:
         return self._finish_reason()
 
     def guess(self, count: int) -> list[int]:
-        """Up to ``count`` tokens that came next where the newest ones stood before."""
+        """Looks up to ``count`` tokens up: those that followed where the newest ones stood before."""
         if self.text is None or self.match is None:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
     def looked(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> Looked | None:
-        """What was looked up, as a policy sees it beside what the drafter has ``drafted``: its choices by position."""
+        """The looked up chain ``guess`` as a policy sees it beside a draft. ``drafted``: the drafter's choices by
+        position. None where nothing was looked up."""
         if not guess or self.match is None:
             return None
         agreed = num_agreed(guess, [position[0] for position in drafted])
@@ -236,8 +240,9 @@ class Turn:
         return Looked(self.match.length, len(choices) or len(guess), agreed, choices)
 
     def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> Judged | None:
-        """What a round's tokens, not yet booked, say of what could be looked up before it. ``taken``, ``choices``:
-        whether that was what was verified, or entered a tree, as these."""
+        """What the text says of the chain that could be looked up before this round, whose tokens are not yet booked;
+        None where nothing could be. ``taken``: that chain was what was verified. ``choices``: it entered a tree as
+        these."""
         if self.match is None:
             return None
         guess = self.guess(max(len(emitted), ROWS) - 1)

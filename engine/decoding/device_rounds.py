@@ -1,6 +1,6 @@
-"""Rounds that the device runs by itself; ``host_rounds`` defines what they say. The host enqueues a round before it
-reads the one before, from a small record that it leaves in the host's memory. Rounds after the end have no rows and
-change nothing."""
+"""Runs rounds on the device alone; ``host_rounds`` defines what they yield. The host enqueues a round before it reads
+the one before, from a small record that each round leaves in the host's memory. Rounds that were enqueued behind the
+end of an answer have no rows and change nothing."""
 
 from __future__ import annotations
 
@@ -26,47 +26,48 @@ from .round_launches import AHEAD, RoundLaunches
 from .rounds import Poll, Round, require_numbers
 
 INGEST_BATCH = MAX_ROWS
-"""Tokens that the target wrote alone wait for the drafter: it takes in so many at once, or all when it must draft."""
+"""Tokens that the target wrote alone wait for the drafter, which takes in this many at once, or all of them when it
+must draft."""
 
 BEGUN, DRAFTED, VERIFIED = range(3)
-"""Moments of a round."""
+"""Marks of a round's stopwatch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a round has for itself while it is under way; so many rounds later another has it."""
+    """The host memory, stopwatch and outbox of one round in flight; the round ``AHEAD`` + 1 later uses them again."""
 
     record: Tensor
-    """Where its record lies once the last moment has passed: see ``Reports``."""
+    """The round's record, which is complete once the last mark has passed: see ``Reports``."""
     stopwatch: Stopwatch
     outbox: Outbox
 
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedRound:
-    """A round that the host has yet to read."""
+    """A round that was enqueued and that the host has yet to read."""
 
     place: Place
     settings: GenerationSettings
     context: int
     policy: Policy | None
-    """What is told of the round, if anybody chooses."""
+    """The policy that learns from the round; None where none chooses."""
     chosen_by: ChoiceNumbers | None
-    """What the device chooses by, if it does."""
+    """The numbers by which the device chooses how much to verify; None where it verifies whole drafts."""
     pause: Choice | None
-    """Why it has no draft, if the policy wanted none."""
+    """Why the round has no draft, where the policy wanted none."""
     is_tree: bool
     plan: Plan
     ingests: bool
-    """Whether all that was committed before it enters the drafter's context."""
+    """Whether the drafter's context takes in all that was committed before this round."""
     tells: bool
-    """Whether all that it commits enters it, too."""
+    """Whether the drafter's context also takes in all that this round commits."""
     drafted: int
-    """The moment at which its draft was done: when it began, if there is none and no drafter takes anything in."""
+    """The mark at which its draft was done; ``BEGUN`` where there is no draft and no drafter takes anything in."""
 
 
 class DeviceRounds:
-    """The rounds of one decoder, on its device."""
+    """Runs the rounds of one decoder on its device."""
 
     def __init__(self, launches: RoundLaunches):
         self.launches = launches
@@ -76,12 +77,12 @@ class DeviceRounds:
             for record in launches.reports.records
         ]
         self._enqueued = 0
-        """Rounds of this turn, up to now."""
+        """Rounds of this turn that were enqueued so far."""
         self._in_force: GenerationSettings | None = None
         self._rows = -1
-        """That the device verifies in a round, at most."""
+        """The most rows that the device verifies in a round, as it was last told; -1 before that."""
         self._waiting = 0
-        """Rows that wait to enter the drafter's context once all that is enqueued has run, at most."""
+        """The most rows that can wait to enter the drafter's context once all that is enqueued has run."""
 
     @property
     def choices(self) -> int:
@@ -92,7 +93,7 @@ class DeviceRounds:
         return self.launches.fuses
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
-        """Runs rounds until one has a ``finish``, or ``poll`` says stop; asked before each is enqueued."""
+        """Runs rounds until one has a ``finish``, or ``poll`` says stop; it is asked before each round is enqueued."""
         enqueued: deque[EnqueuedRound] = deque()
         self._start(turn)
         over = False
@@ -112,7 +113,7 @@ class DeviceRounds:
                 self._collect(turn, enqueued.popleft())
 
     def _start(self, turn: Turn) -> None:
-        """Tells the device where a turn stands."""
+        """Copies to the device where a turn stands."""
         state, target = self.launches.state, turn.target
         assert len(target.config.stop_token_ids) <= MAX_STOPS
         stops = torch.full((MAX_STOPS,), -1, dtype=torch.int32)
@@ -139,15 +140,15 @@ class DeviceRounds:
         self._in_force = settings
 
     def _verify_at_most(self, rows: int) -> None:
-        """From the next round on."""
+        """Sets the most rows that the device verifies, from the next round on."""
         if rows != self._rows:
             self._rows = rows
             self.launches.state.block_size.fill_(rows)
 
     def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: Plan) -> int:
-        """Tokens that the drafter drafts in the coming round: a number that there are launches for."""
+        """How many tokens the drafter drafts in the coming round: one of the counts that were captured."""
         counts = self.launches.counts
-        if plan.lookup:  # what is looked up fills a pass, however little the drafter drafts beside it
+        if plan.lookup:  # a looked up chain may fill the pass, however little the drafter drafts beside it
             self._verify_at_most(plan.rows)
             return counts[-1]
         if turn.drafter is None or not plan.draft:
@@ -185,7 +186,7 @@ class DeviceRounds:
         if proposal is not None:
             launches.of(proposal)()
         self._waiting = 0 if tells else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
-        drafted = BEGUN if proposal is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
+        drafted = BEGUN if proposal is None else DRAFTED  # a mark costs the GPU a microsecond
         if proposal is not None:
             place.stopwatch.mark(DRAFTED)
         verify()
@@ -198,8 +199,8 @@ class DeviceRounds:
         )
 
     def _pieces(self, plan: Plan, ingests: bool, chooses: bool, count: int) -> tuple[Proposal | None, Verification]:
-        """Of a round: what is launched before the target's pass, if anything, and the pass. ``count``: tokens drafted,
-        where the plan has a draft."""
+        """The pieces of a round: what is launched before the target's pass (None for nothing), and that pass.
+        ``count``: tokens drafted, where the plan has a draft."""
         launches = self.launches
         if plan.is_wide:
             return Proposal(lookup=launches.widest, tells=ingests), Verification(plan.rows)
@@ -212,7 +213,7 @@ class DeviceRounds:
         return Proposal() if ingests else None, Verification(1)
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
-        """Waits for a round and books it; None for one that came after the end."""
+        """Waits for a round and enters it into the turn; None for one that came after the end."""
         oldest.place.stopwatch.wait()
         record = RoundRecord.read(oldest.place.record, oldest.is_tree, oldest.plan)
         if record is None:
@@ -251,7 +252,8 @@ class DeviceRounds:
         )
 
     def _commit(self, turn: Turn, record: RoundRecord, done: EnqueuedRound) -> None:
-        """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
+        """Brings the host's view of the caches up to date: the rows that the round wrote and committed, and those that
+        the drafter took in."""
         start = turn.cache.length
         if turn.draft_cache is not None and done.ingests:
             turn.draft_cache.follow(start, written=start + record.drafted_rows)
@@ -261,7 +263,7 @@ class DeviceRounds:
 
 
 def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:
-    """Why so much of the draft was verified, where a policy chose."""
+    """Why this many drafted tokens were verified; None where no policy chose."""
     if done.chosen_by is None or not record.chances:
         return done.pause
     return Choice(len(record.tree), record.edge_chance, record.edge_cost_ms, done.chosen_by.price)

@@ -1,4 +1,4 @@
-"""Rounds that the host runs step by step, with PyTorch: the definition of chains and trees, and what a CPU does."""
+"""Runs rounds on the host step by step, with PyTorch: the definition of chains and trees, and how a CPU decodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class Drafted(NamedTuple):
-    """The drafter's choices by position, the likeliest first, and what it gave each; empty when nothing is drafted."""
+    """The drafter's choices by position, the likeliest first, and the probability it gave each; empty when nothing is
+    drafted."""
 
     ids: tuple[tuple[int, ...], ...] = ()
     chances: tuple[tuple[float, ...], ...] = ()
@@ -32,10 +33,10 @@ class Drafted(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A branch of a tree as the target sees it."""
+    """A branch of a tree after the target's pass over it."""
 
     rows: list[int]
-    """Of the tree, from the anchor's to a leaf's."""
+    """The branch's rows in the tree, from the anchor's to a leaf's."""
     ids: list[int]
     output: TargetOutput
     samples: Samples
@@ -43,7 +44,8 @@ class Judged(NamedTuple):
 
 
 class HostRounds:
-    """``choices`` of the drafter's at each position make trees where a policy chooses; one makes chains."""
+    """Runs rounds on the host. ``choices``: how many of the drafter's choices at each position a policy may make trees
+    of; one makes chains."""
 
     fuses = True
 
@@ -58,12 +60,12 @@ class HostRounds:
             yield done
 
     def _round(self, turn: Turn, settings: GenerationSettings) -> Round:
-        """Drafts a block behind the anchor, verifies a tree of it, accepts what the target would have said."""
+        """Drafts a block behind the anchor, verifies a tree of it, and accepts what equals the target's samples."""
         turn.settings = settings
         started, context = perf_counter(), turn.cache.length
         policy = turn.decoder.policy if settings.block_size == AUTO else None
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
-            turn.ingest()  # what the target wrote alone waits, but not for ever
+            turn.ingest()  # rows that the target wrote alone wait for a draft, but not for ever
         plan = Plan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
@@ -133,12 +135,13 @@ class HostRounds:
         return drafted
 
     def say(self, turn: Turn, ids: Sequence[int], output: TargetOutput, asked: Sequence[int]) -> Samples:
-        """What the target says behind each row of a branch, and what it gave the drafts ``asked`` for."""
+        """The target's samples behind each row of a branch, and the probabilities it gave the drafts ``asked`` for."""
         return turn.sample(output.hidden, asked)
 
     def _verify(self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]) -> Judged:
-        """The branch followed furthest, each in a pass of its own; the caches then hold it as a chain."""
-        further = 0 if is_chain(tree) else 1  # in a tree, the first choice behind a branch is asked for, too
+        """Runs every branch in a pass of its own and returns the one with the longest accepted path; the caches then
+        hold it as a chain."""
+        further = 0 if is_chain(tree) else 1  # the first choice behind a branch, too
         best: Judged | None = None
         ways = branches(tree)
         for rows in ways:
@@ -150,14 +153,14 @@ class HostRounds:
                 best = Judged(rows, ids, output, samples, accepted)
         assert best is not None
         if best.rows is not ways[-1]:
-            turn.run(turn.target, best.ids)  # another branch has taken its places
+            turn.run(turn.target, best.ids)  # another branch was run over its rows
         return best
 
 
 def _choose(
     policy: Policy | None, plan: Plan, draft: Drafted, looked: Looked | None, context: int
 ) -> tuple[Sequence[Node], Choice | None]:
-    """The tree to verify, and why; without a policy, the whole chain."""
+    """The tree to verify, and why; without a policy it is the whole chain."""
     if policy is None:
         return chain(len(draft.ids)), None
     if not draft.ids and looked is None:

@@ -1,5 +1,5 @@
-"""Whether passes of kernels compute here what the modules do, layer by layer: for cards on which nobody has seen them
-run. It finds a kernel that is wrong, not one that rounds otherwise."""
+"""Checks on this machine that passes of kernels compute what the modules do, layer by layer, for cards on which nobody
+has seen them run. It finds a kernel that is wrong, not one that rounds differently."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from .decoder import Decoder
 from .round_launches import RoundLaunches
 
 FAR = 0.25
-"""Of a layer's output. In bf16 the two ways are a hundredth apart, some more where they choose other experts; what is
-wrong is off by as much as the output itself."""
+"""Relative difference of a layer's output from which on a pass is wrong. In bf16 the two ways are about 0.01 apart,
+some more where they choose other experts; a wrong kernel is off by as much as the output itself."""
 NEAR = 2.0**-6
-"""Of a product, which two ways round a few thousandths apart."""
+"""Relative difference that a product may have; two ways are about 0.003 apart."""
 MANY_ROWS, SOME_EXPERTS, TIMES = 285, 16, 4
-"""Rows of a product that is tried (of each expert: whole tiles, and one of what is left), experts, and how often: what
-races is wrong now and then."""
+"""Rows of a product that is tried (for each expert: whole tiles, and a part of one), experts that are tried, and
+repetitions, since a race is wrong only now and then."""
 
 
 @torch.inference_mode()
 def prompts_depart(decoder: Decoder, text: Sequence[int]) -> str | None:
-    """Where a prompt is read otherwise than by the modules, in words, or None. Forgets the conversation."""
+    """Runs a prompt by the prefill pass and by the modules; returns in words where they differ, None where they agree.
+    Forgets the conversation."""
     every, ids = range(len(decoder.target.config.layers)), torch.tensor(text, device=decoder.device)
     wanted = decoder.target(ids, 0, decoder.cache, every).features
     found = decoder.read(ids, 0, decoder.cache, every).features
@@ -42,8 +43,8 @@ def prompts_depart(decoder: Decoder, text: Sequence[int]) -> str | None:
 
 @torch.inference_mode()
 def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | None) -> str | None:
-    """Where a pass of 16 rows computes otherwise than the modules, or a row alone has other bits than among sixteen; in
-    words, or None. Forgets the conversation."""
+    """Runs 16 rows by the decode pass and by the modules, and one row alone. Returns in words where values differ, or
+    where the row alone has other bits than among sixteen; None where all is well. Forgets the conversation."""
     target, cache = decoder.target, decoder.cache
     every = range(len(target.config.layers))
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=decoder.device) for _ in range(2))
@@ -72,7 +73,8 @@ def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | No
 
 @torch.inference_mode()
 def wide_rows_depart(launches: RoundLaunches, text: Sequence[int]) -> str | None:
-    """Whether a row of a wide pass has other bits than among sixteen, in words, or None. Forgets the conversation."""
+    """Compares the bits of a row in a wide pass with those among sixteen; returns a difference in words, or None.
+    Forgets the conversation."""
     narrow, wide, state, decoder = launches.target, launches.wide, launches.state, launches.decoder
     assert wide is not None
     ids = torch.tensor((list(text) * launches.widest)[: launches.widest], device=decoder.device)
@@ -100,8 +102,8 @@ def wide_rows_depart(launches: RoundLaunches, text: Sequence[int]) -> str | None
 
 @torch.inference_mode()
 def products_depart(target: TargetModel) -> str | None:
-    """Whether products of many rows with the target's packed weights, one of each shape, are what the unpacked weights
-    yield, and the same again and again; in words where not, or None."""
+    """Multiplies many rows by the target's packed weights, one of each shape, and by the same weights unpacked. Returns
+    a difference between the two, or between repetitions, in words; None where there is none."""
     for shape, weight in _one_of_each_shape(target):
         if not _multiplies_well(weight, target.dtype):
             return f"a prompt's products with {format_of(weight).upper()} weights of shape {list(shape)} are wrong"
@@ -110,13 +112,13 @@ def products_depart(target: TargetModel) -> str | None:
 
 @torch.inference_mode()
 def launch_products(target: TargetModel) -> None:
-    """What ``products_depart`` launches, to compile it ahead."""
+    """Launches the kernels of ``products_depart``, to compile them ahead."""
     for _, weight in _one_of_each_shape(target):
         _product(weight, *_rows_for(weight, target.dtype))
 
 
 def _one_of_each_shape(target: TargetModel) -> Iterator[tuple[tuple[int, ...], Weight]]:
-    """Packed weights and their shapes; of experts some are enough."""
+    """One packed weight of each shape, with that shape; of expert weights the first few experts."""
     seen: set[tuple[int, ...]] = set()
     for weight in packed_weights(target):
         if (shape := tuple(weight.shape)) not in seen:
@@ -126,7 +128,7 @@ def _one_of_each_shape(target: TargetModel) -> Iterator[tuple[tuple[int, ...], W
 
 
 def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """Rows to multiply, and where each expert's end."""
+    """Rows to multiply by a weight, and the row at which each expert's end (None without experts)."""
     *experts, _, depth = weight.shape
     device = weight.values.device
     x = torch.randn(MANY_ROWS * (experts[0] if experts else 1), depth, device=device, dtype=dtype)
@@ -152,12 +154,13 @@ def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
 
 
 def _first_far(decoder: Decoder, found: Tensor | None, wanted: Tensor | None) -> str | None:
-    """The first layer whose outputs differ much, features of all layers side by side."""
+    """Says which layer is the first whose outputs differ by more than ``FAR``, if any. ``found`` and ``wanted``:
+    features of all layers side by side."""
     assert found is not None and wanted is not None
     layers = decoder.target.config.layers
     shape = (len(found), len(layers), -1)
     error = (found.float() - wanted.float()).view(shape).norm(dim=(0, 2)) / wanted.float().view(shape).norm(dim=(0, 2))
     for index, (layer, far) in enumerate(zip(layers, error.tolist(), strict=True)):
-        if not far <= FAR:  # or no number
+        if not far <= FAR:  # true for NaN, too
             return f"layer {index} ({getattr(layer, 'kind', type(layer).__name__)})"
     return None

@@ -1,5 +1,6 @@
-"""The pieces that device rounds are put together from. Each is a value: what a round launches in one go, captured once
-and replayed. A round is a ``Proposal`` (or none), a ``Verification`` and, behind a wide one, a ``Telling``."""
+"""The pieces that device rounds are composed of. Each is a value that says what a round launches in one go; it is
+captured once and replayed. A round is a ``Proposal`` (or none), a ``Verification`` and, behind a wide one, a
+``Telling``."""
 
 from __future__ import annotations
 
@@ -8,21 +9,21 @@ from typing import NamedTuple
 from ..kernels.toolchain.jit import MAX_ROWS
 
 BLOCK = MAX_ROWS - 1
-"""Drafted tokens of a whole block."""
+"""How many tokens a whole block drafts."""
 
 
 class Proposal(NamedTuple):
-    """What comes before the target's pass: the drafter is told of what was written, drafts are made or looked up, and
-    how much of them to verify is chosen. ``Proposal(BLOCK, tree=True)`` drafts a block and grows a tree of it;
-    ``Proposal(lookup=16, tells=False)`` looks a chain of 15 up without a drafter; ``Proposal()`` only tells."""
+    """What runs before the target's pass: the drafter takes in what was written, drafts are made or looked up, and how
+    much of them to verify is chosen. ``Proposal(BLOCK, tree=True)`` drafts a block and grows a tree of it;
+    ``Proposal(lookup=16, tells=False)`` looks a chain of 15 up without a drafter; ``Proposal()`` only takes in."""
 
     drafted: int = 0
-    """Tokens that the drafter drafts; 0 leaves it out."""
+    """How many tokens the drafter drafts; with 0 it drafts nothing."""
     lookup: int = 0
-    """Rows of the pass, anchor included, that a looked up chain may fill: 16, or 64 in a wide round; 0 looks nothing
+    """The most rows, anchor included, that a looked up chain may fill: 16, or 64 in a wide round; 0 looks nothing
     up."""
     tells: bool = True
-    """Whether the drafter is told of what was written since it was told last."""
+    """Whether the drafter's context takes in what was written since it last did."""
     tree: bool = False
     """Whether a tree is chosen, not a chain."""
 
@@ -38,7 +39,7 @@ class Verification(NamedTuple):
     """The target's pass, the samples behind its rows, what of them is accepted, and the report."""
 
     rows: int = MAX_ROWS
-    """Rows of the pass, at most: 1 is the target alone, 16 a chain or a tree, 32 and 64 are wide chains."""
+    """The most rows of the pass: 1 is the target alone, 16 a chain or a tree, 32 and 64 are wide chains."""
     tree: bool = False
     greedy: bool = True
     """Whether every sample is the likeliest token: temperature 0."""
@@ -48,7 +49,7 @@ class Verification(NamedTuple):
 
 
 class Telling(NamedTuple):
-    """The drafter is told at once of what a wide pass of so many rows has accepted."""
+    """The drafter's context takes in, at once, what a wide pass of this many rows has accepted."""
 
     rows: int
 

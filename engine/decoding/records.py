@@ -1,4 +1,4 @@
-"""What the host reads of a round that the device ran."""
+"""Reads the records that rounds on the device leave for the host."""
 
 from __future__ import annotations
 
@@ -45,38 +45,40 @@ from .rounds import Verified, verified
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """A chain is told of as a tree is."""
+    """What a round on the device did. A chain is described as the tree that it is."""
 
     tree: Sequence[Node]
-    """What was verified."""
+    """The drafted tokens that were verified, in row order."""
     drafted_rows: int
     """Rows of the draft, the anchor's included; 1 without one."""
     draft_ids: tuple[int, ...]
     chances: tuple[tuple[float, ...], ...]
-    """By position, of the drafter's choices."""
+    """By position, the probabilities of the drafter's choices."""
     edge_chance: float
     edge_cost_ms: float
-    """What decided how much was verified, where something was chosen."""
+    """Milliseconds that verifying the token at the edge adds: with its chance and the price, what decided how much was
+    verified."""
     path: Sequence[int]
-    """Rows that were accepted."""
+    """The rows that were accepted, one behind the other."""
     committed: tuple[int, ...]
-    """Tokens of the rows that were committed, the anchor's first."""
+    """The tokens of the committed rows, the anchor's first."""
     emitted: tuple[int, ...]
     probabilities: tuple[float, ...]
     target_probabilities: tuple[float, ...]
-    """Of first choices; the last up to one behind the accepted path."""
+    """The target's probabilities of first choices, up to the first one behind the accepted path."""
     told: tuple[Verified, ...]
     """The tree with its tokens; empty where it was a chain."""
     match: Found | None
-    """Where drafts were looked up; None where they are the drafter's."""
+    """The match by which drafts were looked up; None where all are the drafter's."""
     beside: tuple[int, ...]
-    """Choices of a looked up chain that entered a tree."""
+    """By position, the choices of a looked up chain that entered a tree."""
     num_agreed: int
-    """How many of these, from the first on, the drafter guessed, too."""
+    """How many tokens of the looked up chain, from the first on, the drafter guessed, too."""
 
     @classmethod
     def read(cls, record: Tensor, is_tree: bool, plan: Plan) -> RoundRecord | None:
-        """``record`` int32 on the host; ``is_tree``: whether one was to be drafted. None after the end."""
+        """Reads an int32 record on the host. ``is_tree``: whether the round was to draft a tree. None for a round
+        behind the end."""
         width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED) if plan.draft else 1
         if width == 0:
             return None
@@ -128,5 +130,5 @@ def _ints(record: Tensor, start: Any, count: int) -> tuple[int, ...]:
 
 
 def _reals(record: Tensor, start: Any, count: int) -> tuple[float, ...]:
-    """Numbers that a record holds as fp32."""
+    """Reads ``count`` fp32 numbers that a record holds as int32 bits."""
     return _ints(record.view(torch.float32), start, count)

@@ -1,7 +1,7 @@
-"""All that device rounds launch, over tensors that stay in place, captured piece by piece: a round drafts and verifies
-a chain or a tree, or the target writes alone. Trees pay on dense targets, where rows are cheap: the likeliest paths
-through four choices a position fill a chain's rows, and the accepted path is then moved to where a chain would have
-left it."""
+"""Launches all that device rounds do, over tensors that stay in place, captured piece by piece: a round drafts and
+verifies a chain or a tree, or the target writes one token alone. Trees pay on dense targets, where rows are cheap: the
+likeliest paths through four choices a position fill a chain's rows, and the accepted path is then moved to where a
+chain would have left it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from .decoder import Decoder
 from .pieces import BLOCK, Piece, Proposal, Telling, Verification
 
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, BLOCK)
-"""Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
+"""The draft lengths that are captured for drafters that take a pass for each token; a round drafts the next one up."""
 
 
 AHEAD = 1
-"""Rounds enqueued beyond the one being read."""
+"""How many rounds are enqueued beyond the one being read."""
 
 
 class RoundLaunches:
-    """The launches of one decoder."""
+    """The launches of one decoder's rounds."""
 
     def __init__(
         self,
@@ -49,21 +49,22 @@ class RoundLaunches:
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
-        """With ``head``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
+        """``head``: an 8-bit copy of the target's, with which the drafter drafts in 8 bits. ``tiles``, ``draft_tiles``:
+        given to be measured."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.decoder, self.device = decoder, device
         self.head = head
         drafts = drafter is not None and decoder.draft_cache is not None
-        # Where rows bring experts of their own, chains pay more.
+        # Chains pay more where each row brings experts of its own.
         drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.chained
         drafts_trees = drafts_trees and target.verifies_trees
         self.widest = MAX_ROWS if drafts_trees else target.widest_pass
-        """Rows of the widest round."""
+        """How many rows the widest round has."""
         record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE
         self.state = RoundState.allocate(device, record_size)
         self.reports = Reports.allocate(AHEAD + 1, record_size, device)
         self.ids = torch.zeros(self.widest + 1, dtype=torch.int64, device=device)
-        """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
+        """The anchor and the drafts; the drafter writes from place 1 on, one token more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
         self.target = target.decode_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
         self.target.ids = self.ids[:MAX_ROWS]
@@ -71,11 +72,11 @@ class RoundLaunches:
         if self.widest > MAX_ROWS:
             self.wide = target.wide_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
             self.wide.ids = self.ids[: self.widest]
-            self.target.out = self.wide.out.tile(0)  # never at the same time
+            self.target.out = self.wide.out.tile(0)  # the two passes never run at the same time
             self._accepted = TilePlaces.allocate(self.widest // MAX_ROWS, device)
             self._guess_chance = torch.zeros(self.widest, device=device)
         self.tree = DraftTree.allocate(Choices.allocate(device)) if drafts_trees else None
-        """Of the round that runs, where a policy chooses trees."""
+        """The tree of the round that runs; None where this pair verifies chains."""
         self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
         self.drafter: DraftPass | None = None
         self._block, self._mask_token, self._most_drafted = torch.zeros_like(self.target.ids), 0, MAX_ROWS
@@ -92,12 +93,12 @@ class RoundLaunches:
             self.drafter_probability = self.drafter.out.probability
         self.text = LookupText.allocate(decoder.max_context, device)
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
-        """``choice_numbers`` of the round."""
+        """The round's ``choice_numbers``."""
         self.sampling = SamplingSettings.allocate(device)
         self.sampled = SampledRows.allocate(device, self.widest)
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
         self.counts = DRAFT_COUNTS if drafter is not None and drafter.sequential else DRAFT_COUNTS[-1:]
-        """Numbers of drafted tokens that there are launches for: all, where a block is drafted at once."""
+        """The draft lengths that are captured: one, where a whole block is drafted at once."""
         self._captured: dict[Piece, Launch] = {}
 
     @property
@@ -106,12 +107,13 @@ class RoundLaunches:
 
     @property
     def fuses(self) -> bool:
-        """Whether a round can draft and look up: what drafts one token after the other drafts fewer than are found."""
+        """Whether a round can draft and look up at once. A drafter that takes a pass for each token drafts fewer than a
+        lookup finds, so it can't."""
         return len(self.counts) == 1
 
     def drafting(self, drafted: int = BLOCK, lookup: int = 0) -> Proposal:
-        """The proposal in which a policy chooses what to verify of so many drafted tokens, and of a chain that was
-        looked up beside them: a tree where this pair verifies trees."""
+        """The proposal of a round whose draft a policy chooses from: ``drafted`` tokens, beside a looked up chain of up
+        to ``lookup`` rows. It grows a tree where this pair verifies trees."""
         return Proposal(drafted, lookup, tree=self.tree is not None)
 
     def prepare(self) -> None:
@@ -142,22 +144,22 @@ class RoundLaunches:
                     yield Telling(rows)
 
     def leave_wide_rounds_out(self) -> None:
-        """Where their passes fail."""
+        """Leaves wide rounds out from now on, because their passes fail here."""
         self.widest, self.wide = MAX_ROWS, None
         for piece in [piece for piece in self._captured if _is_wide(piece)]:
             del self._captured[piece]
 
     def rehearse(self) -> None:
-        """Launches all that rounds launch, once, while nothing is to be done."""
+        """Launches every piece once in a round that changes nothing."""
         self.prepare()
         for launch in self._captured.values():
             launch()
 
     def of(self, piece: Piece) -> Launch:
-        """A piece, captured when it is first wanted."""
+        """The launch of a piece, captured when it is first wanted."""
         if piece not in self._captured:
             was_done, was_place = self.state.done.clone(), self.reports.place.clone()
-            self.state.done.fill_(1)  # trying it out must change nothing
+            self.state.done.fill_(1)  # the capture's own runs must change nothing
             self.state.width.zero_()
             self._captured[piece] = captured(partial(self.launch, piece), self.device, what=str(piece))
             self.state.done.copy_(was_done)
@@ -165,7 +167,7 @@ class RoundLaunches:
         return self._captured[piece]
 
     def launch(self, piece: Piece) -> None:
-        """Launches what a piece is made of, without a capture."""
+        """Launches a piece directly, without a capture."""
         match piece:
             case Proposal():
                 self._propose(piece)
@@ -177,8 +179,8 @@ class RoundLaunches:
                 self._tell(rows)
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
-        """Sets up a round to be timed behind ``context`` positions: ``width`` tokens of a text of 16 or more to verify,
-        ``pending`` rows to ingest. The caches then hold nobody's conversation."""
+        """Sets up a round to be timed behind ``context`` positions: ``width`` tokens to verify out of a ``text`` of 16
+        or more, and ``pending`` rows to ingest. The caches then hold nobody's conversation."""
         state = self.state
         state.stops.fill_(-1)
         state.end.fill_(self.decoder.max_context)
@@ -211,12 +213,12 @@ class RoundLaunches:
             choose_width(self.state, self.numbers, self.drafter_probability)
 
     def draft(self, count: int) -> None:
-        """Drafts so many tokens at least, once the drafter has been told of what was written."""
+        """Drafts at least ``count`` tokens, once the drafter has taken in what was written."""
         assert self.drafter is not None
         self.drafter.draft(count)
 
     def _verify(self, verification: Verification) -> None:
-        """The target's pass and what follows from it; alone in a round when nothing is drafted."""
+        """Runs the target's pass, samples, accepts and reports; without a draft that is the whole round."""
         tree, greedy = self.tree if verification.tree else None, verification.greedy
         if verification.rows == 1:
             self._begin(alone=True, ingests=False)
@@ -235,7 +237,7 @@ class RoundLaunches:
         report_round(self.state, self.reports)
 
     def _verify_wide(self, rows: int, greedy: bool) -> None:
-        """The target's pass over a chain of up to ``rows``, and what follows from it."""
+        """Runs the target's pass over a chain of up to ``rows``, samples, accepts and reports."""
         assert self.wide is not None
         self.wide.forward(rows)
         sampled, out = self.say_wide(rows, greedy), self.wide.out
@@ -243,7 +245,7 @@ class RoundLaunches:
         report_round(self.state, self.reports)
 
     def _tell(self, rows: int) -> None:
-        """Tells the drafter of what a wide pass of so many rows has accepted."""
+        """Takes into the drafter's context what a wide pass of this many rows has accepted."""
         assert self.wide is not None and self.drafter is not None
         place_accepted(self.state, self._accepted)
         for number in range(rows // MAX_ROWS):
@@ -251,7 +253,7 @@ class RoundLaunches:
             self.drafter.ingest(Committed(features, self._accepted.cursors[number], self._accepted.rows[number]))
 
     def say_wide(self, rows: int, greedy: bool) -> SampledRows | None:
-        """``say`` for a chain's pass of up to ``rows``."""
+        """Samples behind the rows of a chain's pass of up to ``rows``; None where the likeliest tokens are wanted."""
         assert self.wide is not None
         if greedy:
             return None
@@ -264,7 +266,8 @@ class RoundLaunches:
         return self.sampled
 
     def say(self, tree: DraftTree | None, greedy: bool) -> SampledRows | None:
-        """What the target says behind each row of its pass; None where that is what it finds most likely."""
+        """Samples behind each row of the target's pass; None where the likeliest tokens, which the pass finds itself,
+        are wanted."""
         if greedy:
             return None
         drafted, rows = (self.ids[1:], None) if tree is None else (tree.choices.tokens[:, 0], tree.rows)

@@ -1,4 +1,4 @@
-"""What decoding is told and what it yields, and the seam between the two ways of running its rounds."""
+"""What decoding takes and yields, and the seam between the two ways of running its rounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Prompt:
 
     ids: tuple[int, ...]
     stable_length: int
-    """The first so many ids will stand in the next turn's prompt as well; the generation prompt may not."""
+    """How many of the first ids will stand in the next turn's prompt as well; the generation prompt may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class Verified(NamedTuple):
     """A drafted token in the rows of a tree; its row is one more than its index."""
 
     parent: int
-    """Its row; 0 is the anchor's."""
+    """The row of the token that it follows; 0 is the anchor's."""
     depth: int
     choice: int
-    """0 is the drafter's first at this depth, ``LOOKED_UP`` none of its."""
+    """Which of the drafter's choices it is at this depth, 0 the likeliest; ``LOOKED_UP`` if none of them."""
     id: int
     probability: float
-    """What the drafter gave it there, or how likely it was by the match that led to it."""
+    """The probability that the drafter gave it there, or that the match gave it which led to it."""
 
 
 def verified(tree: Sequence[Node], chances: Sequence[Sequence[float]], tokens: Sequence[int]) -> tuple[Verified, ...]:
-    """The rows of a tree behind the anchor's, empty for a chain; ``tokens`` of all rows."""
+    """The drafted tokens of a tree, row by row; empty for a chain. ``tokens`` are those of all rows."""
     return (
         ()
         if is_chain(tree)
@@ -79,22 +79,22 @@ class Round:
     settings: GenerationSettings
     finish: FinishReason | None
     draft_ids: tuple[int, ...] = ()
-    """The drafter's first choices, or what was looked up."""
+    """The drafter's first choice at each position, or the tokens that were looked up."""
     draft_probabilities: tuple[float, ...] = ()
-    """What the drafter gave each draft, or how likely it was by the match that led to it."""
+    """The probability that the drafter gave each draft, or the match that led to it."""
     target_probabilities: tuple[float, ...] = ()
-    """What the target gave each draft, up to the first that it did not say."""
+    """The target's probability of each draft, up to the first one that differs from its sample."""
     num_accepted: int = 0
     draft_ms: float = 0.0
     verify_ms: float = 0.0
     choice: Choice | None = None
-    """Why so much of the draft was verified, where a policy chose."""
+    """Why this many drafted tokens were verified; None where no policy chose."""
     tree: tuple[Verified, ...] = ()
-    """What was verified, where that is no chain of the first drafts."""
+    """The tokens that were verified, where they aren't a chain of first choices."""
     match: Found | None = None
-    """Where the drafts were looked up, or of a tree those that the drafter did not guess."""
+    """The match by which drafts were looked up, or, in a tree, those that the drafter did not guess."""
     num_agreed: int = 0
-    """How many drafts that were looked up, from the first on, the drafter guessed, too."""
+    """How many looked up drafts, from the first on, the drafter guessed, too."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -104,7 +104,7 @@ class Round:
 
     @property
     def _has_refused(self) -> bool:
-        """Whether something was verified in the place of the target's own token."""
+        """Whether a verified token stood in the place of the target's own."""
         if not self.tree:
             return self.num_accepted < self.verify_width - 1
         rows = {(each.parent, each.id): row for row, each in enumerate(self.tree, 1)}
@@ -119,19 +119,19 @@ class Rounds(Protocol):
 
     @property
     def choices(self) -> int:
-        """Of the drafter's at each position where a policy chooses what to verify; 1 verifies chains."""
+        """How many of the drafter's choices at each position a policy may choose from; 1 verifies chains."""
 
     @property
     def fuses(self) -> bool:
-        """Whether one of them can draft and look up."""
+        """Whether one round can draft and look up at once."""
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""
 
 
 def require_numbers(chances: Iterable[Sequence[float]]) -> None:
-    """Chances that a drafter gives its choices. Raises ``WeightsFailure`` for what only its weights can cause: it is
-    told at once, since who chooses by such chances would fail elsewhere."""
+    """Checks the chances that a drafter gives its choices. Raises ``WeightsFailure`` for one that is no number, which
+    only its weights can cause: a policy that chose by such chances would fail elsewhere."""
     if any(isnan(chance) for position in chances for chance in position):
         raise WeightsFailure(
             "The drafter computes values that are no numbers (NaN).",

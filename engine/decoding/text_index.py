@@ -1,4 +1,4 @@
-"""A text's tokens, and where its newest ones stood before, in microseconds a token on the host."""
+"""An index of a text's tokens that finds where its newest ones stood before, in microseconds a token on the host."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from numpy.typing import NDArray
 from ..speculation.lookup import LONGEST, SHORTEST, Found
 
 UNSORTED = 2048
-"""So many of the newest tokens are looked through, before they are sorted in among the others."""
+"""How many of the newest tokens are searched one by one, before they are sorted in among the others."""
 ID_BITS = 21
-"""Of a token's id; three of them fill a key."""
+"""Bits of a token's id; three ids fill a key."""
 
 
 class TextIndex:
-    """Grows by tokens. Places are sorted by the tokens that end there, so those of the newest ones lie together."""
+    """Indexes a text that grows by tokens. Places are sorted by the tokens that end there, so that those which end with
+    the newest ones lie together."""
 
     def __init__(self, ids: Iterable[int] = ()) -> None:
         self._ids = np.fromiter(ids, np.int64)
         self._length = len(self._ids)
         self._keys = np.empty(0, np.int64)
-        """Of all sorted places, ascending."""
+        """The keys of all sorted places, ascending."""
         self._ends = np.empty(0, np.int64)
-        """The places themselves: of the last token of a key. Equal keys have them in order."""
+        """The sorted places: where the last token of each key stands. Those of equal keys ascend."""
         self._sorted = 0
-        """Tokens that were sorted."""
+        """How many tokens are sorted in."""
 
     def __len__(self) -> int:
         return self._length
@@ -66,7 +67,7 @@ class TextIndex:
         return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
 
     def _longest(self, ends: NDArray[np.int64]) -> Found:
-        """The best of places that end with the same ``SHORTEST`` tokens as the text, ascending."""
+        """The longest match among places, ascending, that end with the same ``SHORTEST`` tokens as the text."""
         ids, newest, length = self.ids, self._length - 1, SHORTEST
         while length < LONGEST:
             further = ends[ends >= length]
@@ -77,13 +78,13 @@ class TextIndex:
         return Found(length, newest - int(ends[-1]))
 
     def _same(self, end: int) -> int:
-        """How many tokens up to ``end`` are the newest ones."""
+        """How many tokens up to ``end`` equal the newest ones."""
         longest = min(LONGEST, end + 1)
         differs = self.ids[end - longest + 1 : end + 1] != self.ids[self._length - longest :]
         return int(differs[::-1].argmax()) if differs.any() else longest
 
     def _recent(self) -> NDArray[np.int64]:
-        """Unsorted places that end with the same tokens, ascending."""
+        """The unsorted places that end with the same ``SHORTEST`` tokens as the text, ascending."""
         ids, newest = self.ids, self._length - 1
         first = max(self._sorted, SHORTEST - 1)
         ends = np.flatnonzero(ids[first:newest] == ids[newest]) + first
@@ -92,12 +93,12 @@ class TextIndex:
         return ends
 
     def _older(self) -> NDArray[np.int64]:
-        """Sorted ones."""
+        """The sorted places that end with the same ``SHORTEST`` tokens as the text, ascending."""
         key = _keys(self.ids[self._length - SHORTEST :])[0]
         return self._ends[np.searchsorted(self._keys, key) : np.searchsorted(self._keys, key, side="right")]
 
     def _sort(self) -> None:
-        """All but the newest token, which must not be found."""
+        """Sorts all tokens in but the newest, whose own place must not be found."""
         first, last = max(self._sorted, SHORTEST - 1), self._length - 1
         keys = _keys(self.ids[first - SHORTEST + 1 : last])
         order = np.argsort(keys, kind="stable")
@@ -109,7 +110,7 @@ class TextIndex:
 
 
 def _keys(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One number for each ``SHORTEST`` neighbours."""
+    """A key for each ``SHORTEST`` neighbours: their ids in one number."""
     keys = ids[: len(ids) - SHORTEST + 1].copy()
     for place in range(1, SHORTEST):
         keys = keys << ID_BITS | ids[place : len(ids) - SHORTEST + 1 + place]

@@ -1,1 +1,1 @@
-"""What lies on disk: JSON that may be damaged, shards, fingerprints, and tensors read through pinned memory."""
+"""Reads what lies on disk: JSON that may be damaged, shards, fingerprints, and tensors through pinned memory."""

@@ -1,4 +1,4 @@
-"""Where the program keeps what it can make again."""
+"""The folder where the program keeps what it can make again."""
 
 from __future__ import annotations
 

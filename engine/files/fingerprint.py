@@ -1,4 +1,4 @@
-"""Short names for the exact weights in a folder and for the code that runs them."""
+"""Computes short names for the exact weights in a folder, and for the code that runs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 WHOLE_FILE = 64 * 2**20
 """Files up to this many bytes are read whole."""
 SAMPLES, SAMPLE = 1024, 4096
-"""Of a larger file so many places of so many bytes are read, evenly spread: 4 MiB of every shard, whatever its size."""
+"""How many places of a larger file are read, evenly spread, and how many bytes at each: 4 MiB of every shard, whatever
+its size."""
 
 ENGINE = Path(__file__).parents[1]
 NO_DECODING = ("lab", "tools")
@@ -41,7 +42,7 @@ def _parts(path: Path, size: int) -> Iterator[bytes]:
 
 @cache
 def fingerprint_of_code() -> str:
-    """64 hexadecimal digits over what the engine's files say: another version launches other kernels."""
+    """64 hexadecimal digits over the engine's source files: another version may launch other kernels."""
     total = hashlib.sha256()
     for path in sorted(ENGINE.rglob("*.py")):
         if path.relative_to(ENGINE).parts[0] not in NO_DECODING:

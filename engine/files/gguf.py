@@ -1,6 +1,5 @@
-"""What a GGUF file says of its model, and what tensors it has, in the terms of safetensors files. A reader of its own:
-the ``gguf`` package makes arrays of all 777,000 strings of Gemma's vocabulary first, which took 73 s where this takes
-0.4."""
+"""Reads what a GGUF file says of its model, and which tensors it has, in the terms of safetensors files. The ``gguf``
+package first makes arrays of all 777,000 strings of Gemma's vocabulary, which took 73 s where this takes 0.4."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from .pointers import refuse_pointer
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-"""The metadata's types of numbers."""
+"""The metadata's types of numbers, as ``struct`` writes them."""
 STRING, ARRAY = 8, 9
 TYPES = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
@@ -32,16 +31,16 @@ TYPES = {
     29: ("IQ1_M", 256, 56), 30: ("BF16", 1, 2), 34: ("TQ1_0", 256, 54), 35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17),
     40: ("NVFP4", 64, 36),
 }  # fmt: skip
-"""Names, numbers of a block, and its bytes."""
+"""Types of tensors: name, numbers of a block, and bytes of a block."""
 MOST_TYPES, MOST_DIMENSIONS, MOST = 255, 4, 1 << 24
 MOST_KEPT = 4096
-"""Items of a list that are kept; of a vocabulary only the length matters here."""
+"""Items of a list that are kept; of a vocabulary only the length is needed."""
 LENGTH = Struct("<Q")
 
 
 def gguf_file(folder: Path) -> Path | None:
-    """The model in GGUF that a folder holds, if any; its projector for images is none. Raises ``WeightsFailure`` where
-    there are several, or parts of one."""
+    """The model in GGUF that a folder holds, None for none; a projector for images is no model. Raises
+    ``WeightsFailure`` where there are several, or parts of one."""
     found = [path for path in sorted(folder.glob("*.gguf")) if not path.name.startswith("mmproj")]
     if len(found) > 1 or any(re.search(r"-\d{5}-of-\d{5}\.gguf$", path.name) for path in found):
         raise WeightsFailure(
@@ -53,12 +52,13 @@ def gguf_file(folder: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A file without its weights."""
+    """A GGUF file without its weights."""
 
     fields: Mapping[str, Any]
-    """The metadata. Lists longer than ``MOST_KEPT`` are cut, those of strings left out, unless they were asked for."""
+    """The metadata. Lists longer than ``MOST_KEPT`` are cut, and lists of strings left out, unless they were asked
+    for."""
     lengths: Mapping[str, int]
-    """How long its lists are."""
+    """The length of each list, kept or not."""
     tensors: Headers
 
     @property
@@ -67,17 +67,18 @@ class Gguf:
 
 
 def read_gguf_headers(path: Path) -> Headers:
-    """All tensors of a file. Raises ``WeightsFailure`` for one that is damaged or cut off."""
+    """The headers of all tensors of a file. Raises ``WeightsFailure`` for one that is damaged or cut off."""
     return read_gguf(path).tensors
 
 
 def read_gguf(path: Path, whole: Collection[str] = ()) -> Gguf:
-    """The same with what it says of its model; the lists named in ``whole`` are kept to their ends."""
+    """Reads a file's metadata and tensor headers; the lists named in ``whole`` are kept to their ends. Raises
+    ``WeightsFailure`` for a damaged file."""
     refuse_pointer(path)
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _Reader(path, content, whole).read()
-    except error:  # of struct
+    except error:  # raised by struct
         raise damaged(path, "it ends within its header") from None
     except (OSError, ValueError, OverflowError) as problem:
         raise damaged(path, str(problem) or type(problem).__name__) from None
@@ -116,7 +117,7 @@ class _Reader:
         (dimensions,) = self._take("<I")
         if not 0 < dimensions <= MOST_DIMENSIONS:
             raise ValueError(f"{name} has {dimensions} dimensions")
-        shape = tuple(reversed(self._take(f"<{dimensions}Q")))  # the first is that of neighbours
+        shape = tuple(reversed(self._take(f"<{dimensions}Q")))  # GGUF puts the dimension of neighbours first
         kind, offset = self._take("<IQ")
         if kind > MOST_TYPES or prod(shape) > 1 << 48:
             raise ValueError(f"{name} is of type {kind} and of shape {list(shape)}")
@@ -124,7 +125,7 @@ class _Reader:
         return _Tensor(name, dtype, shape, offset, prod(shape) // numbers * size)
 
     def _field(self, name: str, kind: int) -> None:
-        """One of the metadata."""
+        """Reads one field of the metadata."""
         if kind == STRING:
             self._fields[name] = self._string()
         elif kind == ARRAY:
@@ -173,5 +174,5 @@ class _Tensor(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
     offset: int
-    """Behind the header."""
+    """Where its bytes begin, counted from the end of the header."""
     num_bytes: int

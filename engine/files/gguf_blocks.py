@@ -1,4 +1,5 @@
-"""Numbers of GGUF files as tensors: blocks of neighbours, packed as llama.cpp's ``ggml-quants`` does it."""
+"""Makes tensors of numbers in GGUF files, which come in blocks of neighbours, packed as llama.cpp's ``ggml-quants``
+does it."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ ROWS_AT_ONCE = 8192
 
 
 def q4_0(content: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Bytes [..., depth / 2] of two numbers, plus 8, those of a block's first half in the lower bits; and fp16 scales
-    [..., depth / 32]."""
+    """Splits blocks into bytes [..., depth / 2], each of two numbers plus 8, those of a block's first half in the lower
+    bits, and fp16 scales [..., depth / 32]."""
     blocks = _blocks(content, shape, "Q4_0")
     return blocks[..., 2:].flatten(-2), _fp16(blocks[..., :2])
 
 
 def restored(content: Tensor, shape: tuple[int, ...], name: str, dtype: torch.dtype) -> Tensor:
-    """Floats of a weight [..., depth] in one of ``RESTORE``'s formats."""
+    """The floats of a weight [..., depth] that is stored in one of ``RESTORE``'s formats."""
     rows = _blocks(content, shape, name).flatten(0, -3)
     result = torch.empty(len(rows), shape[-1], dtype=dtype, device=content.device)
     for start in range(0, len(rows), ROWS_AT_ONCE):
@@ -30,7 +31,7 @@ def restored(content: Tensor, shape: tuple[int, ...], name: str, dtype: torch.dt
 
 
 def _q4_1(blocks: Tensor) -> Tensor:
-    """Numbers from 0 to 15, those of a block's first half in the lower bits; a scale, and what is added."""
+    """Unpacks numbers from 0 to 15, those of a block's first half in the lower bits, a scale, and an offset."""
     scale, least = (_fp16(blocks[..., at : at + 2]).float()[..., None] for at in (0, 2))
     values = blocks[..., 4:]
     return torch.cat((values & 15, values >> 4), dim=-1) * scale + least
@@ -42,7 +43,8 @@ def _q8_0(blocks: Tensor) -> Tensor:
 
 
 def _q6_k(blocks: Tensor) -> Tensor:
-    """Four lower bits of 256 numbers, two upper ones, a scale of 8 bits for 16 neighbours and one in fp16 for all."""
+    """Unpacks 256 numbers of four lower and two upper bits, with a scale of 8 bits for each 16 and one in fp16 for
+    all."""
     many = blocks.shape[:-1]
     low = blocks[..., :128].reshape(*many, 2, 1, 64)
     low = torch.cat((low & 15, low >> 4), dim=-2).reshape(*many, 8, 32)
@@ -54,7 +56,7 @@ def _q6_k(blocks: Tensor) -> Tensor:
 
 
 RESTORE: dict[str, Callable[[Tensor], Tensor]] = {"Q4_1": _q4_1, "Q8_0": _q8_0, "Q6_K": _q6_k}
-"""Floats [..., blocks, numbers] of bytes [..., blocks, bytes]."""
+"""By format, what makes floats [..., blocks, numbers] of bytes [..., blocks, bytes]."""
 
 
 def _blocks(content: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
@@ -63,5 +65,5 @@ def _blocks(content: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
 
 
 def _fp16(pairs: Tensor) -> Tensor:
-    """[...] of bytes [..., 2]."""
+    """fp16 numbers [...] from bytes [..., 2]."""
     return pairs.contiguous().view(torch.float16).squeeze(-1)

@@ -1,4 +1,5 @@
-"""What a GGUF file says of its model before its weights, also one in several parts, and in words what it is not."""
+"""Reads what a GGUF file says of its model before its weights, even of one in several parts; refusals say in words what
+a file is not."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """A file's keys, and how large it and its further parts are."""
+    """The keys of a file, and its size with all further parts."""
 
     path: Path
     keys: Mapping[str, Any]
-    """Without vocabularies; ``lengths`` knows how long they were."""
+    """The keys without vocabularies; ``lengths`` knows how long those were."""
     lengths: Mapping[str, int]
     tensors: frozenset[str]
-    """Names, of this part."""
+    """Names of the tensors in this part."""
     num_bytes: int
-    """Of all parts."""
+    """Bytes of all parts."""
 
     @property
     def architecture(self) -> str:
@@ -40,12 +41,13 @@ class GgufHeader:
 
     @property
     def name(self) -> str:
-        """The file's, by which people know it: what it says of itself has neither version nor quantisation."""
+        """The file's name, by which people know the model: the key for the name holds neither version nor
+        quantisation."""
         return _SHARD.sub("", self.path.name).removesuffix(".gguf")
 
     @property
     def quantisation(self) -> str:
-        """What most of its weights are kept in; empty when the file doesn't say."""
+        """The format of most of its weights; empty when the file doesn't say."""
         return _FILE_TYPES.get(self.keys.get("general.file_type", -1), "")
 
     @property
@@ -53,17 +55,18 @@ class GgufHeader:
         return self.lengths.get("tokenizer.ggml.tokens", 0)
 
     def of(self, key: str, otherwise: Any = None) -> Any:
-        """A key that has the architecture's name in front."""
+        """The value of a key that has the architecture's name in front, such as ``block_count`` of
+        ``llama.block_count``."""
         return self.keys.get(f"{self.architecture}.{key}", otherwise)
 
     def count(self, key: str) -> int:
-        """The same for one that is a count; 0 when it is not there."""
+        """The value of such a key as a count; 0 when it is missing."""
         value = self.of(key, 0)
         return value if isinstance(value, int) else 0
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Raises ``WeightsFailure`` for a file that is missing, no GGUF, damaged or cut short."""
+    """Reads a file's header. Raises ``WeightsFailure`` for a file that is missing, no GGUF, damaged or cut short."""
     said = _read_part(path)
     parts = shards(path)
     for part in parts:

@@ -1,4 +1,5 @@
-"""What tensors a checkpoint has, by the headers of its safetensors files. Needs neither torch nor their bytes."""
+"""Reads which tensors a checkpoint has from the headers of its safetensors files. Needs neither torch nor the tensors'
+bytes."""
 
 from __future__ import annotations
 
@@ -18,33 +19,33 @@ from .pointers import refuse_pointer
 from .shards import INDEX, SINGLE_FILE, is_sharded, read_weight_map
 
 Headers = dict[str, "TensorHeader"]
-"""Of a checkpoint's tensors, by name."""
+"""The headers of a checkpoint's tensors, by name."""
 
 ITEM_BITS = {
     "F64": 64, "F32": 32, "F16": 16, "BF16": 16, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F4": 4,
     "I64": 64, "I32": 32, "I16": 16, "I8": 8, "U64": 64, "U32": 32, "U16": 16, "U8": 8, "BOOL": 8,
 }  # fmt: skip
 SAMPLES, SAMPLE = 256, 4096
-"""Places and bytes that are compared of two tensors."""
+"""How many places of two tensors are compared, and how many bytes at each."""
 BLOCKS = {"Q4_0": (32, 18), "Q4_1": (32, 20), "Q8_0": (32, 34), "Q6_K": (256, 210)}
-"""Formats of GGUF files that are read: numbers of a block, and its bytes."""
+"""Formats of GGUF files that are read: numbers of a block, and bytes of a block."""
 FLOATS = ("F64", "F32", "F16", "BF16")
-"""Dtypes of weights that are what they are, by their names in headers."""
+"""Dtypes of weights that aren't packed, by their names in headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorHeader:
-    """Where a tensor's bytes lie, and what they are."""
+    """Where a tensor's bytes lie in a file, their dtype and its shape."""
 
     path: Path
     offset: int
     dtype: str
-    """As safetensors calls it (BF16), or a type of blocks in GGUF files (Q4_0)."""
+    """The dtype's name in safetensors (BF16), or a type of blocks in GGUF files (Q4_0)."""
     shape: tuple[int, ...]
 
     @property
     def nbytes(self) -> int:
-        """0 for formats of GGUF files that are not read."""
+        """The tensor's bytes; 0 for formats of GGUF files that are not read."""
         if self.dtype in BLOCKS:
             numbers, size = BLOCKS[self.dtype]
             return prod(self.shape) // numbers * size
@@ -55,7 +56,7 @@ class TensorHeader:
 
 
 def read_headers(folder: Path) -> Headers:
-    """All tensors of a checkpoint: by the index of a sharded one, or of the one file there is. Raises
+    """The headers of all tensors of a checkpoint: of the files in its index, or of the one file there is. Raises
     ``WeightsFailure`` for files that are missing, damaged or cut off."""
     index = folder / INDEX
     if not is_sharded(folder):
@@ -82,7 +83,7 @@ def read_headers(folder: Path) -> Headers:
 
 
 def read_file_headers(path: Path) -> Headers:
-    """Those of one file. A plan and a loader ask for the same ones, up to 24,000, so they are kept."""
+    """The headers of one file. They are kept: a plan and a loader ask for the same ones, up to 24,000."""
     try:
         said = path.stat()
     except OSError as error:
@@ -104,7 +105,7 @@ def _file_headers(path: Path, _size: int, _changed: int) -> Headers:
 
 @contextmanager
 def opened(path: Path, framework: str) -> Iterator[Any]:
-    """A safetensors file; raises ``WeightsFailure`` where it is damaged."""
+    """Opens a safetensors file for a block; raises ``WeightsFailure`` where it is damaged."""
     try:
         with safe_open(path, framework=framework) as file:
             yield file

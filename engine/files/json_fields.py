@@ -1,4 +1,4 @@
-"""Reading JSON files that may be damaged: every field is checked for its type and range before anything uses it."""
+"""Reads JSON files that may be damaged: every field is checked for its type and range before anything uses it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Fields:
         return self._values.get(name) is not None
 
     def given(self, name: str) -> bool:
-        """Whether a field is there, and neither zero, false nor empty."""
+        """Whether a field is there and neither zero, false nor empty."""
         return bool(self._values.get(name))
 
     def integer(self, name: str, low: int, high: int, default: int | None = None, multiple_of: int = 1) -> int:
@@ -94,7 +94,7 @@ class Fields:
         return Fields(value, f"{name} of {self._where}")
 
     def merged(self, other: Fields) -> Fields:
-        """All fields of both; those of ``other`` win."""
+        """The fields of both objects; where both have one, that of ``other``."""
         return Fields({**self._values, **other._values}, self._where)
 
     def _get(self, name: str, default: Any) -> Any:

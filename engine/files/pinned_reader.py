@@ -1,5 +1,5 @@
-"""Tensors from files to a GPU at the disk's speed: a few threads read large pieces ahead into page-locked buffers, from
-which the GPU copies meanwhile. Memory-mapped files would arrive page by page on one thread."""
+"""Reads tensors from files to a GPU at the disk's speed: a few threads read large pieces ahead into page-locked
+buffers, from which the GPU copies meanwhile. Memory-mapped files would arrive page by page on one thread."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .headers import TensorHeader
 READERS = 4
 PIECE_BYTES = 32 << 20
 BYTES_AHEAD = 8 * PIECE_BYTES
-"""What may be on its way behind the tensor that is waited for: enough to keep every reader busy."""
+"""Bytes that may be under way behind the tensor that is waited for: enough to keep every reader busy."""
 HANDOVER = 0.0005
-"""Seconds after which a thread that runs Python lets a reader go on, who needs the interpreter several times a piece.
-With Python's 5 ms, reading beside a busy thread took 1.4 times as long on two cores, with this 1.1 times."""
+"""Seconds after which a thread that runs Python lets a reader go on, which needs the interpreter several times for a
+piece. With Python's 5 ms, reading beside a busy thread took 1.4 times as long on two cores, with this 1.1 times."""
 
 DTYPES = {
     "F64": torch.float64,
@@ -40,7 +40,7 @@ DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """Where a tensor's bytes lie."""
+    """Where a tensor's bytes lie in a file, their dtype and its shape."""
 
     name: str
     path: Path
@@ -54,7 +54,7 @@ class StoredTensor:
 
 
 def stored_tensors(headers: Mapping[str, TensorHeader]) -> list[StoredTensor]:
-    """Tensors by name, in the order they are stored; of the blocks of a GGUF file their bytes."""
+    """Tensors by name, in the order in which they are stored; for blocks of a GGUF file, their raw bytes."""
     found = [
         StoredTensor(name, each.path, each.offset, DTYPES[each.dtype], each.shape)
         if each.dtype in DTYPES
@@ -90,7 +90,8 @@ def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Tensors that lie behind one another in a file: thousands of small ones would be read one by one."""
+    """Tensors that lie behind one another in a file and are read together: thousands of small ones would be slow one by
+    one."""
 
     tensors: list[StoredTensor]
 
@@ -108,7 +109,7 @@ class _Run:
 
 
 def _runs(tensors: Iterable[StoredTensor]) -> Iterator[_Run]:
-    """A tensor by itself, or as many as fit in a piece."""
+    """Groups tensors into runs: a tensor by itself, or as many as fit in a piece."""
     run: list[StoredTensor] = []
     for tensor in tensors:
         if run:
@@ -132,7 +133,7 @@ class _Arriving:
 
 
 class _Buffer:
-    """One piece's place on the host; page-locked when it feeds a GPU."""
+    """Host memory for one piece; page-locked when it feeds a GPU."""
 
     def __init__(self, device: torch.device):
         on_gpu = device.type == "cuda"
@@ -141,7 +142,7 @@ class _Buffer:
         self.copied = torch.cuda.Event() if on_gpu else None  # type: ignore[no-untyped-call]
 
     def wait(self) -> None:
-        """Until the GPU has fetched what it held before."""
+        """Waits until the GPU has fetched what the buffer held before."""
         if self.copied is not None:
             self.copied.synchronize()
 
@@ -157,10 +158,10 @@ class _Stage:
             self._free.put(_Buffer(device))
 
     def begin(self, run: _Run, pool: ThreadPoolExecutor) -> _Arriving:
-        """Makes room on the device and hands the pieces to the readers."""
+        """Allocates a run's memory on the device and hands its pieces to the readers."""
         place = torch.empty(run.nbytes, dtype=torch.uint8, device=self._device)
         if self._stream is not None:
-            # The room may be that of a tensor which the main stream has just finished with.
+            # The memory may be that of a tensor which the main stream has just finished with.
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
             place.record_stream(self._stream)
         pieces = [
@@ -170,7 +171,7 @@ class _Stage:
         return _Arriving(run, place, pieces)
 
     def finish(self, arriving: _Arriving) -> Iterator[tuple[str, Tensor]]:
-        """Waits for the readers, and makes the main stream wait for the copies."""
+        """Waits for the readers, makes the main stream wait for the copies, and yields the tensors."""
         for piece in arriving.pieces:
             piece.result()
         if self._stream is not None:
@@ -179,17 +180,17 @@ class _Stage:
             start = tensor.offset - arriving.run.offset
             part = arriving.place[start : start + tensor.nbytes]
             if start % tensor.dtype.itemsize:
-                part = part.clone()  # a view must begin where its dtype may
+                part = part.clone()  # a view must begin where its dtype allows
             yield tensor.name, part.view(tensor.dtype).view(tensor.shape)
 
     def _read(self, path: Path, offset: int, place: Tensor) -> None:
-        """Runs on a reader's thread: bytes of a file into a buffer, and on from there."""
+        """Reads bytes of a file into a buffer and copies them on to ``place``. Runs on a reader's thread."""
         count = place.numel()
         buffer = self._free.get()
         try:
             buffer.wait()
             _read_exactly(path, offset, buffer.memory[:count])
-            # The mode is a thread's own, and what a caller in inference mode allocates takes writes in that mode alone.
+            # Inference mode is set for each thread, and memory that was allocated in it can only be written in it.
             with torch.inference_mode(), self._copying():
                 place.copy_(buffer.tensor[:count], non_blocking=True)
                 if buffer.copied is not None:

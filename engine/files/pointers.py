@@ -1,4 +1,4 @@
-"""Files that stand for another: pointers of git-lfs, and links to what isn't there any more."""
+"""Refuses files that stand for another: pointers of git-lfs, and links to what isn't there any more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refuse_pointer(path: Path) -> None:
         with path.open("rb") as file:
             begun = file.read(len(_LFS))
         is_pointer = begun == _LFS and path.stat().st_size <= _LONGEST
-    except OSError:  # whoever reads it says so
+    except OSError:  # whoever reads the file will say so
         return
     if is_pointer:
         raise WeightsFailure(

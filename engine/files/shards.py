@@ -19,7 +19,7 @@ def missing_weights(folder: Path) -> str | None:
 
 def is_sharded(folder: Path) -> bool:
     """Whether an index says where a checkpoint's tensors are. Where there is one whole file, too, that is the model, as
-    it is for ``transformers``: whoever saves a model again may leave an index behind."""
+    it is for ``transformers``: saving a model again may leave an old index behind."""
     return (folder / INDEX).exists() and not (folder / SINGLE_FILE).is_file()
 
 
@@ -37,5 +37,5 @@ def read_weight_map(index: Path) -> dict[str, str]:
 
 
 def _is_file_name(value: Any) -> bool:
-    """A name in the same folder; a path could lead anywhere."""
+    """Whether a value names a file in the same folder; a path could lead anywhere."""
     return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value and "\0" not in value

@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint on a device, as they are stored."""
+"""Reads the tensors of a checkpoint to a device, as they are stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .pinned_reader import read_staged, stored_tensors
 
 
 def read_tensors(headers: Mapping[str, TensorHeader], device: torch.device) -> Iterator[tuple[str, Tensor]]:
-    """Tensors by name, in the order they are stored. A CPU maps safetensors files: it needs no other copy."""
+    """Yields tensors by name, in the order in which they are stored. On a CPU safetensors files are mapped, without
+    another copy."""
     stored = stored_tensors(headers)
     if device.type == "cuda" or any(tensor.path.suffix == ".gguf" for tensor in stored):
         yield from read_staged(stored, device)

@@ -11,4 +11,4 @@ WORDS = {
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 DIGITS_APART = {"smollm": "gpt-2"}
-"""Each digit is a word; the rest is as in these."""
+"""Kinds that also split off each digit; the rest is as in the kind named here."""

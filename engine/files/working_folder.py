@@ -8,8 +8,8 @@ from ..errors import UsageFailure
 
 
 def require_folder() -> None:
-    """Raises ``UsageFailure`` in a folder that is gone, where PyTorch ends the process while it loads: to be called
-    before torch is imported."""
+    """Raises ``UsageFailure`` where the working folder is gone, in which PyTorch would end the process while it loads.
+    To be called before torch is imported."""
     try:
         os.getcwd()
     except OSError:

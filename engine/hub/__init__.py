@@ -1,1 +1,2 @@
-"""From a model's name to local folders: which drafter belongs to which target, and fetching both. No torch here."""
+"""Goes from a model's name to local folders: finds which drafter belongs to which target, and fetches both. No torch
+here."""

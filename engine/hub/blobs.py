@@ -1,6 +1,6 @@
-"""Files of hub repositories, in the cache shared by all ``huggingface_hub`` programs. Only large files are received
-here: a partial one stays as ``blobs/<sha256>.incomplete`` and is resumed, and any thread can stop it; the hub's own
-download does neither."""
+"""Fetches files of hub repositories into the cache that all ``huggingface_hub`` programs share. Only large files are
+received here: a partial one stays as ``blobs/<sha256>.incomplete`` and is resumed, and any thread can stop it; the
+hub's own download does neither."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TIMEOUT = 10.0
 """Seconds without a byte after which a connection counts as lost."""
 
 ATTEMPTS, RETRY_SECONDS = 5, 1.0
-"""How often to connect without getting anything new, and the pause before trying again."""
+"""How often to connect without receiving anything new, and the seconds before trying again."""
 
 TRANSIENT_STATUS = (408, 429, 500, 502, 503, 504)
 READ_SIZE = 1 << 20
 
-# Both would write to stderr, which may be the screen of a chat.
+# Progress bars and warnings would go to stderr, which may be the screen of a chat.
 disable_progress_bars()
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
 
@@ -43,7 +43,7 @@ class RemoteFile:
     name: str
     size: int
     sha256: str | None
-    """Of large files only: the others are kept in git."""
+    """The content's hash; None for small files, which are kept in git."""
 
     @property
     def here(self) -> bool:
@@ -59,7 +59,7 @@ class RemoteFile:
         return self.blob.with_name(f"{self.sha256}.incomplete")
 
     def bytes_here(self) -> int:
-        """How many of its bytes need not be asked for."""
+        """How many of its bytes are on this machine and need not be fetched."""
         if self.here or (self.sha256 is not None and self.blob.exists()):
             return self.size
         return min(self.partial.stat().st_size, self.size) if self.sha256 is not None and self.partial.exists() else 0
@@ -70,14 +70,14 @@ def cache_directory() -> Path:
 
 
 def storage(repository: str) -> Path:
-    """The cache's folder of one model."""
+    """The cache's folder for one model."""
     return cache_directory() / repo_folder_name(repo_id=repository, repo_type="model")
 
 
 def fetch_file(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
-    """Fetches a file unless it is here; returns early once ``stopping`` is set, keeping what arrived. ``count`` hears
-    of bytes, negative ones when some are lost. Raises what network, hub and disk raise, and ``WeightsFailure`` for a
-    wrong checksum."""
+    """Fetches a file unless it is here; returns early once ``stopping`` is set, keeping what arrived. ``count`` is
+    called with numbers of bytes, negative ones when some are lost. Raises what network, hub and disk raise, and
+    ``WeightsFailure`` for a wrong checksum."""
     if file.sha256 is None:
         fetch_small_file(file)
         count(file.size)
@@ -98,7 +98,7 @@ def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event)
     for folder in (lock.parent, file.blob.parent):
         folder.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(lock, timeout=RETRY_SECONDS):
-        # Unbuffered: what has arrived survives the end of this process, whatever ends it.
+        # Unbuffered: what has arrived survives the end of this process, however it ends.
         with open(file.partial, "a+b", buffering=0) as partial:
             digest = _Receiver(file, partial, count, stopping).receive()
         if stopping.is_set():
@@ -124,7 +124,8 @@ class _Receiver:
         self._digest = hashlib.sha256()
 
     def receive(self) -> str:
-        """Returns the content's sha256, of whatever there is when it shall stop."""
+        """Receives the rest of the content; returns the sha256 of all of it, or of what there is when it was
+        stopped."""
         self._read_beginning()
         attempts = 0
         while self._have < self._file.size and not self._stopping.is_set():
@@ -145,7 +146,7 @@ class _Receiver:
             self._have += len(piece)
 
     def _connect(self) -> None:
-        """Asks for the rest and appends it. A body that ends too soon is an error, as the HTTP library sees it."""
+        """Asks for the rest and appends it. A body that ends too soon is an error of the HTTP library."""
         file = self._file
         headers = build_hf_headers() | {"Accept-Encoding": "identity"}
         if self._have:
@@ -164,7 +165,7 @@ class _Receiver:
                 self._count(len(piece))
 
     def _start_over(self) -> None:
-        """The server sends the whole file, whatever it was asked for."""
+        """Begins anew, because the server sends the whole file, whatever it was asked for."""
         self._partial.truncate(0)
         self._digest = hashlib.sha256()
         self._count(-self._have)
@@ -172,7 +173,7 @@ class _Receiver:
 
 
 def _is_transient(error: Exception) -> bool:
-    """Whether another attempt may help: not after an answer that stays the same, nor on a full disk."""
+    """Whether another attempt may help: not where the answer would be the same, nor on a full disk."""
     if isinstance(error, HfHubHTTPError):
         return error.response.status_code in TRANSIENT_STATUS
     return isinstance(error, TRANSPORT_ERROR)

@@ -1,4 +1,4 @@
-"""Fetching the models of a pair from the hub: what they consist of, whether there is room, one progress for all."""
+"""Fetches the models of a pair from the hub: which files they need, whether there is room, and one progress for all."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .failures import explained
 from .fetching import FetchCancelled, Fetching
 
 CONNECTIONS = 4
-"""Files received at a time."""
+"""How many files are received at a time."""
 
 REPORT_SECONDS = 0.1
 RATE_SECONDS = 10.0
-"""The time that a rate is averaged over."""
+"""Seconds over which a rate is averaged."""
 
 TEXT_SUFFIXES = (".json", ".jinja", "tokenizer.model")
-"""What loading needs beside the weights."""
+"""Endings of the files that loading needs beside the weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A model on the hub at its newest revision, whose config, and index of weights, are on this machine."""
+    """A model on the hub at its newest revision, whose config and index of weights are on this machine."""
 
     name: str
     files: dict[str, RemoteFile]
@@ -40,7 +40,7 @@ class Repository:
 
     @classmethod
     def open(cls, name: str) -> Repository:
-        """Asks the hub what there is. Raises ``WeightsFailure``, also when it may be listed but not downloaded."""
+        """Asks the hub for a model. Raises ``WeightsFailure``, even when it may be listed but not downloaded."""
         with explained(name):
             files = list_files(name)
             if "config.json" not in files:
@@ -54,7 +54,7 @@ class Repository:
         return cls(name, files, folder)
 
     def wanted(self) -> list[RemoteFile]:
-        """What loading the text model needs, small files first."""
+        """The files that loading the text model needs, small ones first."""
         weights = shard_names(self.folder / INDEX) if INDEX in self.files else [SINGLE_FILE]
         absent = next((name for name in weights if name not in self.files), None)
         if absent is not None:
@@ -95,10 +95,10 @@ class Wanted(Protocol):
     """Files of a repository that belong together."""
 
     def wanted(self) -> list[RemoteFile]:
-        """What to fetch, small files first."""
+        """The files to fetch, small ones first."""
 
     def finish(self) -> None:
-        """Called when all of them are here."""
+        """Called when all of them are on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def cached_models() -> list[CachedModel]:
 
 
 def fetch(repositories: Sequence[Wanted], fetching: Fetching) -> None:
-    """Fetches the missing files under one progress; ``WeightsFailure``, or ``FetchCancelled`` when stopped."""
+    """Fetches the missing files under one progress. Raises ``WeightsFailure``, or ``FetchCancelled`` when stopped."""
     files = [file for repository in repositories for file in repository.wanted()]
     _check_disk(sum(file.size - file.bytes_here() for file in files))
     _Transfer(files, fetching).run()
@@ -143,7 +143,7 @@ def _check_disk(needed: int) -> None:
 
 
 class _Transfer:
-    """Files on their way: threads that fetch one file after the other, while the calling thread tells of them."""
+    """Files under way: threads fetch one after the other, while the calling thread reports progress."""
 
     def __init__(self, files: Sequence[RemoteFile], fetching: Fetching) -> None:
         self._fetching = fetching
@@ -168,7 +168,7 @@ class _Transfer:
         finally:
             self._stopping.set()
         if self._failures:
-            raise self._failures[0]  # the cause; others followed from it
+            raise self._failures[0]  # the first failure is the cause of the others
 
     def _report(self) -> None:
         if self._fetching.cancelled():

@@ -1,4 +1,4 @@
-"""What can go wrong between here and the hub, in words for people: what happened, and the next step."""
+"""Says in words what can go wrong between this machine and the hub: what happened, and the next step."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def explained(name: str) -> Iterator[None]:
 
 def _refused(name: str, error: HfHubHTTPError) -> WeightsFailure:
     status = error.response.status_code
-    if isinstance(error, GatedRepoError):  # first: it is a RepositoryNotFoundError, too
+    if isinstance(error, GatedRepoError):  # first, because it is a RepositoryNotFoundError, too
         return _gated(name, status)
     if isinstance(error, RepositoryNotFoundError):
-        # The hub answers 401 for every unknown name when nobody is signed in, so as not to tell of private models.
+        # The hub answers 401 for every unknown name when nobody is signed in, so as not to reveal private models.
         private = "it may be private to another account." if get_token() else f"if it is private: {SIGN_IN}"
         return WeightsFailure(f"The hub has no model {name}.", f"Check the spelling; {private}")
     if status == 401:
@@ -101,7 +101,7 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
         )
     if isinstance(error, OfflineModeIsEnabled):
         return WeightsFailure(f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset it to download.")
-    cause = error.__cause__ or error  # the client wraps what it met in advice of its own
+    cause = error.__cause__ or error  # the client wraps the error in advice of its own
     return WeightsFailure(
         f"The hub can't be reached to fetch {name} ({str(cause) or type(cause).__name__}).",
         f"Check the network and its proxy, then run the same command again; {KEPT}.",

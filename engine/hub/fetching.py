@@ -1,4 +1,4 @@
-"""How a caller wants missing models to be fetched, and how it hears of it."""
+"""How missing models are to be fetched, and how the caller hears of it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """How to come by what isn't on this machine."""
+    """Whether and how to fetch what isn't on this machine."""
 
     offline: bool = False
     refresh: bool = False
-    """Asks the hub for a newer revision also of what is here already."""
+    """Whether the hub is asked for a newer revision even of what is here already."""
     progress: Callable[[int, int, float], None] = lambda done, total, rate: None
-    """Told (bytes here, bytes of all files in question, bytes per second) several times a second."""
+    """Called several times a second with (bytes here, bytes of all files in question, bytes per second)."""
     cancelled: Callable[[], bool] = lambda: False
     """Asked several times a second; once true, ``find_pair`` raises ``FetchCancelled``."""
 
 
 class FetchCancelled(Exception):
-    """Somebody asked to stop. What was fetched is kept, and the next time goes on from there."""
+    """Raised when somebody asked to stop. What was fetched is kept, and the next time goes on from there."""

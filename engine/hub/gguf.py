@@ -1,5 +1,6 @@
-"""From a GGUF's name to its file: on this machine, or on the hub, where the file that suits the memory is chosen and
-fetched. ``hub/name-GGUF`` lets us choose; ``hub/name-GGUF:Q4_K_M`` and ``hub/name-GGUF:file.gguf`` say which."""
+"""Goes from a GGUF's name to its file: on this machine, or on the hub, where the file that suits the memory is chosen
+and fetched. ``hub/name-GGUF`` leaves the choice to us; ``hub/name-GGUF:Q4_K_M`` and ``hub/name-GGUF:file.gguf`` make
+it."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 SUFFIX = ".gguf"
 MOST_LISTED = 16
 MARGIN, SPARE = 1.05, 1 << 30
-"""What a model takes beyond its file's size, which is needed for caches: a factor, and bytes."""
+"""What a model takes beyond its file's size, mostly for caches: a factor, and bytes."""
 COMPANION_PART = 0.4
-"""A file that drafts is no larger than this part of the target."""
+"""The most that a file which drafts may have of the target's size."""
 
 _HUB_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<file>.+))?")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
 _TAG = re.compile(r"(?:^|[-._/])((?:UD-)?(?:I?Q\d\w*|BF16|F16|F32|MXFP4\w*))(?=$|[-.])", re.IGNORECASE)
 _NO_MODEL = re.compile(r"mmproj|imatrix", re.IGNORECASE)
 _BEST = ("qat.*q4_0", "q4_k_m", "q4_k", "q4_0", "i?q4|mxfp4", "q5", "q6", "q8", "i?q3", "i?q2|iq1", "f16|bf16", "")
-"""Kinds of files, best first. Four bits lose little, and every token reads all of them; a model that was trained for
-them loses nothing."""
+"""Patterns of quantisations, best first. Four bits lose little, and every token reads all of them; a model that was
+trained for them loses nothing."""
 
 IsCompanion = Callable[[str], bool]
 """Whether a file's name says that it drafts for another."""
@@ -40,7 +41,7 @@ class GgufFile:
     """A model of a repository: one file, or several parts."""
 
     name: str
-    """Of the first part."""
+    """The name of the first part."""
     parts: tuple[str, ...]
     num_bytes: int
 
@@ -50,13 +51,13 @@ class GgufFile:
 
     @property
     def tag(self) -> str:
-        """How it is quantised, as its name says: ``Q4_K_M``; empty where it doesn't."""
+        """The quantisation in the name, such as ``Q4_K_M``; empty where it has none."""
         found = _TAG.search(self.stem)
         return found[1] if found else ""
 
     @property
     def model(self) -> str:
-        """The name without that."""
+        """The name without the quantisation."""
         return _TAG.sub("", self.stem.rpartition("/")[2])
 
 
@@ -69,16 +70,16 @@ def is_gguf(name: str | None) -> bool:
 
 
 def named_file(name: str) -> Path | None:
-    """The file that a GGUF's name means, whether it is there or not; None: one on the hub."""
+    """The file on this machine that a GGUF's name means, whether it exists or not; None for one on the hub."""
     path, match = Path(name).expanduser(), _HUB_NAME.fullmatch(name)
     local = path.exists() or match is None or (match["file"] is None and name.lower().endswith(SUFFIX))
     return path if local else None
 
 
 def find_gguf(name: str, memory: int, is_companion: IsCompanion, fetching: Fetching) -> tuple[Path, tuple[str, ...]]:
-    """The file, fetched at need, and what there is to say about how it was chosen. A repository's file that drafts is
-    fetched along. ``memory``: bytes that a model may take. Raises an ``EngineFailure`` when there is none, or several
-    that could be meant."""
+    """The file that a name means, fetched where it is missing, and remarks on how it was chosen. A file of the
+    repository that drafts is fetched along. ``memory``: bytes that a model may take. Raises an ``EngineFailure`` when
+    no file, or several, could be meant."""
     path, match = named_file(name), _HUB_NAME.fullmatch(name)
     if path is not None:
         return path, ()
@@ -93,7 +94,7 @@ def find_gguf(name: str, memory: int, is_companion: IsCompanion, fetching: Fetch
 def choose(
     repository: str, files: Sequence[GgufFile], wanted: str | None, memory: int
 ) -> tuple[GgufFile, tuple[str, ...]]:
-    """The file that is meant, and what to say of it."""
+    """The file of a repository that is meant, and remarks on the choice."""
     if wanted is not None:
         return _named(repository, files, wanted), ()
     if not files:
@@ -116,7 +117,8 @@ def choose(
 
 
 def companion_of(target: GgufFile, files: Iterable[GgufFile], memory: int) -> GgufFile | None:
-    """The file to draft with, of those that say they draft. DFlash drafts a whole block at once."""
+    """The file to draft with, among those whose names say that they draft; None for none. DFlash comes first, which
+    drafts a whole block at once."""
     room = min(memory - target.num_bytes * MARGIN - SPARE, target.num_bytes * COMPANION_PART)
     small = [file for file in files if file.num_bytes <= room]
     return min(small, key=_drafting_order, default=None)
@@ -127,7 +129,7 @@ def _drafting_order(file: GgufFile) -> tuple[bool, bool, int]:
 
 
 def grouped(sizes: Mapping[str, int]) -> list[GgufFile]:
-    """The models among a repository's files, parts together."""
+    """The models among a repository's files, each with all of its parts."""
     parts: dict[str, list[str]] = {}
     for name in sorted(sizes):
         if name.lower().endswith(SUFFIX) and not _NO_MODEL.search(name):
@@ -158,7 +160,7 @@ def _list(repository: str, files: Sequence[GgufFile]) -> str:
 
 
 def _here(repository: str, wanted: str | None, is_companion: IsCompanion) -> Path | None:
-    """The file that is meant, when it can be no other than one that the cache holds."""
+    """The file that is meant, where the cache holds it and no other can be meant; otherwise None."""
     folder = _snapshot(repository)
     if folder is None:
         return None
@@ -177,7 +179,7 @@ def _whole(file: GgufFile) -> bool:
 
 
 def _snapshot(repository: str) -> Path | None:
-    """The cached files of a repository's main branch."""
+    """The cached files of a repository's main branch; None where there are none."""
     from .blobs import storage
 
     store = storage(repository)
@@ -218,7 +220,7 @@ class _Files:
         self.name = name
         self._files = files
         self.folder = Path()
-        """Where they lie, once they were fetched."""
+        """Where the files lie, once they were fetched."""
 
     def wanted(self) -> list[RemoteFile]:
         return self._files

@@ -1,4 +1,4 @@
-"""Names of models that are worth offering, without asking anybody or importing the hub's library."""
+"""Lists names of models that are worth offering, without asking anybody or importing the hub's library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .pairs import KNOWN_PAIRS, SHORT_NAMES
 
 
 def known_names() -> list[str]:
-    """The targets of the published pairs, words for them first."""
+    """The targets of the published pairs, short names first."""
     return [*SHORT_NAMES, *(pair.target for pair in KNOWN_PAIRS)]
 
 

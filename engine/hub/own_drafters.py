@@ -1,8 +1,8 @@
 """Drafters that were made with this program, for published targets that had none: in a clone they lie in
 ``engine/drafters``, elsewhere in a package of their own. ``python -m engine.hub.own_drafters FOLDER`` packs one.
 
-Their weights are kept a third smaller, to the bit: the upper bytes of bf16 numbers are much alike, the lower ones hold
-nothing to press, so each half is pressed by itself. Once unpacked they stay in the cache."""
+Their weights are kept a third smaller, to the bit: the upper bytes of bf16 numbers are much alike, the lower ones can't
+be compressed, so each half is compressed by itself. Once unpacked they stay in the cache."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ from ..models.registry import FAMILIES
 
 HERE = Path(__file__).parents[1] / "drafters"
 PACKED = f"{SINGLE_FILE}.halves.xz"
-"""The even bytes of the file, then the odd ones."""
+"""The file of packed weights: the even bytes of the original file, then the odd ones."""
 PACKAGES = {pair.drafter: pair.drafter_package for family in FAMILIES for pair in family.pairs if pair.drafter_package}
-"""By a drafter's name: the package that carries it."""
+"""The package that carries each drafter, by the drafter's name."""
 
 
 def _kept_in(name: str) -> Path:
-    """Of a clone; else of the package, or where a clone would have it."""
+    """The folder of a drafter: in a clone, else in its package, else where a clone would have it."""
     spec = None if (HERE / name).is_dir() else find_spec(PACKAGES[name])
     places = [] if spec is None else list(spec.submodule_search_locations or ())
     return Path(places[0], name) if places else HERE / name
 
 
 OWN_DRAFTERS = {name: _kept_in(name) for name in PACKAGES}
-"""Folders of config and packed weights: nobody is asked for them. One that isn't installed isn't there."""
+"""Folders of config and packed weights, which need not be fetched. The folder of one that isn't installed doesn't
+exist."""
 
 
 def is_installed(name: str) -> bool:
-    """Whether its weights are on this machine, packed or not."""
+    """Whether a drafter's weights are on this machine, packed or not."""
     return any((OWN_DRAFTERS[name] / file).is_file() for file in (SINGLE_FILE, PACKED))
 
 
 def own_drafter(name: str) -> Path:
-    """A folder as checkpoints are published. Raises ``WeightsFailure`` where it isn't installed, is damaged, or can't
-    be unpacked."""
+    """The drafter's folder in the form in which checkpoints are published. Raises ``WeightsFailure`` where it isn't
+    installed, is damaged, or can't be unpacked."""
     kept = OWN_DRAFTERS[name]
     if (kept / SINGLE_FILE).is_file():
         return kept
@@ -65,7 +66,8 @@ def own_drafter(name: str) -> Path:
 
 
 def made_whole(folder: Path, fill: Callable[[Path], None]) -> None:
-    """A folder of the cache, whole or not at all: another start may make the same. Raises ``WeightsFailure``."""
+    """Makes a folder of the cache appear whole or not at all, since another start may make the same: ``fill`` writes
+    into a temporary one, which is then renamed. Raises ``WeightsFailure`` where that can't be written."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as place:
@@ -92,7 +94,7 @@ def _unpack(kept: Path, place: Path) -> None:
 
 
 def pack(folder: Path) -> Path:
-    """Put the packed weights in the place of those that a folder holds."""
+    """Replaces the weights in a folder by packed ones; returns the file."""
     data = (folder / SINGLE_FILE).read_bytes()
     (folder / PACKED).write_bytes(lzma.compress(data[0::2] + data[1::2]))
     (folder / SINGLE_FILE).unlink()

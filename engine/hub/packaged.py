@@ -1,5 +1,5 @@
-"""Models that installed packages carry as GGUF files: such a file holds all that a checkpoint's folder does, in other
-words, so that folder is written once, beside a link to the file."""
+"""Uses models that installed packages carry as GGUF files: such a file holds all that a checkpoint's folder does, in
+other words, so that folder is written once, beside a link to the file."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ TOKENS, MERGES, TYPES = (f"tokenizer.ggml.{name}" for name in ("tokens", "merges
 CONTROL, OF_USERS = 3, 4
 """Types of tokens that text is never split into: those for the model alone, and those that are text."""
 NAMED_TOKENS = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
-"""In ``tokenizer_config.json``, and what files call them."""
+"""Special tokens: names in ``tokenizer_config.json``, and in GGUF files."""
 FORMAT = 1
-"""Counts how the folder is written."""
+"""The version of the way in which the folder is written."""
 
 
 def packaged_folder(package: str) -> Path | None:
-    """A folder as published checkpoints are, of the one GGUF file in a package; None where that isn't installed. Raises
-    ``WeightsFailure`` for a file that is damaged, or of a family whose files the engine can't read alone, and where the
-    folder can't be written."""
+    """A folder like those of published checkpoints, for the one GGUF file in a package; None where that isn't
+    installed. Raises ``WeightsFailure`` for a file that is damaged, or of a family whose files the engine can't read
+    alone, and where the folder can't be written."""
     spec = find_spec(package)
     found = [] if spec is None or spec.origin is None else sorted(Path(spec.origin).parent.glob("*.gguf"))
     return folder_of(found[0]) if len(found) == 1 else None
 
 
 def folder_of(path: Path) -> Path:
-    """The folder of one file. It is written once for every state of the file."""
+    """The folder for one file. It is written once for every state of the file."""
     said = path.stat()
     state = sha256(f"{FORMAT}\0{path}\0{said.st_size}\0{said.st_mtime_ns}".encode()).hexdigest()[:16]
     folder = cache_folder("models") / f"{path.stem}-{state}"
@@ -60,14 +60,14 @@ def _write(path: Path, folder: Path) -> None:
             (made / "chat_template.jinja").write_text(template, "utf-8")
         try:
             (made / path.name).symlink_to(path.absolute())
-        except OSError:  # where links aren't allowed
+        except OSError:  # links aren't allowed here
             shutil.copy(path, made)
 
     made_whole(folder, fill)
 
 
 def _config(path: Path, file: Gguf) -> Json:
-    """``config.json`` by the family of the file."""
+    """Makes ``config.json`` by the family of the file."""
     readable = {
         family.gguf.architecture: family.gguf.config
         for family in FAMILIES
@@ -80,7 +80,7 @@ def _config(path: Path, file: Gguf) -> Json:
 
 
 def _about_tokens(file: Gguf) -> Json:
-    """``tokenizer_config.json``."""
+    """Makes ``tokenizer_config.json``."""
     tokens = file.fields[TOKENS]
     ids = {name: file.fields.get(f"tokenizer.ggml.{key}_token_id") for name, key in NAMED_TOKENS.items()}
     named = {f"{name}_token": tokens[index] for name, index in ids.items() if index in range(len(tokens))}
@@ -88,7 +88,7 @@ def _about_tokens(file: Gguf) -> Json:
 
 
 def _tokenizer(path: Path, file: Gguf) -> str:
-    """``tokenizer.json``: byte-pair encoding whose words are as the file's name for them says."""
+    """Makes ``tokenizer.json``: byte-pair encoding that splits words as the file's name for its splits says."""
     kind, words = file.fields.get("tokenizer.ggml.model"), str(file.fields.get("tokenizer.ggml.pre"))
     if kind != "gpt2":
         raise _unread(path, f"a file with a tokenizer of the kind {kind!r}", ["gpt2"])

@@ -1,5 +1,5 @@
-"""What the published pairs take on a GPU, by ``sizes.json``: ``python -m engine.lab.bench.sizes`` works it out by the
-memory plan. Looking it up needs neither torch nor a checkpoint."""
+"""What the published pairs take on a GPU, from ``sizes.json``, which ``python -m engine.lab.bench.sizes`` writes by the
+memory plan. Reading it needs neither torch nor a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from ..commands import WeightFormat
 
 FILE = Path(__file__).with_name("sizes.json")
 CONTEXTS = (8192, 32_768, 131_072)
-"""For which caches are listed, where a model goes so far."""
+"""Context lengths for which caches are listed, where a model goes so far."""
 RESERVE = 1_200_000_000
-"""Bytes to leave on a GPU for the libraries, machine code, and what lies idle between tensors."""
+"""Bytes to leave on a GPU for the libraries, machine code, and gaps between tensors."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairSize:
-    """Bytes of one pair in bf16, but for its target's weights."""
+    """Bytes of the parts of one pair in bf16, except its target's weights, which are listed by format."""
 
     target: str
     weights: dict[WeightFormat, int]
-    """The target's, in each format as it is made of bf16."""
+    """Bytes of the target's weights in each format that is made of bf16."""
     drafter: int
-    """As trained."""
+    """Bytes of the drafter as it was trained."""
     draftings: tuple[int, ...]
-    """Drafter and 8-bit copies, by the ways to hold them: the largest first."""
+    """Bytes of drafter and 8-bit copies, for each way to hold them, the largest first."""
     caches: dict[int, int]
-    """By those of ``CONTEXTS`` that the target was made for, with what attention needs to work."""
+    """Bytes of caches and attention's scratch memory, for each of ``CONTEXTS`` that the target was made for."""
     work: int
-    """A piece of a prompt on its way."""
+    """Bytes of the activations of a piece of a prompt."""
 
     def cache(self, context: int) -> int:
-        """With room for so many tokens, or for as many as there can be."""
+        """Bytes of caches with room for ``context`` tokens, or for as many as there can be."""
         return self.caches[max(each for each in self.caches if each <= context)]
 
     def without_drafter(self, weights: WeightFormat, context: int) -> int:
         return self.weights[weights] + self.cache(context) + self.work
 
     def drafting(self, weights: WeightFormat, context: int, memory: int) -> int:
-        """The first way to hold the drafter that fits in so much memory; the smallest where none does."""
+        """Bytes of the first way to hold the drafter that fits in ``memory``; those of the smallest where none does."""
         room = memory - RESERVE - self.without_drafter(weights, context)
         return next((nbytes for nbytes in self.draftings if nbytes <= room), self.draftings[-1])
 
     def least(self, weights: WeightFormat, context: int) -> int:
-        """The sum with the smallest drafter."""
+        """The sum of all parts with the smallest drafter."""
         return self.without_drafter(weights, context) + self.draftings[-1]
 
     def plain(self, context: int) -> int:
@@ -57,13 +57,13 @@ class PairSize:
         return self.least(weights, context) + RESERVE <= memory
 
     def best_format(self, context: int, memory: int) -> WeightFormat | None:
-        """The one with the most bits that fits."""
+        """The format with the most bits that fits; None where none does."""
         return next((weights for weights in self.weights if self.fits(weights, context, memory)), None)
 
 
 @cache
 def known_sizes() -> tuple[PairSize, ...]:
-    """Of all published pairs that have a drafter, in the order of their families."""
+    """The sizes of all published pairs that have a drafter, in the order of their families."""
     return tuple(
         PairSize(
             each["target"],
@@ -78,5 +78,5 @@ def known_sizes() -> tuple[PairSize, ...]:
 
 
 def size_of(target: str) -> PairSize | None:
-    """By the target's name on the hub."""
+    """The size of the pair with this target, by its name on the hub; None where it isn't listed."""
     return next((size for size in known_sizes() if size.target == target), None)

@@ -1,1 +1,1 @@
-"""One file per operation: what it computes, in PyTorch, and the Triton kernel beside it."""
+"""One file for each operation: what it computes, in PyTorch, and the Triton kernel beside it."""

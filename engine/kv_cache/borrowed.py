@@ -1,4 +1,4 @@
-"""The cache of a drafter that reads its target's: of its own it keeps one row."""
+"""The cache of a drafter that reads its target's keys and values: it keeps one row of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .layer_state import LayerState, Restore, StatefulLayer
 
 @dataclass(frozen=True, slots=True)
 class LastRow:
-    """The target's hidden state behind the newest committed row."""
+    """The layer config of the target's hidden state behind the newest committed row."""
 
     size: int
 
@@ -22,7 +22,8 @@ class LastRow:
 
 
 class LastRowState(LayerState):
-    """After going back it is stale, and that harms nobody: at least one row of a prompt is always run anew."""
+    """Holds the target's hidden state behind the newest committed row. After going back it is stale, which harms
+    nobody: at least one row of a prompt is always run anew."""
 
     def __init__(self, row: torch.Tensor):
         self.row = row
@@ -52,7 +53,7 @@ class LastRowState(LayerState):
 
 
 class BorrowedCache(Cache):
-    """Attention reads what the target's last layer of each kind holds."""
+    """A cache whose attention reads what the target's last layer of each kind holds."""
 
     def __init__(
         self, target: Cache, row: StatefulLayer, max_context: int, slack: int, dtype: torch.dtype, device: torch.device
@@ -62,11 +63,11 @@ class BorrowedCache(Cache):
 
     @property
     def row(self) -> torch.Tensor:
-        """[1, hidden]: ``LastRowState.row``."""
+        """The target's hidden state behind the newest committed row, [1, hidden]."""
         state = self.layers[0]
         assert isinstance(state, LastRowState)
         return state.row
 
     def lent(self, window: int | None) -> LayerCache:
-        """The keys and values that a layer with such a window, or without one, reads."""
+        """The target's keys and values that a drafter's layer with this window (None for full attention) reads."""
         return next(each for each in reversed(self._target.attention) if isinstance(each, RingCache) == bool(window))

@@ -13,7 +13,7 @@ from .layer_state import Restore, StatefulLayer
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A cache as it was."""
+    """A cache as it was at one moment."""
 
     length: int
     written: int
@@ -31,7 +31,7 @@ class Cache:
         dtype: torch.dtype,
         device: torch.device,
     ):
-        """``slack`` is the most rows of one pass that may be refused."""
+        """``slack``: how many rows of one pass may be refused, at most."""
         self.layers = [layer.new_state(max_context, slack, dtype, device) for layer in layers]
         self.device = device
         self.length = 0
@@ -40,7 +40,7 @@ class Cache:
 
     @property
     def attention(self) -> list[LayerCache]:
-        """The keys and values of those layers that attend."""
+        """The states of those layers that keep keys and values."""
         return [layer for layer in self.layers if isinstance(layer, LayerCache)]
 
     @property
@@ -49,11 +49,11 @@ class Cache:
         return sum(layer.nbytes for layer in self.layers)
 
     def positions(self, start: int, end: int) -> torch.Tensor:
-        """Of the rows of a pass, int64 [end - start]. Where many texts share a pass, each has its own."""
+        """The positions of a pass's rows, int64 [end - start]. Where many texts share a pass, each has its own."""
         return torch.arange(start, end, device=self.device)
 
     def note_written(self, end: int) -> None:
-        """Says that a pass runs rows up to ``end``. Whoever rewinds this cache must have said so of every pass."""
+        """Notes that a pass runs rows up to ``end``. Whoever rewinds this cache must have noted every pass."""
         self.written = max(self.written, end)
 
     def commit(self, length: int) -> None:
@@ -63,7 +63,7 @@ class Cache:
         self.length = length
 
     def follow(self, length: int, written: int) -> None:
-        """Moves the cursor behind kernels that ran rows up to ``written`` and committed up to ``length``."""
+        """Moves the cursor after kernels that ran rows up to ``written`` and committed those up to ``length``."""
         self.note_written(written)
         for layer in self.layers:
             layer.follow(self.length, length, written)
@@ -80,7 +80,7 @@ class Cache:
         return length <= self.length and self.could_rewind(length, self.written)
 
     def could_rewind(self, length: int, written: int) -> bool:
-        """Whether it might go back there once rows up to ``written`` are run."""
+        """Whether the cursor could go back to ``length`` once rows up to ``written`` were run."""
         return all(layer.can_rewind_to(length, written) for layer in self.layers)
 
     def rewind(self, length: int) -> None:

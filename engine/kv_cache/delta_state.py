@@ -1,10 +1,9 @@
 """What a gated delta net keeps: a matrix of each head, which forgets as it learns, and the convolution's last inputs.
 
-No cursor can take such a state back. So it stands where the last pass began, beside what that pass's rows say to it,
-and how many of them count is a number: the next pass begins by taking so many into the state, row by row as if they had
-come alone. What was refused never touched it. A pass of a prompt writes the state at once, and leaves a copy of what it
-was before.
-"""
+No cursor can take such a state back. So it stays where the last pass began, together with what that pass's rows would
+add, and a number says how many of those rows count: the next pass begins by taking these into the state, row by row as
+if they had come alone. Refused rows never touch it. A pass over a prompt writes the state at once, and leaves a copy of
+what it was before."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from ..layer_config import DELTA_TAPS, DeltaConfig
 from .layer_state import LayerState, Restore
 
 MOST_REFUSED = 64
-"""Rows that a pass may have for some of them to be refused: a wide round's. Those of a longer one all count."""
+"""The most rows of a pass of which some may be refused: a wide round's. All rows of a longer pass count."""
 
 
 class Moment(NamedTuple):
@@ -43,21 +42,21 @@ class Moment(NamedTuple):
         self.window.copy_(other.window)
 
     def take(self, rows: DeltaRows) -> None:
-        """Goes on by these rows."""
+        """Advances by these rows, in place."""
         scan(self.recurrent, rows)
         self.slide(rows.raw)
 
     def slide(self, raw: Tensor) -> None:
-        """Moves the window on over inputs of the convolution."""
+        """Moves the window of convolution inputs on by the rows of ``raw`` [n, channels]."""
         self.window.copy_(torch.cat((self.window, raw[1 - DELTA_TAPS :]))[1 - DELTA_TAPS :])
 
 
 Take = Callable[[Moment, DeltaRows], None]
-"""Takes rows into a moment, in place."""
+"""Advances a moment by rows, in place."""
 
 
 def new_delta_state(config: DeltaConfig, dtype: torch.dtype, device: torch.device) -> DeltaState:
-    """An empty one."""
+    """An empty state of one layer."""
     heads, keys, wide = config.num_value_heads, config.num_key_heads, torch.promote_types(dtype, torch.float32)
 
     def zeros(*shape: int, of: torch.dtype = wide) -> Tensor:
@@ -75,28 +74,29 @@ def new_delta_state(config: DeltaConfig, dtype: torch.dtype, device: torch.devic
 
 
 class DeltaState(LayerState):
-    """Its tensors stay where they are: kernels hold their addresses."""
+    """The state of one layer. Its tensors stay where they are, since kernels hold their addresses."""
 
     def __init__(self, now: Moment, rows: DeltaRows):
-        """``now`` is all zeros; ``rows`` has places for 16."""
+        """``now`` is all zeros; ``rows`` has room for 16."""
         self.now, self.rows = now, rows
-        """Where the last pass began, unless that was a long one; and what its rows say."""
+        """The state at which the last pass began, unless that was a long one, and the rows of that pass."""
         self.at = torch.zeros(1, dtype=torch.int32, device=now.window.device)
-        """The same position for kernels, which move it on by themselves."""
+        """The position of ``now`` for kernels, which move it on by themselves."""
         self.take: Take = Moment.take
-        """Kernels' own where they run the rounds: then all that is ever taken in has their bits."""
+        """Advances a moment by rows; the kernels' own function where they run the rounds, so that all rows that are
+        ever taken in have the same bits."""
         self._before, self._before_at = now.copy(), -1
-        """What a pass of more rows began with, and where."""
+        """The state at which the last long pass began, and its position."""
         self._base = self._kept = 0
         self._pass: DeltaRows | None = None
-        """Of a pass of more than 16 rows, until it is committed."""
+        """The rows of a pass of more than 16, until it is committed."""
 
     @property
     def nbytes(self) -> int:
         return 3 * self.now.nbytes + self.rows.nbytes + self.at.nbytes
 
     def begin(self, start: int) -> None:
-        """Stands at ``start``, where a pass begins, with all rows before it taken in."""
+        """Takes in all accepted rows before ``start``, where a pass begins, so that ``now`` stands there."""
         if start == self._before_at != self._base:
             self.now.become(self._before)
         elif start != self._base:
@@ -105,8 +105,8 @@ class DeltaState(LayerState):
         self._stand(start)
 
     def keep(self, rows: DeltaRows) -> bool:
-        """Keeps what the rows of a pass say that has begun here, for some of them to be refused. False where there are
-        too many: they then all go into the state, by ``wrote``."""
+        """Keeps the rows of the pass that has begun here, so that some of them may be refused. Returns False where they
+        are too many: then all of them go into the state, as ``wrote`` says."""
         if len(rows.raw) <= MAX_ROWS:
             for kept, new in zip(self.rows, rows, strict=True):
                 kept[: len(new)] = new
@@ -119,16 +119,16 @@ class DeltaState(LayerState):
         return False
 
     def keeps(self, count: int) -> None:
-        """Says that ``rows`` now hold so many of a pass that has begun here."""
+        """Notes that ``rows`` hold the first ``count`` rows of the pass that has begun here."""
         self._kept = count
 
     def begin_long(self) -> None:
-        """Copies what a pass writes over that begins here."""
+        """Copies the state before a long pass that begins here and writes over it."""
         self._before.become(self.now)
         self._before_at = self._base
 
     def wrote(self, count: int) -> None:
-        """Says that a pass has taken so many rows in."""
+        """Notes that a long pass has taken ``count`` rows into the state."""
         before_at = self._before_at
         self._stand(self._base + count)
         self._before_at = before_at
@@ -154,7 +154,7 @@ class DeltaState(LayerState):
         return self._base <= length <= self._base + self._kept or length == self._before_at
 
     def moment(self, length: int) -> Moment:
-        """A copy of the state behind ``length`` positions, to which this can be rewound."""
+        """A copy of the state behind ``length`` positions, to which it can be rewound."""
         if not self._base <= length <= self._base + self._kept:
             return self._before.copy()
         then = self.now.copy()
@@ -177,6 +177,6 @@ class DeltaState(LayerState):
         self._stand(0)
 
     def _stand(self, length: int) -> None:
-        """Says that the state is that behind ``length`` positions."""
+        """Notes that ``now`` is the state behind ``length`` positions."""
         self._base, self._kept, self._before_at, self._pass = length, 0, -1, None
         self.at.fill_(length)

@@ -45,7 +45,8 @@ class LayerCache(LayerState):
             store[:, : count - head] = rows[:, head:]
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores rows as ``write``; returns what they see, first_visible(start) on, even if a ring is too small."""
+        """Stores rows as ``write`` does; returns the keys and values that they see, from first_visible(start) on, even
+        if a ring is too small for them."""
         first, end = self.first_visible(start), start + k.shape[0]
         if end - first <= self.capacity:
             self.write(start, k, v)
@@ -80,7 +81,7 @@ class LayerCache(LayerState):
 
 
 class FullCache(LayerCache):
-    """Every position of the context."""
+    """Keeps the keys and values of every position of the context."""
 
     @property
     def nbytes(self) -> int:
@@ -98,12 +99,12 @@ class FullCache(LayerCache):
         return True
 
     def snapshot(self, length: int) -> Restore:
-        return _stay  # the rows of a prefix are overwritten only when the text is another
+        return _stay  # a prefix's rows are overwritten only when the text differs
 
 
 class RingCache(LayerCache):
-    """The positions a sliding window sees: ``window - 1`` beside the query's own, plus slack for one pass's rows, which
-    would else overwrite visible keys when refused."""
+    """Keeps the positions that a sliding window sees: ``window - 1`` beside the query's own, plus slack for the rows of
+    one pass, which would otherwise overwrite visible keys when they are refused."""
 
     def __init__(
         self, kv_heads: int, capacity: int, head_dim: int, dtype: torch.dtype, device: torch.device, window: int

@@ -1,4 +1,4 @@
-"""What every layer keeps of the text it has run, whatever its kind: the *layer state*."""
+"""The protocol of what any layer keeps of the text it has run: the *layer state*."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ if TYPE_CHECKING:
     import torch
 
 Restore = Callable[[], None]
-"""Brings a state back to where it was when this was made."""
+"""Brings a state back to what it was when this was made."""
 
 
 class LayerState(Protocol):
-    """What a layer keeps of a sequence. A pass runs rows from the cursor on; one ``commit`` behind it takes the
-    accepted. How the layer's forward reads and writes is its own affair."""
+    """What a layer keeps of a sequence. A pass runs rows from the cursor on; one ``commit`` behind it keeps the
+    accepted ones. How the layer's forward reads and writes its state is up to the layer."""
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device, those of one snapshot included."""
 
     def commit(self, length: int) -> None:
-        """Keeps what belongs to positions below ``length`` and no more: of the last pass its first rows."""
+        """Keeps what belongs to positions below ``length`` and drops the rest: of the last pass its first rows stay."""
 
     def follow(self, start: int, length: int, written: int) -> None:
-        """Learns that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
+        """Notes that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
 
     def pretend(self, length: int) -> None:
-        """For measuring: stands behind ``length`` positions with what it holds."""
+        """For measuring: behaves as if it held ``length`` positions."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
-        """Whether ``commit`` may go back to ``length`` where rows up to ``written`` have been, or are to be, run."""
+        """Whether ``commit`` may go back to ``length`` after rows up to ``written`` have been, or will have been,
+        run."""
 
     def snapshot(self, length: int) -> Restore:
         """Copies what a later pass overwrites, as of ``length``, to which this can be rewound."""
@@ -40,7 +41,7 @@ class LayerState(Protocol):
 
 
 class StatefulLayer(Protocol):
-    """A layer's config: it knows what such a layer keeps."""
+    """A layer's config, which knows what such a layer keeps."""
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerState:
-        """An empty state for ``max_context`` positions. ``slack`` is the most rows of a pass that may be refused."""
+        """An empty state for ``max_context`` positions. ``slack``: how many rows of a pass may be refused, at most."""

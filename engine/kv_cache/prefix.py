@@ -1,4 +1,4 @@
-"""Reusing a prefix: what the KV caches hold of a conversation need not be run again in its next turn."""
+"""Reuses a prefix: what the KV caches hold of a conversation need not be run again in its next turn."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from .cache import Cache, Snapshot
 
 MOST_SNAPSHOTS = 8
-"""Places to go back to."""
+"""The most snapshots that are kept."""
 SPARE_BYTES = 256 * 2**20
-"""What snapshots beyond the one that every plan counts may take: large models keep one, the bundled pair all."""
+"""Bytes that snapshots may take beyond the one that every memory plan counts: large models keep that one, the bundled
+pair all."""
 
 
 class Prefix:
@@ -20,7 +21,7 @@ class Prefix:
         self.tokens: list[int] = []
         """The token ids that the target's cache holds."""
         self.snapshots: list[dict[Cache, Snapshot]] = []
-        """Shorter ones first; all are of ``tokens`` as far as they go."""
+        """Snapshots of ``tokens``, those of shorter prefixes first."""
         self._target = target
         self.caches = [target] if drafter is None else [target, drafter]
         room = SPARE_BYTES // max(sum(cache.nbytes for cache in self.caches), 1)
@@ -44,8 +45,8 @@ class Prefix:
         return length
 
     def remember(self, caches: Sequence[Cache], length: int) -> None:
-        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back. Of
-        too many the one goes that saves least."""
+        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back.
+        Where there are too many snapshots, the one goes whose loss costs least."""
         kept = [shots for shots in self.snapshots if shots[self._target].length != length]
         while len(kept) >= self._most:
             starts = [0, *(shots[self._target].length for shots in kept), length]
@@ -54,7 +55,7 @@ class Prefix:
         self.snapshots = [*kept, {cache: cache.snapshot(length) for cache in caches}]
 
     def _remembered(self, caches: Sequence[Cache], same: int) -> dict[Cache, Snapshot] | None:
-        """The longest that all of ``caches`` have within the first ``same`` tokens."""
+        """The longest snapshot that all of ``caches`` have within the first ``same`` tokens."""
         fits = (
             shots
             for shots in reversed(self.snapshots)
@@ -68,7 +69,7 @@ class Prefix:
         self._target.commit(len(self.tokens))
 
     def follow(self, ids: Sequence[int], written: int) -> None:
-        """The same behind kernels that have committed these rows, of those up to ``written``, by themselves."""
+        """Keeps these rows, which kernels have committed by themselves, out of those they ran up to ``written``."""
         self.tokens.extend(ids)
         self._target.follow(len(self.tokens), written)
 

@@ -1,1 +1,1 @@
-"""Measuring, training and judging. The engine itself imports nothing from here."""
+"""What measures, trains and judges. The engine itself imports nothing from here."""

@@ -1,1 +1,1 @@
-"""From a name to models that are ready: what fits, what is read, what is compiled meanwhile."""
+"""Goes from a name to models that are ready: what fits, what is read, what is compiled meanwhile."""

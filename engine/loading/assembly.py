@@ -1,4 +1,4 @@
-"""Parameters put together from a checkpoint's tensors, on the device, as these arrive."""
+"""Puts parameters together from a checkpoint's tensors, on the device, as these arrive."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .layout import EXPONENTS, SCALE, Kind, Part, Stored
 
 @dataclass(frozen=True, slots=True)
 class PackedRows:
-    """A packed weight as files have it: row by row, while a ``Weight`` lies in panels."""
+    """A packed weight as files store it, row by row; a ``Weight`` lies in panels."""
 
     stored: Stored
     values: Tensor
-    """uint8 [rows of all matrices, bytes]."""
+    """uint8 [rows of all matrices, bytes of a row]."""
     scales: Tensor
-    """[rows], or [rows, groups]."""
+    """[rows], or [rows, groups], as the file has them."""
 
     def weight(self) -> Weight:
-        """As products take it."""
+        """The same weight in the form that products take."""
         kind, shape, device = self.stored.kind, self.stored.shape, self.values.device
         whole: Weight
         pack: Callable[[Tensor, Tensor], Weight]
@@ -55,7 +55,7 @@ class PackedRows:
         return whole
 
     def floats(self, dtype: torch.dtype) -> Tensor:
-        """What it stands for."""
+        """The weight's values as floats, in the parameter's own shape."""
         result = torch.empty(len(self.values), self.stored.shape[-1], dtype=dtype, device=self.values.device)
         for start, numbers, steps in self._in_parts():
             if self.stored.kind.format == "fp8":
@@ -77,7 +77,7 @@ class PackedRows:
                 raise WeightsFailure(f"A scale of {name} is {what}.", DOWNLOAD_AGAIN)
             return
         scales = self.scales
-        # In one tensor: a GPU is waited for once.
+        # Collected in one tensor, so that a GPU is waited for once.
         faults = torch.stack([~scales.isfinite().all(), (scales.abs() >= HIGHEST_SCALE).any(), (scales == 0).any()])
         endless, huge, zero = faults.tolist()
         if endless:
@@ -88,14 +88,16 @@ class PackedRows:
             raise WeightsFailure(f"A scale of {name} is 0, but the numbers that it scales are not.", DOWNLOAD_AGAIN)
 
     def _in_parts(self) -> Iterator[tuple[int, Tensor, Tensor]]:
-        """Some rows at a time: the first's index, numbers [n, depth] (bits of E4M3, or 0 to 15), and scales."""
+        """Yields some rows at a time: the first one's index, numbers [n, depth] (bits of E4M3, or 0 to 15), and
+        scales."""
         for start in range(0, len(self.values), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
             numbers = self.values[part] if self.stored.kind.format == "fp8" else self._unpacked(self.values[part])
             yield start, numbers, self.scales[part]
 
     def _unpacked(self, values: Tensor) -> Tensor:
-        """Two numbers of a byte: neighbours, the first in the lower bits, or, in Q4_0, 16 numbers from one another."""
+        """Splits bytes into two numbers each: neighbours, the first in the lower bits, or, in Q4_0, numbers 16
+        apart."""
         low, high = values & 15, values >> 4
         if self.stored.dtype != "Q4_0":
             return torch.stack((low, high), dim=-1).flatten(-2)
@@ -104,7 +106,7 @@ class PackedRows:
 
 
 class Assembly:
-    """One parameter. Its tensors may come in any order."""
+    """Assembles one parameter. Its tensors may come in any order."""
 
     def __init__(self, name: str, stored: Stored, dtype: torch.dtype):
         """``dtype``: of floats that are stored as blocks."""
@@ -113,14 +115,14 @@ class Assembly:
         self._pieces: dict[str, Tensor] = {}
 
     def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | None:
-        """Takes one tensor; the parameter as it is stored, floats or packed, when it was the last."""
+        """Takes one tensor; with the last one, returns the parameter as it is stored, floats or packed, else None."""
         for field, piece in self._split(part, tensor).items():
             self._place(field, part, piece)
         self._waiting.discard(part.tensor)
         return None if self._waiting else self._whole()
 
     def _split(self, part: Part, tensor: Tensor) -> dict[str, Tensor]:
-        """Values, scales or both of a tensor as the file has it."""
+        """The values, scales or both that a tensor of the file holds."""
         stored = self._stored
         if stored.dtype in RESTORE:
             return {"values": restored(tensor, stored.shape, stored.dtype, self._dtype)}
@@ -163,7 +165,7 @@ class Assembly:
 
 
 def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
-    """A parameter as a model holds it: what came as floats is packed, what is to be floats is restored."""
+    """The parameter as a model holds it: floats are packed, and packed numbers restored, where ``kind`` says so."""
     if isinstance(stored, PackedRows):
         return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()
     if kind.format == "int4":
@@ -172,7 +174,7 @@ def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
 
 
 def _lost(numbers: Tensor, scales: Tensor) -> bool:
-    """Whether a scale of 0 turns other numbers into zeros."""
+    """Whether a scale of 0 makes zeros of other numbers."""
     if scales.ndim == 1:
         return bool(((numbers & 0x7F) != 0).any(-1)[scales == 0].any())
     groups = numbers.reshape(*scales.shape, -1)
@@ -180,13 +182,13 @@ def _lost(numbers: Tensor, scales: Tensor) -> bool:
 
 
 def _halves_apart(rows: Tensor, head_dim: int) -> Tensor:
-    """Rows of heads one half behind the other, which take turns in a file."""
+    """Reorders rows of heads whose two halves alternate in a file, so that one half is behind the other."""
     return rows.reshape(-1, head_dim // 2, 2, *rows.shape[1:]).transpose(1, 2).flatten(0, 2)
 
 
 def _own(tensor: Tensor) -> Tensor:
     """The tensor in memory of its own size: small ones arrive many together, and would keep all of it. A CPU's larger
-    ones may be the file itself, mapped."""
+    ones may be views of the mapped file itself."""
     small = tensor.device.type != "cpu" or tensor.ndim == 1
     whole = small and tensor.untyped_storage().nbytes() > tensor.nbytes
     return tensor.clone() if whole else tensor

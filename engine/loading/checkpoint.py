@@ -1,5 +1,5 @@
-"""From a name to a running pair: find files, check tensors against the config, load. Models are built on ``meta``
-first, so their modules are the list of what a checkpoint must hold."""
+"""Loads checkpoints: finds files, checks tensors against the config, reads them. Models are built on ``meta`` first, so
+their modules are the list of what a checkpoint must hold."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from .stored_format import read_files
 HEAD = "lm_head.weight"
 TIED = {"tie_word_embeddings": True}
 BORROWED = ("lm_head.",)
-"""A drafter uses the target's, or its embedding again: one of its own, should its file hold one, stays on disk."""
+"""Beginnings of tensor names that a drafter's file may hold and that stay on disk: a drafter uses the target's head, or
+its embedding again."""
 
 Progress = Callable[[str, int, int], None]
-"""Told (phase, bytes done, bytes in all) while weights are read."""
+"""Called with (phase, bytes done, bytes in all) while weights are read."""
 
 
 def pick_device(wanted: str) -> torch.device:
@@ -54,7 +55,7 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 
 def read_target_config(folder: Path) -> TargetConfig:
-    """Raises ``WeightsFailure`` for a config that is damaged or describes another architecture."""
+    """Reads a target's config. Raises ``WeightsFailure`` for one that is damaged or describes another architecture."""
     return _read_target(folder, read_json(folder / "config.json"))[1]
 
 
@@ -68,7 +69,8 @@ def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetCo
 
 
 def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
-    """Whether a head that a config says is one of its own is the embedding again: some who pack a model store both."""
+    """Whether the head is the embedding again although the config says that it is a tensor of its own: some tools that
+    pack a model store both."""
     said = [part.get("tie_word_embeddings", True) for part in (config, text_config(config))]
     if all(said) or not HEAD.startswith(family.skipped_tensors):
         return False
@@ -78,7 +80,7 @@ def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> 
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
-    """Raises ``WeightsFailure`` also for a drafter that was made for another target."""
+    """Reads a drafter's config. Raises ``WeightsFailure`` also for a drafter that was made for another target."""
     config = drafter_config_of(read_json(folder / "config.json"))
     config.check(target)
     return config
@@ -109,7 +111,7 @@ def _model_and_layout(
 
 
 def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:
-    """A target on ``meta``, nothing packed yet."""
+    """A target on ``meta`` of which nothing is packed yet."""
     backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
     with torch.device("meta"):
         model = config.build().to(compute_dtype(device))
@@ -118,7 +120,7 @@ def _shape(config: TargetConfig, device: torch.device, attention: AttentionBacke
 
 
 def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> Drafter:
-    """The same of a drafter."""
+    """A drafter on ``meta`` of which nothing is packed yet."""
     backends = choose_backends(attention, config.layers, device, compute_dtype(device), "draft_attention_backend")
     with torch.device("meta"):
         model = config.build()
@@ -133,9 +135,10 @@ def load_target(
     attention: AttentionBackend = "auto",
     weights: WeightFormat | None = None,
 ) -> TargetModel:
-    """Loads a target's text model, no vision or audio. ``weights``: what its layers are held in, None: what the files
-    hold. ``WeightsFailure`` for a damaged, unknown or unreadable checkpoint, ``UsageFailure`` for an attention backend
-    that can't run every layer, and for packed weights that would have to be packed otherwise."""
+    """Loads a target's text model, without vision or audio. ``weights``: the format in which its layers are held, None
+    for that of the files. Raises ``WeightsFailure`` for a damaged, unknown or unreadable checkpoint, ``UsageFailure``
+    for an attention backend that can't run every layer, and for packed weights that would have to be packed
+    otherwise."""
     model, layout = _model_and_layout(folder, device, attention, weights)
     _load(model, layout, device, lambda done, total: progress("target", done, total))
     model.prepare()
@@ -151,7 +154,7 @@ def load_drafter(
     attention: AttentionBackend = "auto",
     noise_embed_scale: float | None = None,
 ) -> Drafter:
-    """Loads a drafter beside its target. ``WeightsFailure`` when they don't belong together, ``UsageFailure`` as
+    """Loads a drafter for its target. Raises ``WeightsFailure`` when they don't belong together, ``UsageFailure`` as
     ``load_target``. ``noise_embed_scale`` replaces the scale of a DFlash drafter's input embeddings."""
     config = read_drafter_config(folder, target.config)
     if noise_embed_scale is not None:
@@ -170,7 +173,8 @@ def load_drafter(
 
 
 def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Callable[[int, int], None]) -> None:
-    """Reads all parameters of a model on ``meta``, each packed as soon as it is whole: no second copy is ever held."""
+    """Reads all parameters of a model on ``meta`` and packs each as soon as it is whole: no second copy is ever
+    held."""
     dtype = compute_dtype(device)
     done, total = 0, layout.nbytes
     where = {part.tensor: (name, part) for name, stored in layout.stored.items() for part in stored.parts}
@@ -182,7 +186,7 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
         if (weight := assembly.add(part, tensor)) is not None:
             del begun[name]
             if isinstance(weight, Tensor):
-                extremes[name] = torch.stack(weight.aminmax()).float()  # without a copy, which a sum in fp32 makes
+                extremes[name] = torch.stack(weight.aminmax()).float()  # without the copy that a sum in fp32 would make
             hold(model, name, held(weight, layout.held[name], model.get_parameter(name).dtype))
         done += tensor.nbytes
         progress(done, total)
@@ -191,7 +195,7 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
 
 
 def _refuse_nan(extremes: dict[str, Tensor]) -> None:
-    """Raises ``WeightsFailure`` for weights that hold what is no finite number: an extreme isn't one either."""
+    """Raises ``WeightsFailure`` for weights with infinities or NaN: then an extreme isn't finite either."""
     finite = torch.stack(list(extremes.values())).isfinite().all(-1).tolist() if extremes else []
     if wrong := [name for name, fine in zip(extremes, finite, strict=True) if not fine]:
         more = f", as {len(wrong) - 1} others do" if len(wrong) > 1 else ""

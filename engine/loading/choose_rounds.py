@@ -1,5 +1,5 @@
-"""Who reads the prompts of a loaded pair and runs its rounds: kernels, where they run on this card and compute what the
-modules do. Of a kernel that fails people are told, and the next way is tried: other tiles, then PyTorch's modules."""
+"""Decides who runs the prompts and rounds of a loaded pair: kernels, where they run on this card and compute what the
+modules do. A kernel that fails is reported, and the next way is tried: other tiles, then PyTorch's modules."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Say = Callable[[str], None]
 Way = tuple[TargetTiles, DraftTiles]
 
 ROUNDS = 24
-"""Tokens of the answer that is tried out: a few rounds, whatever is accepted."""
+"""Tokens of the answer with which rounds are tried out: a few rounds, whatever is accepted."""
 
 
 class WrongResult(Exception):
-    """Kernels ran, and computed something else than they should."""
+    """Raised when kernels ran and computed something else than they should."""
 
 
 def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], say: Say) -> None:
-    """Lets kernels do what they can, tried out on a prompt. ``ways``: tiles for the rounds, best first; none where the
-    host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
+    """Lets kernels do what they can, which is tried out on a prompt. ``ways``: tiles for the rounds, best first; none
+    where the host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
     if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
         say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
         unpack_first()
@@ -58,13 +58,14 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
 
 
 def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Way]:
-    """These tiles, and the same with least shared memory where those are others."""
+    """Ways to try: these tiles, and the same with least shared memory, where that makes a difference."""
     least = with_least_memory(tiles), with_least_memory(for_drafter)
     return [(tiles, for_drafter), *([least] if least != (tiles, for_drafter) else [])]
 
 
 def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
-    """The tiles of the source, as they fit the card; for a drafter in 8 bits with such a head, or if it is held so."""
+    """The tiles in the source, as they fit the card; the drafter's are for 8 bits if the head or the drafter is held in
+    8 bits."""
     card, drafter = card_of(decoder.device), decoder.drafter
     in_8_bits = head_in_8_bits or (drafter is not None and drafter.in_8_bits)
     config, packed = decoder.target.config, format_of_target(decoder.target)
@@ -73,7 +74,8 @@ def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
 
 
 def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
-    """The tiles that an earlier start timed on this card, for models of these shapes and formats."""
+    """The tiles that an earlier start timed on this card, for models of these shapes and formats; None where none were,
+    and on cards that the source's tiles were measured on."""
     if card_of(decoder.device).was_measured:
         return None
     derived = derived_tiles(decoder, head_in_8_bits)
@@ -84,8 +86,8 @@ def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
 def time_tiles(
     decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = lambda done, total: None, seconds: float = SECONDS
 ) -> TimedTiles:
-    """Times tiles for rounds that the device runs, uses what is better, and keeps it unless the source has tiles that
-    were measured on such a card."""
+    """Times tiles for rounds that the device runs, uses what is better, and keeps it on disk unless the source has
+    tiles that were measured on such a card."""
     rounds, card, started = decoder.rounds, card_of(decoder.device), perf_counter()
     assert isinstance(rounds, DeviceRounds)
     launches, deadline = rounds.launches, started + seconds
@@ -119,13 +121,13 @@ class TimedTiles:
 
     timed: list[Timed]
     of_target: int
-    """So many of them are the target's; the rest is the drafter's."""
+    """How many of the choices are the target's; the others are the drafter's."""
     seconds: float
     complete: bool
     kept: bool
 
     def describe(self) -> str:
-        """A sentence."""
+        """What was found, in a sentence."""
         changed = sum(each.now != each.before for each in self.timed)
         ended = "" if self.complete else ", until time was up"
         return f"Tiles of {len(self.timed)} kernels were timed in {self.seconds:.0f} s{ended}: {changed} changed."
@@ -140,7 +142,7 @@ def identity_of(decoder: Decoder, head_in_8_bits: bool) -> tuple[str, ...]:
 
 
 def _failure(work: Callable[[], None]) -> str | None:
-    """A sentence about the kernel that failed, or None."""
+    """Does ``work``; returns a sentence about the kernel that failed, or None."""
     try:
         work()
     except KernelFailure as failure:
@@ -165,7 +167,7 @@ def _run_rounds(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, tiles
 
 
 def _try_wide_pass(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, say: Say) -> None:
-    """Where nobody has seen one run. A copy does without."""
+    """Tries the wide pass out where nobody has seen one run. If it fails, copies go without it."""
     if launches.wide is None or card_of(decoder.device).was_measured:
         return
     if failed := _failure(lambda: _refuse(wide_rows_depart(launches, prompt.ids))):
@@ -179,7 +181,7 @@ def _refuse(why: str | None) -> None:
 
 
 def _answer(decoder: Decoder, prompt: Prompt, tokens: int) -> None:
-    """So that the first question doesn't pay for first-time set-up either."""
+    """Answers a prompt, so that the first question doesn't pay for first-time set-up."""
     settings = GenerationSettings(max_new_tokens=tokens)
     try:
         for _ in decoder.decode(prompt, lambda: settings):

@@ -1,4 +1,4 @@
-"""The GPU set up beside the imports. Standard library only."""
+"""Sets the GPU up while torch is being imported. Standard library only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from threading import Thread
 
 DRIVER = "libcuda.so.1"
 DRIVERS_FILES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
-"""Where Linux, and Linux within Windows, have an NVIDIA driver."""
+"""Files that exist where Linux, or Linux within Windows, has an NVIDIA driver."""
 
 
 def has_driver() -> bool:
-    """Whether this machine may have a GPU for us. Asks no driver."""
+    """Whether this machine may have a GPU that we can use, by its files: no driver is asked."""
     return any(path.exists() for path in DRIVERS_FILES)
 
 
@@ -21,14 +21,14 @@ def wake_gpu() -> Thread | None:
     """Sets up the first GPU's primary context on the returned thread; None without a driver."""
     if not has_driver():
         return None
-    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch says, which would come too late for the driver
+    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch sets, too late for the driver
     thread = Thread(target=_retain_context, name="gpu", daemon=True)
     thread.start()
     return thread
 
 
 def _retain_context() -> None:
-    """Whatever goes wrong here, torch will meet again and put into words."""
+    """Creates the context. Whatever goes wrong here, torch will meet again and put into words."""
     try:
         cuda = ctypes.CDLL(DRIVER)
     except OSError:

@@ -1,5 +1,5 @@
-"""INT4 of floats that lie on a grid already, as in Google's QAT checkpoints: bf16 of whole numbers times a scale for 32
-neighbours. Nobody says which scale, nor which number the largest of them is, so both are found."""
+"""Makes INT4 of floats that already lie on a grid, as in Google's QAT checkpoints: bf16 of whole numbers times a scale
+for 32 neighbours. The file doesn't say which scale, nor which number the largest of them is, so both are found."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SCALES = (torch.bfloat16, torch.float16, torch.float32)
 """Dtypes of scales, the one to prefer first."""
 TOLERANCE = 2.0**-4
 """How far numbers in units of the scale may be from whole ones: 7 * 2^-7, of two roundings to bf16. In a wrong unit
-some are an eighth away, or nearly."""
+some are about an eighth away."""
 EDGE = 2.0**-22
 """Relative: more than the rounding of a quotient in fp32, far less than the steps of any scale."""
 SAMPLE, MOST = 512, 0.9
-"""So many groups are looked at; a weight is on a grid if this share of them is."""
+"""How many groups are looked at, and the share of them that must be on a grid for the weight to be on one."""
 
 
 def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weight:
-    """Weights [..., rows, depth] in INT4, groups of 32. Where they lie on a grid, what is restored rounds to these very
-    weights, and scales have the preferred dtype if it can do that, else the narrowest that can; elsewhere as
-    ``Int4Weight.of`` rounds."""
+    """Weights [..., rows, depth] in INT4, groups of 32. Where they lie on a grid, the restored floats round to these
+    very weights, and scales have the preferred dtype if that is enough, else the narrowest that is; elsewhere it rounds
+    as ``Int4Weight.of``."""
     if scales_of(weight) is None:
         return Int4Weight.of(weight)
     whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32)
@@ -47,7 +47,8 @@ def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weig
 
 
 def scales_of(weight: Tensor) -> torch.dtype | None:
-    """The narrowest dtype for the scales of the grid that a weight lies on, by a sample; None where it lies on none."""
+    """The narrowest dtype for the scales of the grid on which a weight lies, by a sample; None where it lies on
+    none."""
     rows = _as_rounded(weight).flatten(0, -2)
     groups = _groups(rows[:: max(1, rows.numel() // (BLOCK * SAMPLE))]).flatten(0, 1)
     groups = groups[:: max(1, len(groups) // SAMPLE)]
@@ -56,12 +57,12 @@ def scales_of(weight: Tensor) -> torch.dtype | None:
 
 
 def _groups(rows: Tensor) -> Tensor:
-    """[n, groups, 32] of rows [n, depth]."""
+    """Groups [n, groups, 32] of rows [n, depth]."""
     return rows.reshape(len(rows), -1, BLOCK)
 
 
 def _as_rounded(weight: Tensor) -> Tensor:
-    """In bf16 what was bf16 before somebody saved it in fp32."""
+    """Weights in bf16 that were bf16 before somebody saved them in fp32; others as they are."""
     if weight.dtype != torch.float32:
         return weight
     short = weight.bfloat16()
@@ -73,19 +74,19 @@ class _Found:
     numbers: Tensor
     """[..., 32], -8 to 7."""
     unit: Tensor
-    """fp32 [...]: the middle of the scales that explain a group. Where none does, of the ordinary rounding."""
+    """fp32 [...]: the middle of the scales that explain a group; where none does, the scale of ordinary rounding."""
     exact: tuple[Tensor, ...]
     """bool [...]: whether the unit in each of ``SCALES`` explains a group."""
 
 
 def _find(groups: Tensor) -> _Found:
-    """Scales of groups [..., 32] in their stored dtype."""
+    """The numbers and scales of groups [..., 32] in their stored dtype."""
     values = groups.float()
     furthest = values.gather(-1, values.abs().argmax(-1, keepdim=True))
     per_largest = torch.where(furthest == 0, 0.0, -1 / furthest)
     largest = torch.full_like(furthest, 8)
     found = furthest == 0
-    for number in range(1, 9):  # of units that explain a group the largest: a small one may be too small for fp16
+    for number in range(1, 9):  # the largest unit that explains a group: a small one may be too small for fp16
         steps = values * (number * per_largest)
         whole = steps.round()
         fits = ((steps - whole).abs().amax(-1, keepdim=True) < TOLERANCE) & (whole.amax(-1, keepdim=True) <= 7)
@@ -104,7 +105,7 @@ def _explains(numbers: Tensor, units: Tensor, groups: Tensor) -> Tensor:
 
 
 def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """From where to where the size of a scale may be, so that its products with the numbers round to these groups."""
+    """The smallest and the largest scale with which products with the numbers round to these groups."""
     bits = groups.abs().contiguous().view(torch.int32 if groups.dtype == torch.float32 else torch.int16)
     size, below, above = (part.view(groups.dtype).float() for part in (bits, (bits - 1).clamp_(min=0), bits + 1))
     whole = numbers.abs()

@@ -1,5 +1,5 @@
-"""Which tensors of a checkpoint make up each parameter of a target, and as which kind of weight it is then held. All is
-checked by the files' headers, before anything is loaded."""
+"""Decides which tensors of a checkpoint make up each parameter of a target, and as which kind of weight it is held. All
+is checked by the files' headers, before anything is loaded."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ UNREAD = (
     "_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale",
     "rotary_emb.inv_freq", "rotary_emb.original_inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
 )  # fmt: skip
-"""How names of tensors end that stay on disk: the config says shapes and rotary frequencies, and nothing here rounds
+"""Endings of tensor names that stay on disk: the config says shapes and rotary frequencies, and nothing here rounds
 activations."""
 
 Piece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""
 
 NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
-"""How names of a GGUF file's tensors begin that are computed from the config, or that text doesn't need."""
+"""Beginnings of tensor names in a GGUF file that are computed from the config, or that text doesn't need."""
 META = torch.device("meta")
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 EMBEDDING = "embed_tokens.weight"
 BLOCK = 32
-"""Neighbours that share a scale in Q4_0, and in INT4 of our own making."""
+"""Neighbours that share a scale in Q4_0, and in the INT4 that is made here."""
 SAMPLED_ROWS = 64
-"""Of a weight, to learn whether it lies on a grid."""
+"""Rows of a weight that are looked at to learn whether it lies on a grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +77,20 @@ class Part:
     ending: str
     expert: int | None = None
     rows: tuple[int, int] = (0, 0)
-    """Of this expert: the first, and the one behind the last."""
+    """Rows of the expert that it holds: the first, and the one behind the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A parameter as the files have it."""
+    """A parameter as the files store it."""
 
     kind: Kind
     dtype: str
-    """Of plain numbers, as safetensors calls it."""
+    """The dtype of plain numbers, by its name in safetensors."""
     shape: tuple[int, ...]
     parts: tuple[Part, ...]
     interleaved: int = 0
-    """If not 0, its heads have so many rows, and rows of a head's halves take turns."""
+    """If not 0, how many rows each of its heads has; rows of a head's two halves alternate."""
     transposed: bool = False
     """Whether its rows are columns in the file."""
     order: Tensor | None = None
@@ -107,7 +107,7 @@ class Layout:
 
     @property
     def nbytes(self) -> int:
-        """Of what is read from disk."""
+        """Bytes that are read from disk."""
         return sum(self.headers[part.tensor].nbytes for stored in self.stored.values() for part in stored.parts)
 
     def hold_shapes(self, model: TargetModel) -> None:
@@ -137,7 +137,8 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
 
 
 def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
-    """How this checkpoint calls its parameters: some are of the text model alone, and have other names then."""
+    """What makes a checkpoint's tensor name of a parameter's name: checkpoints of the text model alone may have other
+    names."""
     alone = family.tensor_name_alone
     if alone is None or family.tensor_name(EMBEDDING) in headers or alone(EMBEDDING) not in headers:
         return family.tensor_name
@@ -147,14 +148,14 @@ def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
 def plain_layout(
     folder: Path, headers: Headers, model: nn.Module, skipped: tuple[str, ...], config: Mapping[str, Any]
 ) -> Layout:
-    """The same of a model whose tensors are called as its parameters, and that holds floats."""
+    """The layout of a model that holds floats and whose tensors are named as its parameters."""
     stored = _Finder(folder, headers, Names(str, skipped), config).find_all(model)
     return Layout(headers, stored, dict.fromkeys(stored, PLAIN))
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How a checkpoint calls its tensors: as ``Family`` says."""
+    """How a checkpoint names its tensors, by its ``Family``."""
 
     of: Callable[[str], str]
     skipped: tuple[str, ...]
@@ -174,7 +175,8 @@ class _Finder:
         self._groups = {size for size in declared if isinstance(size, int) and size > 0}
 
     def find_all(self, model: nn.Module) -> dict[str, Stored]:
-        """Raises ``WeightsFailure`` also for tensors that are missing, or that nothing reads."""
+        """Where each parameter is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as
+        they should be."""
         stored = {name: self._find(name, tuple(part.shape)) for name, part in model.named_parameters()}
         self._check_all_used()
         found = {name: each for name, each in stored.items() if each is not None}
@@ -189,7 +191,7 @@ class _Finder:
         return found
 
     def _find(self, name: str, shape: tuple[int, ...]) -> Stored | None:
-        """None for one that is missing."""
+        """Where one parameter is stored; None for a missing one."""
         whole = self._names.of(name)
         split = self._split_names(name, shape)
         if not any(self._tensors(base) for _, _, base in split):
@@ -208,12 +210,14 @@ class _Finder:
                 )
 
     def _is_copy(self, name: str) -> bool:
-        """Values that are the keys again: some GGUF files hold them also for layers without."""
+        """Whether a tensor holds values that are the keys again, which some GGUF files have for layers without
+        values."""
         keys = self._headers.get(name.replace("attn_v", "attn_k"))
         return name.endswith("attn_v.weight") and keys is not None and same_bytes(self._headers[name], keys)
 
     def _split_names(self, name: str, shape: tuple[int, ...]) -> list[Piece]:
-        """(Expert, rows, tensor) of a parameter that stacks experts, where each has tensors of its own."""
+        """(Expert, rows, tensor) of the parts of a parameter that stacks experts, where each expert has tensors of its
+        own."""
         for stem, endings in self._names.experts.items():
             if name.endswith(stem):
                 rows = shape[1] // len(endings)
@@ -226,10 +230,10 @@ class _Finder:
         return []
 
     def _tensors(self, base: str) -> dict[str, TensorHeader]:
-        """What there is of a weight, by the endings of the names."""
+        """The tensors of a weight, by the endings of their names."""
         found = {ending: self._headers[base + ending] for ending in ENDINGS if base + ending in self._headers}
         if found.keys() - {BLOCKS_4, EXPONENTS} and BLOCKS_4 not in found:
-            found.pop(EXPONENTS, None)  # of no weight: one tensor too many
+            found.pop(EXPONENTS, None)  # without values it belongs to no weight: a superfluous tensor
         return found
 
     def _one(self, name: str, pieces: list[Piece], shape: tuple[int, ...]) -> Stored | None:
@@ -253,7 +257,7 @@ class _Finder:
         return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed) if kinds else None
 
     def _kind(self, base: str, tensors: dict[str, TensorHeader], shape: tuple[int, ...]) -> tuple[Kind, str]:
-        """Checks the tensors of one piece of so many (outer..., rows, depth)."""
+        """Checks the tensors of one piece of shape (outer..., rows, depth); returns its kind and dtype."""
         if "" in tensors and PACKED in tensors:
             raise _wrong(f"The checkpoint names {base} in two formats: as {tensors['']} and packed.")
         if ZERO_POINT in tensors:
@@ -284,7 +288,7 @@ class _Finder:
         return Kind("fp8"), ""
 
     def _of_blocks(self, base: str, numbers: TensorHeader, shape: tuple[int, ...]) -> tuple[Kind, str]:
-        """Of a GGUF file."""
+        """Checks blocks of a GGUF file; returns kind and dtype."""
         if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
             raise _wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
         return (Kind("int4", BLOCK, "F16"), "Q4_0") if numbers.dtype == "Q4_0" else (PLAIN, numbers.dtype)
@@ -343,7 +347,7 @@ class _Finder:
 def _kinds(
     model: TargetModel, headers: Headers, stored: dict[str, Stored], weights: WeightFormat | None
 ) -> dict[str, Kind]:
-    """As what each parameter is held."""
+    """The kind of weight as which each parameter is held."""
     in_files = format_of(headers).weights
     packs = {name: stored[name] for name in packable(model)}
     wanted = None if weights == in_files else weights
@@ -357,7 +361,7 @@ def _kinds(
 
 
 def _scales_of_own_grid(headers: Headers, stored: Iterable[Stored]) -> str:
-    """The scales' dtype where floats become INT4: by a sample of those that may lie on a grid."""
+    """The scales' dtype where floats become INT4, by a sample of those weights that may lie on a grid."""
     largest = max(stored, key=lambda each: prod(each.shape))
     part = largest.parts[0]
     with opened(headers[part.tensor].path, "pt") as file:

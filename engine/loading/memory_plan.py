@@ -1,4 +1,4 @@
-"""What a pair takes on its device, worked out from configs and headers before a byte of the weights is read."""
+"""Plans what a pair takes on its device, from configs and headers, before a byte of the weights is read."""
 
 from __future__ import annotations
 
@@ -36,33 +36,34 @@ from .checkpoint import compute_dtype, read_drafter_config, read_target_config, 
 from .stored_format import StoredFormat
 
 CONTEXT_STEP = 1024
-"""Contexts are suggested in multiples of this."""
+"""Suggested contexts are multiples of this many tokens."""
 LEAST_CONTEXT = 8192
-"""What a smaller model must have room for to be suggested."""
+"""The context that a smaller model must have room for, to be suggested."""
 
 META = torch.device("meta")
-"""Where tensors have sizes and no memory."""
+"""The device of tensors that have sizes and no memory."""
 
 LONG = 1 << 18
-"""Tokens, from far fewer of which on attention has as many splits as it ever has."""
+"""A context, in tokens, with which attention has as many splits as it ever has."""
 NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4", "mxfp4": "MXFP4"}
-"""Of the formats, for people."""
+"""The formats' names for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """One way to hold what drafts."""
+    """One way to hold what is needed for drafting."""
 
     nbytes: int
-    """The drafter, and all copies."""
+    """Bytes of the drafter and all copies."""
     packed: bool = False
-    """Whether the drafter is held in 8 bits alone."""
+    """Whether the drafter is held only in 8 bits."""
     head_in_8_bits: bool = False
-    """Whether there is such a copy of the target's head, and unless ``packed`` of the drafter: drafts are faster."""
+    """Whether there is an 8-bit copy of the target's head, and unless ``packed`` one of the drafter: drafts are then
+    faster."""
 
     @property
     def in_8_bits(self) -> bool:
-        """What the drafter's products read, the head's aside."""
+        """Whether the drafter's products read 8 bits, the head's aside."""
         return self.packed or self.head_in_8_bits
 
     def __str__(self) -> str:
@@ -76,21 +77,21 @@ NO_DRAFTING = Drafting(0)
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Bytes that a pair needs on a device, and what the device has."""
+    """The bytes that a pair needs on a device, and those that the device has."""
 
     target: tuple[StatefulLayer, ...]
     drafter: tuple[StatefulLayer, ...]
-    """The layers of either; without a drafter none."""
+    """The layers of target and drafter, as far as they keep anything; none without a drafter."""
     context: int
     weights: WeightFormat
-    """What the target's are held in."""
+    """The format in which the target's weights are held."""
     target_bytes: int
     drafter_bytes: int
-    """As trained."""
+    """Bytes of the drafter as it was trained."""
     draftings: tuple[Drafting, ...]
     """Ways to hold what drafts, the fastest and largest first."""
     work: int
-    """A piece of a prompt on its way, and the logits of a round."""
+    """Bytes of a piece of a prompt's activations, and of the logits of a round."""
     available: int
     device: torch.device
     device_rounds: bool
@@ -98,11 +99,11 @@ class MemoryPlan:
     longest: int
     """The most tokens that the model takes."""
     hidden_size: int = 0
-    """The target's; 0: of no published shape."""
+    """The target's hidden size; 0 if its shape isn't that of a published one."""
     cache_dtype: torch.dtype | None = None
-    """Of the target's keys and values; None: what its device computes in."""
+    """The dtype of the target's keys and values; None for the one in which its device computes."""
     packing: int = 0
-    """Floats that are packed once all are loaded, and then gone: before there is a drafter or a cache."""
+    """Bytes of floats that are packed once all are loaded, and freed before there is a drafter or a cache."""
 
     @property
     def caches(self) -> int:
@@ -110,7 +111,7 @@ class MemoryPlan:
 
     @property
     def scratch(self) -> int:
-        """What attention's programs leave for one another in rounds that the device runs."""
+        """Bytes that attention's programs leave for one another in rounds that the device runs."""
         return self._scratch(self.context)
 
     @property
@@ -119,13 +120,13 @@ class MemoryPlan:
 
     @property
     def drafting(self) -> Drafting:
-        """The first way that fits; the smallest where none does."""
+        """The first way to hold what drafts that fits; the smallest where none does."""
         room = self.available - self.reserve - self._without_drafter(self.context)
         return next((each for each in self.draftings if each.nbytes <= room), self.draftings[-1])
 
     @property
     def allocated(self) -> int:
-        """The most that tensors take at a time: the sum, unless packing the target takes more."""
+        """The most bytes that tensors take at a time: the sum of all, unless packing the target takes more."""
         return max(self._fixed + self.state_bytes(self.context), self.target_bytes + self.packing)
 
     @property
@@ -133,7 +134,7 @@ class MemoryPlan:
         return self._needed(self.context) <= self.available
 
     def describe(self) -> str:
-        """One line for people: what it is made of, the sum, and what there is."""
+        """One line for people: the parts, the sum, and what the device has."""
         parts = [
             f"{gigabytes(self.target_bytes)} of weights",
             *([f"{gigabytes(self.drafting.nbytes)} of {self.drafting}"] if self.drafter else []),
@@ -144,20 +145,22 @@ class MemoryPlan:
         return f"{', '.join(parts)}: {self.summary()}"
 
     def summary(self) -> str:
-        """The sum and what there is."""
+        """The sum and what the device has, for people."""
         machine = "in this machine" if self.packing else "in this machine (the CPU computes in fp32)"
         where = "free on the GPU" if self.device.type == "cuda" else machine
         return f"{gigabytes(self.allocated)} of {gigabytes(self.available)} {where}"
 
     def check(self, instead: tuple[MemoryPlan, ...] = ()) -> None:
-        """Raises ``DeviceFailure``, saying what would fit, when this doesn't; ``instead``: other formats of it."""
+        """Raises ``DeviceFailure`` when the plan doesn't fit, and says what would. ``instead``: plans in other
+        formats."""
         if not self.fits:
             reserve = f", and {gigabytes(self.reserve)} for the libraries" if self.reserve else ""
             message = f"This pair doesn't fit in {NAMES[self.weights]}: {self.describe()}{reserve}."
             raise DeviceFailure(message, self._what_would_fit(instead))
 
     def largest_context(self) -> int:
-        """The most tokens, in steps of ``CONTEXT_STEP``, that there is room for beside the weights; 0 when none do."""
+        """The most tokens, a multiple of ``CONTEXT_STEP``, for which there is room beside the weights; 0 when there is
+        none."""
         low, high = 0, self.context // CONTEXT_STEP
         while low < high:
             middle = (low + high + 1) // 2
@@ -166,8 +169,8 @@ class MemoryPlan:
         return low * CONTEXT_STEP
 
     def roomier(self) -> MemoryPlan:
-        """This plan with more context where nobody asked for less: up to what the model takes, in steps of
-        ``CONTEXT_STEP``, while caches take at most half of what is left. What drafts is held as in this one."""
+        """The plan with more context where nobody asked for less: up to what the model takes, in steps of
+        ``CONTEXT_STEP``, while caches take at most half of what is left. What drafts is held as in this plan."""
         most = (self.available - self.reserve - self._fixed) // 2
         low, high = self.context // CONTEXT_STEP, self.longest // CONTEXT_STEP
         while low < high:
@@ -181,11 +184,11 @@ class MemoryPlan:
 
     @property
     def _fixed(self) -> int:
-        """What the context has no part in, while answers are given."""
+        """Bytes, while answers are given, that don't depend on the context."""
         return self.target_bytes + self.work + self.drafting.nbytes
 
     def state_bytes(self, context: int) -> int:
-        """Of caches and scratch with so many tokens."""
+        """Bytes of caches and scratch memory with a context of ``context`` tokens."""
         return self._caches(context) + self._scratch(context)
 
     def _without_drafter(self, context: int) -> int:
@@ -209,14 +212,14 @@ class MemoryPlan:
         return [layers for layers in (self.target, self.drafter) if layers]
 
     def _empty_caches(self, context: int) -> list[Cache]:
-        """Of target and drafter, without memory."""
+        """Caches of target and drafter without memory."""
         dtype = compute_dtype(self.device)
         target, *drafter = self._models
         held = [(target, self.cache_dtype or dtype), *((layers, dtype) for layers in drafter)]
         return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers, dtype in held]
 
     def _what_would_fit(self, instead: tuple[MemoryPlan, ...]) -> Text:
-        """Another format, a shorter context, a smaller model, each with what it takes."""
+        """Says what would fit: another format, a shorter context, a smaller model, each with what it takes."""
         ways: list[tuple[Advice, str]] = [
             (Option("weights", other.weights), gigabytes(other.allocated)) for other in instead if other.fits
         ]
@@ -236,8 +239,8 @@ class MemoryPlan:
         return (*words, ".")
 
     def _smaller_pair(self) -> tuple[PairSize, WeightFormat] | None:
-        """The largest published pair that fits and has fewer parameters, of the same family if it is one of those; the
-        largest format that does."""
+        """The largest published pair that fits and has fewer parameters, of the same family if this is a published one;
+        with the most exact format that fits."""
         pair, family = relatives(self.hidden_size, len(self.target))
         return self._smaller_of(pair, family) or self._smaller_of(pair, KNOWN_PAIRS)
 
@@ -264,9 +267,9 @@ def plan_memory(
     weights: WeightFormat = "bf16",
     in_fewer_bits: StoredFormat | None = None,
 ) -> MemoryPlan:
-    """Reads the folders' configs, and the weights' headers unless they are to be held in bf16; ``context`` is cut to
-    the model's (None: all of it). ``in_fewer_bits``: what floats are stored in that a CPU packs after loading.
-    ``WeightsFailure`` for damaged files or a foreign drafter."""
+    """Plans from the folders' configs, and from the weights' headers unless they are to be held in bf16. ``context`` is
+    capped at the model's own (None: all of it). ``in_fewer_bits``: the stored format of floats that a CPU packs after
+    loading. Raises ``WeightsFailure`` for damaged files or a drafter of another target."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
     model = target_on_meta(target, device, attention_backend, weights)
@@ -296,7 +299,7 @@ def plan_of(
     device_rounds: bool,
     packing: int = 0,
 ) -> MemoryPlan:
-    """For a target on ``meta`` that holds its weights in that format."""
+    """The plan for a target on ``meta`` that holds its weights in that format."""
     config, drafter_bytes = model.config, 0
     draftings: tuple[Drafting, ...] = (NO_DRAFTING,)
     if drafter is not None:
@@ -331,16 +334,16 @@ def plan_of(
 
 
 def available_memory(device: torch.device) -> int:
-    """Bytes free on a GPU. For the CPU all that the machine has: other programs can be closed."""
+    """Bytes free on a GPU; on a CPU all that the machine has, since other programs can be closed."""
     if device.type == "cuda":
         free: int = torch.cuda.mem_get_info(device)[0]
         return free
-    return memory_bytes() or sys.maxsize  # where nobody tells, the system says when it has no more
+    return memory_bytes() or sys.maxsize  # where nobody tells, the system will say when there is no more
 
 
 def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
-    """For a drafter on ``meta``. By sizes alone: joining or rounding tensors there imports torch's compiler, which
-    takes as long as all else that is imported."""
+    """The ways to hold what drafts, for a drafter on ``meta``. They are computed from sizes alone: joining or rounding
+    tensors there would import torch's compiler, which takes as long as all other imports."""
     plain = bytes_of(drafter)
     if not isinstance(drafter, DFlashDrafter):
         return (Drafting(plain),)
@@ -358,13 +361,13 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
 
 
 def _in_8_bits(parts: Iterable[Tensor]) -> int:
-    """Bytes that matrices would take so."""
+    """Bytes that matrices take in 8 bits."""
     return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
 
 
 def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> int:
-    """What a piece of a prompt holds at a time, most of it while the experts run (``prefill_pass.py``), and the logits
-    of a round, with those that sampling sixteen rows goes through."""
+    """Bytes that a piece of a prompt takes at a time, most of them while the experts run (``prefill_pass.py``), and
+    those of a round's logits, with what sampling sixteen rows needs."""
     config = target.config
     widest = max((layer.num_heads * layer.head_dim for layer in config.attention), default=0)
     taps = 0 if drafter is None else len(drafter.target_layer_ids)
@@ -379,7 +382,8 @@ def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> 
 
 
 def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:
-    """Windows that a drafter lays in order, and what attention's programs leave for one another over a long context."""
+    """Bytes of the windows that a drafter lays in order, and of what attention's programs leave for one another over a
+    long context."""
     layers = set(drafter.layers)
     windows = sum(2 * (each.window - 1) * each.num_kv_heads * each.head_dim for each in layers if each.window)
     whole = [replace(each, window=None) for each in layers]
@@ -387,5 +391,5 @@ def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:
 
 
 def gigabytes(num_bytes: int) -> str:
-    """For people."""
+    """A number of bytes in gigabytes, for people."""
     return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:.0f} MB"

@@ -1,5 +1,5 @@
-"""Models' small tensors in one block of memory, for passes on a CPU. ``environment.py`` has PyTorch ask for pages of
-2 MB, which takes a tensor that fills one."""
+"""Puts models' small tensors into one block of memory, for passes on a CPU. ``environment.py`` has PyTorch ask for
+pages of 2 MB, which it does for tensors that fill one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from ..kernels.weights.weight import Weight
 
 PAGE = 2 << 20
-"""What PyTorch calls large: such a tensor has pages of its own."""
+"""Bytes from which on PyTorch gives a tensor pages of its own."""
 LINE = 64
 
 
 @torch.no_grad()
 def lay_together(*models: nn.Module) -> None:
-    """Moves the tensors of weights that are no larger than a page, each with all its views."""
+    """Moves all weights' tensors that are no larger than a page together, each with all its views."""
     shared: dict[int, list[Tensor]] = {}
     for tensor in {id(tensor): tensor for model in models for tensor in _tensors(model)}.values():
         if tensor.layout is torch.strided and not tensor.is_meta and 0 < tensor.untyped_storage().nbytes() < PAGE:
@@ -34,7 +34,7 @@ def lay_together(*models: nn.Module) -> None:
 
 
 def _tensors(model: nn.Module) -> Iterator[Tensor]:
-    """Parameters, and the weights that modules keep beside them, made of the same numbers."""
+    """Yields parameters, and the weights that modules keep beside them, which share their memory."""
     for module in model.modules():
         yield from module.parameters(recurse=False)
         for weight in vars(module).values():

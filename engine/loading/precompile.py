@@ -1,4 +1,4 @@
-"""Compiles a pair's kernels while its weights load, by a process (``precompiler.py``): a faster first start."""
+"""Compiles a pair's kernels while its weights load, in a child process (``precompiler.py``): a faster first start."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ log = logging.getLogger(__name__)
 WORTHWHILE = 4_000_000_000
 """Bytes of weights from which on reading them takes about as long as the process takes to start."""
 PATIENCE = 60.0
-"""Seconds after which nobody waits for it any more."""
+"""Seconds after which the process is no longer waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be compiled. Must say what the runner will do: anything else is compiled in vain."""
+    """What is to be compiled. It must say what the runner will do: anything else is compiled in vain."""
 
     target: str
     drafter: str | None
-    """Folders."""
+    """Folders of target and drafter."""
     context: int
     drafts_in_8_bits: bool
     draft_attention: AttentionBackend
     card: Card
-    """What is compiled for."""
+    """The card that is compiled for."""
     weights: WeightFormat = "bf16"
-    """What the target's are held in."""
+    """The format in which the target's weights are held."""
     packed_drafter: bool = False
-    """Whether the drafter's are held in 8 bits alone."""
+    """Whether the drafter's weights are held only in 8 bits."""
 
     @classmethod
     def read(cls, said: str) -> Order:
-        """Of its JSON."""
+        """Reads an order from its JSON."""
         fields = json.loads(said)
         return cls(**fields | {"card": Card(**fields["card"])})
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits, other ones for another pair in the same folders."""
+        """16 hexadecimal digits, different for another pair in the same folders."""
         import torch
         import triton
 
@@ -70,7 +70,8 @@ class Order:
 
 
 class Compiling:
-    """The process, as its parent sees it. It stands by for an order; leaving the block ends it, done or not."""
+    """The process, as its parent sees it. It stands by for an order; leaving the ``with`` block ends it, done or
+    not."""
 
     def __init__(self) -> None:
         self._order: Order | None = None
@@ -94,7 +95,7 @@ class Compiling:
         self.end()
 
     def end(self) -> None:
-        """Done or not; more than once is once."""
+        """Ends the process, done or not; further calls have no effect."""
         if self._process.poll() is None:
             end(self._process)
             self._process.wait()
@@ -102,12 +103,12 @@ class Compiling:
         self._said.close()
 
     def begin(self, order: Order, mark: Path) -> None:
-        """Lets it compile; ``mark`` will say that it did."""
+        """Lets it compile; the file ``mark`` will say that it did."""
         self._order, self._mark, self._deadline = order, mark, monotonic() + PATIENCE
         self._tell(json.dumps(asdict(order)))
 
     def finished(self, seconds: float) -> bool:
-        """Waits so long at most, and says whether waiting is over."""
+        """Waits at most ``seconds``; returns whether waiting is over."""
         assert self._order is not None, "it waits for an order itself"
         try:
             code = self._process.wait(seconds)
@@ -123,15 +124,16 @@ class Compiling:
         return True
 
     def _tell(self, what: str) -> None:
-        """All that it will ever be told."""
+        """Sends the only message that the process gets."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError, ValueError):  # it may have ended, or been told before
+        with suppress(BrokenPipeError, ValueError):  # it may have ended, or got its message before
             self._process.stdin.write(what)
             self._process.stdin.close()
 
 
 def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | None]:
-    """Starts the process before it is known what to compile; None if nothing, as far as told without torch."""
+    """Starts the process before it is known what to compile; None where nothing will be, as far as that is known
+    without torch."""
     possible = options.target is not None and options.device != "cpu" and has_driver()
     if not possible or find_spec("triton") is None or mark_of(options).exists():
         return nullcontext()
@@ -141,7 +143,7 @@ def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | No
 def compiling_beside(
     options: EngineOptions, folders: PairFolders, plan: MemoryPlan, process: Compiling | None = None
 ) -> AbstractContextManager[Compiling | None]:
-    """Compiles what this pair will launch, by a process; None where not worth it, or done before."""
+    """Compiles what this pair will launch, in a process; None where it isn't worth it, or was done before."""
     order = _order(folders, plan, options) if plan.device_rounds and plan.target_bytes >= WORTHWHILE else None
     if order is None and process is None:
         return nullcontext()
@@ -157,7 +159,7 @@ def compiling_beside(
 
 
 def mark_of(options: EngineOptions) -> Path:
-    """A file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
+    """The file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
     home = os.environ.get("TRITON_HOME") or Path.home()
     folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
     said = (options.target, options.drafter, options.max_context, options.draft_attention_backend, options.weights)
@@ -189,7 +191,7 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Where nothing can be written, the next start compiles again, or finds that there is nothing to compile."""
+    """Writes a file if it can. Otherwise the next start compiles again, or finds that there is nothing to compile."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")

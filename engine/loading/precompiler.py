@@ -28,15 +28,16 @@ from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
 
 CUDA = torch.device("cuda")
-"""What is compiled for. No tensor is ever put there."""
+"""The device that is compiled for. No tensor is ever put there."""
 PROMPT_ROWS = 2 * MAX_ROWS
-"""Rows of a short prompt that is tried out, beside the longest piece: others run the machine code of one of them."""
+"""Rows of a short prompt that is tried out beside the longest piece: all others run the machine code of one of the
+two."""
 CORES_LEFT = 6
-"""To the program meanwhile: four threads read weights, one the tokenizer, one runs the engine."""
+"""Cores left to the program meanwhile: four threads read weights, one the tokenizer, one runs the engine."""
 
 
 def launch_all(order: Order) -> None:
-    """Everything that a turn may launch, on tensors without memory."""
+    """Launches everything that a turn may launch, on tensors without memory."""
     target = target_on_meta(Path(order.target), CUDA, weights=order.weights)
     target.prepare()
     config = target.config
@@ -59,7 +60,7 @@ def launch_all(order: Order) -> None:
 
 
 def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
-    """What will be timed, to choose from."""
+    """Launches the tiles that will be timed."""
     for launch in first_ring(launches.target.tiles, launches.target.trials(), card):
         launch()
     if launches.drafter is not None:
@@ -69,8 +70,8 @@ def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
 
 @torch.inference_mode()
 def _rehearse_prompt(decoder: Decoder) -> None:
-    """The products that are tried out first, and two pieces of a prompt, as ``decoder.Turn`` runs them: a short one,
-    and the longest with a drafter that is told of it."""
+    """Launches the products that are tried out first, and two pieces of a prompt, as ``decoder.Turn`` runs them: a
+    short one, and the longest with a drafter that takes it in."""
     launch_products(decoder.target)
     drafter = decoder.drafter
     longest = min(GPU_PREFILL_CHUNK, decoder.max_context - PROMPT_ROWS)
@@ -84,7 +85,7 @@ def _rehearse_prompt(decoder: Decoder) -> None:
 
 
 def num_processes() -> int:
-    """At least half the cores: the others read the weights meanwhile."""
+    """How many processes compile: at least half the cores, while the others read the weights."""
     usable = cores()
     return max(1, usable // 2, usable - CORES_LEFT)
 

@@ -1,4 +1,5 @@
-"""Formats that the engine doesn't compute with: each is named before anything is loaded, and what works instead."""
+"""Refuses formats with which the engine doesn't compute: each is named before anything is loaded, with what works
+instead."""
 
 from __future__ import annotations
 
@@ -49,18 +50,18 @@ ENDINGS = {
     ".bitmask": "2:4 sparse",
     "_blocks": "MXFP4",
 }
-"""How names of tensors end that only one format has."""
+"""Endings of tensor names that only one format has."""
 ANY_ENDING = tuple(ENDINGS)
 MXFP4_BLOCKS = "_blocks"
-"""Of experts in MXFP4, which families may read."""
+"""The ending of names of experts in MXFP4, which some families read."""
 
 FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
-"""Of packed floats, by the dtype of their scales."""
+"""Formats of packed floats, by the dtype of their scales."""
 
 
 def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None) -> None:
-    """Raises ``WeightsFailure`` where tensors show a format that is not read. What ``config.json`` says only helps to
-    name it: the tensors are what is there."""
+    """Raises ``WeightsFailure`` where tensors show a format that is not read. ``config.json`` only helps to name it:
+    the tensors are what is there. ``room``: bytes free on the device."""
     family = find_family(config)
     if family is not None and family.mxfp4:
         headers = {name: header for name, header in headers.items() if not name.endswith(MXFP4_BLOCKS)}
@@ -70,8 +71,8 @@ def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None
 
 
 def refuse_gguf(path: Path, file: Gguf, config: Mapping[str, Any]) -> None:
-    """The same for a GGUF file: its matrices must be Q4_0 or floats, or blocks that the model's family unpacks; the
-    embedding may have more bits. And for one of another family than ``config.json`` says."""
+    """Raises ``WeightsFailure`` for a GGUF file whose matrices are neither Q4_0 nor floats, nor blocks that the model's
+    family unpacks (the embedding may have more bits), and for one of another family than ``config.json`` says."""
     family = find_family(config)
     gguf = None if family is None else family.gguf
     if gguf is not None and file.architecture != gguf.architecture:
@@ -91,8 +92,9 @@ def refuse_gguf(path: Path, file: Gguf, config: Mapping[str, Any]) -> None:
 
 
 def refuse_config(config: Mapping[str, Any], packed: bool, room: int | None) -> None:
-    """The same for what tensors can't show: rotated rows, and where they are packed numbers of other sizes and zero
-    points. Of floats a config may say what they were trained for."""
+    """Raises ``WeightsFailure`` for what a config says and tensors can't show: rotated rows, and packed numbers of
+    other sizes or with zero points. Beside floats, such words may only say what a model was trained for, and are
+    allowed."""
     said = quantization_of(config)
     if said.get("transform_config"):
         refuse("a compressed-tensors checkpoint whose rows are rotated (transform_config)", config, room)
@@ -111,7 +113,7 @@ def refuse(name: str, config: Mapping[str, Any], room: int | None) -> NoReturn:
 
 
 def advice(config: Mapping[str, Any], room: int | None) -> Text:
-    """What would work, of the model that a config describes, in so many bytes."""
+    """What would work instead, of the model that a config describes, in ``room`` bytes."""
     family, text = find_family(config), text_config(config)
     shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
     pairs = () if family is None else family.pairs
@@ -128,7 +130,7 @@ def advice(config: Mapping[str, Any], room: int | None) -> Text:
 
 
 def quantization_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What ``config.json`` says of its quantisation; empty where it says nothing."""
+    """The part of ``config.json`` about quantisation; empty where there is none."""
     for part in (config, text_config(config)):
         said = part.get("quantization_config") or part.get("compression_config")
         if isinstance(said, Mapping):
@@ -137,7 +139,7 @@ def quantization_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def declared_weights(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What compressed-tensors' groups say of their weights."""
+    """Yields what compressed-tensors' groups say of their weights."""
     groups = said.get("config_groups")
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None

@@ -1,4 +1,5 @@
-"""In which format a folder's weights are stored, by its tensors' names and headers: no torch, no weight is read."""
+"""Finds out in which format a folder's weights are stored, from its tensors' names and headers: without torch, and
+without reading a weight."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ BESIDE_GGUF = (
     "tokenizer_config.json",
     "chat_template.jinja",
 )
-"""What a GGUF file says otherwise than the engine reads it: layers by kinds, and a tokenizer."""
+"""Files that must lie beside a GGUF file: it describes layers' kinds and the tokenizer otherwise than the engine reads
+them."""
 GGUF_LAYERS = "blk."
-"""How the names of a GGUF file's layers begin."""
+"""The beginning of the names of a GGUF file's layers."""
 IN_LEVELS = "Q4_1"
-"""Blocks with 16 even levels each."""
+"""A type of blocks whose numbers lie on 16 even levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,15 @@ class StoredFormat:
     """How the weights of a checkpoint's layers lie in its files."""
 
     weights: WeightFormat
-    """``bf16`` stands for floats of any size. In a mixture the one with the most bytes besides those."""
+    """The format; ``bf16`` stands for floats of any size. In a mixture it is the packed format with the most bytes."""
     group: int = 0
     """INT4: how many neighbours share a scale."""
     scales: str = ""
     """INT4: the scales' dtype, as safetensors calls it: BF16, F16 or F32."""
     blocks: str = ""
-    """Of floats that a file holds in blocks of fewer bits: what it calls most of these, such as Q4_1."""
+    """For floats that a file holds in blocks of fewer bits: the type of most of these, such as Q4_1."""
     in_levels: bool = False
-    """Whether all matrices of its layers are such blocks of 16 even levels: a CPU multiplies them in 4 bits."""
+    """Whether all matrices of its layers are blocks of 16 even levels, which a CPU multiplies in 4 bits."""
 
     def __str__(self) -> str:
         if self.weights == "int4":
@@ -53,24 +55,26 @@ class StoredFormat:
 
 
 def stored_format(folder: Path, room: int | None = None) -> StoredFormat:
-    """What a folder holds. Raises ``WeightsFailure`` for a damaged checkpoint, and for a format that the engine can't
-    compute with: it names the format, and what would work instead in ``room`` (bytes free on the device; None: any)."""
+    """The format of a folder's weights. Raises ``WeightsFailure`` for a damaged checkpoint, and for a format with which
+    the engine can't compute, naming the format and what would work instead in ``room`` (bytes free on the device; None:
+    any)."""
     return format_of(read_files(folder, room=room).headers)
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a checkpoint's files say of its weights."""
+    """A checkpoint's config and tensor headers."""
 
     config: dict[str, Any]
-    """``config.json``."""
+    """The contents of ``config.json``."""
     headers: Headers
     gguf: bool
-    """Whether the tensors are those of a GGUF file, and called as there."""
+    """Whether the tensors are those of a GGUF file, with the names used there."""
 
 
 def read_files(folder: Path, weights: WeightFormat | None = None, room: int | None = None) -> Files:
-    """Raises as ``stored_format``. Where a folder has a GGUF file besides floats, that is what ``int4`` reads."""
+    """Reads a folder's config and headers; raises as ``stored_format``. Where a folder has a GGUF file besides floats,
+    that is read for ``int4``."""
     path = gguf_file(folder)
     whole = (folder / INDEX).exists() or (folder / SINGLE_FILE).exists()
     if path is not None and not (folder / "config.json").exists():
@@ -93,7 +97,7 @@ def read_files(folder: Path, weights: WeightFormat | None = None, room: int | No
 
 
 def format_of(headers: Headers) -> StoredFormat:
-    """The format of tensors that are none of those that are refused."""
+    """The format of tensors, none of which is refused."""
     sizes: Counter[WeightFormat] = Counter()
     for name, header in headers.items():
         if (name.endswith("_packed") and header.dtype == "I32") or header.dtype == "Q4_0":
@@ -114,7 +118,7 @@ def format_of(headers: Headers) -> StoredFormat:
 
 
 def _int4(headers: Headers) -> StoredFormat:
-    """By the largest packed tensor."""
+    """The INT4 format of the largest packed tensor."""
     packed = {name: header for name, header in headers.items() if name.endswith("_packed")}
     if not packed:
         return StoredFormat("int4", 32, "F16")

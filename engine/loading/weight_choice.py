@@ -1,5 +1,5 @@
-"""Which format a target's weights are held in, and its plan: what was asked for, what the files hold, or the best that
-fits."""
+"""Chooses the format in which a target's weights are held, with its plan: what was asked for, what the files hold, or
+the best that fits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .stored_format import StoredFormat, stored_format
 
 @dataclass(frozen=True, slots=True)
 class WeightPlan:
-    """What was chosen, and what was not."""
+    """The format that was chosen, and those that were not."""
 
     plan: MemoryPlan
     stored: StoredFormat
     others: tuple[MemoryPlan, ...]
-    """In formats that were considered before."""
+    """Plans in formats that were considered before."""
     qat: str = ""
-    """A checkpoint that was trained for INT4, if rounding makes this one."""
+    """The name of a checkpoint of this model that was trained for INT4, where rounding makes this one."""
     products: HostProducts | None = None
-    """How a CPU multiplies by 4 or 8 bits, where it does: what was rounded to blocks of so few before."""
+    """How a CPU multiplies by 4 or 8 bits; None where it multiplies floats. The file held blocks of as few bits."""
 
     def describe(self) -> str:
-        """One line: the format, what it takes, and why."""
+        """One line: the format, what it takes, and why it was chosen."""
         plan = self.plan
         if self.in_fewer_bits:
             return f"{self.stored} multiplied in as few bits; held as bf16 it computes in fp32, several times as slow"
@@ -60,9 +60,9 @@ class WeightPlan:
 
 
 def choose_weights(options: EngineOptions, folders: PairFolders, context: int, device: torch.device) -> WeightPlan:
-    """The plan for loading a pair with so much context. Raises ``DeviceFailure`` where nothing fits, ``WeightsFailure``
-    for files that are damaged or in a format that can't be computed with, ``UsageFailure`` for packed weights that
-    would have to be packed otherwise."""
+    """The plan for loading a pair with a context of ``context`` tokens. Raises ``DeviceFailure`` where nothing fits,
+    ``WeightsFailure`` for files that are damaged or in a format with which the engine can't compute, ``UsageFailure``
+    for packed weights that would have to be packed otherwise."""
     stored = stored_format(folders.target, available_memory(device))
     products = host_products() if options.weights == AUTO and device.type == "cpu" and stored.blocks else None
     if products is not None and not products.in_fewer_bits(stored.in_levels):
@@ -104,7 +104,7 @@ def _candidates(options: EngineOptions, stored: StoredFormat, device: torch.devi
 def _instead(
     options: EngineOptions, folders: PairFolders, stored: StoredFormat, plan: MemoryPlan
 ) -> tuple[MemoryPlan, ...]:
-    """The same pair with fewer bits, where the files allow it."""
+    """Plans of the same pair with fewer bits, where the files allow it."""
     fewer = MADE_FORMATS[MADE_FORMATS.index(plan.weights) + 1 :] if plan.weights in MADE_FORMATS else ()
     possible = [weights for weights in fewer if stored.weights in ("bf16", weights)]
     return tuple(

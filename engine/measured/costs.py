@@ -1,5 +1,5 @@
-"""What rounds cost here: passes of every width, timed once. Costs depend on how much the caches hold, not on what, so
-long contexts are timed on empty caches with the cursor moved."""
+"""Measures what rounds cost on this machine: passes of every width, timed once. Costs depend on how much the caches
+hold, not on what, so long contexts are timed on empty caches with the cursor moved."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows
 
 WIDTHS = (1, 2, 4, 8, 12, ROWS)
-"""Rows timed; what lies between two of them costs evenly more. Wide passes are timed at the first context alone."""
+"""Widths, in rows, that are timed; those between two of them are interpolated. Wide passes are timed at the first
+context only."""
 CONTEXTS = (128, 2048, 32_768)
-"""The windows of sliding layers are full at the second; from there on costs grow evenly."""
+"""Context lengths that are timed. The windows of sliding layers are full at the second; from there on costs grow
+linearly."""
 CHEAP = 1.7
-"""A pass of 16 rows that takes less times one of 8 leaves something to gain from more: else they gain a seventh."""
+"""A pass of 16 rows that takes less than this times one of 8 leaves something to gain from more rows; otherwise they
+gain a seventh at most."""
 REPEATS = 3
 SECONDS = 1.0
-"""What all this may take. Beyond the contexts that there was time for, a round is taken to cost what it does there."""
+"""Seconds that timing may take. Beyond the contexts for which there was time, rounds are taken to cost as much as
+there."""
 TYPICAL = 8
-"""Tokens that the drafter takes in before it drafts."""
+"""Tokens that the drafter takes in before it drafts, in rounds that are timed."""
 
 
 @torch.inference_mode()
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
-    """Times rounds on the tokens of ``text``, repeated up to 16 or to the rows of a wide pass (alike tokens choose the
-    same experts and seem cheap). None without room for a block. Forgets the conversation in the caches."""
+    """Times rounds on the tokens of ``text``, repeated up to 16 or to the rows of a wide pass (similar tokens choose
+    the same experts and seem cheap). None without room for a block. Forgets the conversation in the caches."""
     widths = (*WIDTHS, *_wide(decoder, text))
     longest = decoder.max_context - widths[-1] - 1
     if longest < ROWS:
@@ -54,15 +58,16 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 
 
 def _widened(costs: RoundCosts, first: RoundCosts) -> RoundCosts:
-    """With wide passes, which cost more than at the first context what their rows cost more in passes of sixteen."""
+    """The costs with those of wide passes, which cost more than at the first context by what their rows cost more in
+    passes of sixteen."""
     more = max(costs.verify[-1] - first.verify[ROWS - 1], 0.0) / ROWS
     further = [timed + more * rows for rows, timed in enumerate(first.verify[ROWS:], ROWS + 1)]
     return replace(costs, verify=(*costs.verify, *further))
 
 
 def _wide(decoder: Decoder, text: Sequence[int]) -> list[int]:
-    """Rows of passes over a copy that are worth timing: where they fit, the device's that there are, and the host's
-    where further rows cost little."""
+    """Row counts of wide passes that are worth timing, where they fit: those that the device has; on the host, those
+    whose further rows cost little."""
     fitting = [rows for rows in WIDE_ROWS if 2 * rows < decoder.max_context]
     if isinstance(decoder.rounds, DeviceRounds):
         return [rows for rows in fitting if rows <= decoder.rounds.launches.widest]
@@ -127,21 +132,21 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
     counts = _ends(range(1, drafter.config.block_size))
     drafts = [partial(_milliseconds, partial(draft, count)) for count in counts]
     told, *took = _quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
-    # Looking up takes next to nothing itself, but the drafter is told first.
+    # Looking up takes next to nothing itself, but the drafter takes accepted rows in first.
     told_twice = [*took[: len(counts)], told, told, *took[len(counts) :]]
     return _round_costs(counts, told_twice, widths, drafter.sequential)
 
 
 def _ends(counts: Sequence[int]) -> list[int]:
-    """The least and the most of them: between two numbers of drafts, costs grow evenly."""
+    """The smallest and the largest of them: between two draft lengths costs are interpolated."""
     return sorted({counts[0], counts[-1]})
 
 
 def _round_costs(
     counts: Sequence[int], took: Sequence[float], widths: Sequence[int], one_by_one: bool = False
 ) -> RoundCosts:
-    """From milliseconds of a draft of each of ``counts``, two at most; of taking in 16 tokens, of looking up, and of a
-    pass of each of ``widths``."""
+    """Costs from milliseconds, in this order: a draft of each of ``counts`` (two at most), taking in 16 tokens, looking
+    up, and a pass of each of ``widths``."""
     drafts, (ingest, lookup, *passes) = took[: len(counts)], took[len(counts) :]
     step = max(drafts[-1] - drafts[0], 0.0) / (counts[-1] - counts[0]) if len(counts) > 1 else 0.0
     draft = max(drafts[0] - step * counts[0], 0.0) if counts else 0.0
@@ -156,13 +161,14 @@ def _milliseconds(work: Callable[[], None]) -> float:
 
 
 def _quickest(times: Sequence[Callable[[], float]]) -> list[float]:
-    """The least time of each over ``REPEATS`` turns, after a warm-up: other work only makes a run slower."""
+    """The least time of each over ``REPEATS`` turns, after a warm-up: other work can only make a run slower."""
     turns = [[time() for time in times] for _ in range(REPEATS + 1)]
     return [min(took) for took in zip(*turns[1:], strict=True)]
 
 
 def every_width(timed: Mapping[int, float]) -> tuple[float, ...]:
-    """A cost for every width, from those timed, of which 1 is one. Noise must not make a wider pass the cheaper one."""
+    """A cost for every width from those timed, of which 1 is one. A wider pass is never the cheaper one, which would be
+    noise."""
     widths = sorted(timed)
     spread = [timed[widths[0]]]
     for low, high in pairwise(widths):
@@ -172,11 +178,11 @@ def every_width(timed: Mapping[int, float]) -> tuple[float, ...]:
 
 
 TYPICAL_CHANCES = ((0.6, 0.15, 0.08, 0.05),) * (MAX_ROWS - 1)
-"""What a drafter gives its choices where a tree pays: trees of it are timed."""
+"""Chances of a drafter's choices on texts where a tree pays: trees grown of them are timed."""
 
 
 class RoundTimer:
-    """The conversation in the caches is forgotten."""
+    """Times the pieces of rounds. The conversation in the caches is forgotten."""
 
     def __init__(self, launches: RoundLaunches):
         self.launches = launches
@@ -192,7 +198,7 @@ class RoundTimer:
         return self.milliseconds(launch)
 
     def time_wide(self, text: Sequence[int], context: int, rows: int) -> float:
-        """Of a wide pass over so many tokens, all accepted, of which the drafter is told."""
+        """Milliseconds of a wide pass over ``rows`` tokens, all accepted, which the drafter takes in."""
         verify = self.launches.of(Verification(rows))
         tell = None if self.launches.drafter is None else self.launches.of(Telling(rows))
         self.launches.pose(text, context, rows, 0)
@@ -205,7 +211,7 @@ class RoundTimer:
         return self.milliseconds(launch)
 
     def milliseconds(self, launch: Launch) -> float:
-        """Of one run of a launch where the device was posed; it must have been captured before."""
+        """Milliseconds of one run of a captured launch on the state that was posed."""
         done = self.launches.state.done
         done.zero_()
         self._stopwatch.mark(0)

@@ -1,4 +1,5 @@
-"""Which products a CPU takes with a target's weights, by timing each kind that it has: a second at the first start."""
+"""Finds out how a CPU best multiplies by a target's weights, by timing each kind that it has: a second at the first
+start."""
 
 from __future__ import annotations
 
@@ -17,21 +18,24 @@ from .known import keep, kept
 
 SECONDS = 1.0
 ROWS = (1, 4, 16)
-"""Of a pass without guesses, with a few, and with all."""
+"""Row counts that are timed: a pass without drafts, with a few, and with all."""
 SHAPE = 1536, 576
 MATRICES = 12
-"""Others lie between two products with one, as in a model: 42 MB in fp32."""
+"""How many matrices are multiplied in turn, so that other data lies between two uses of one, as in a model: 42 MB in
+fp32."""
 HEAD_SHAPE = 16384, 576
 MARGIN = 1.25
-"""How many times as fast as the first of a list another must be: a busy minute must not settle how rows are rounded."""
+"""How many times faster than the first of a list another kind must be to be chosen: a busy minute must not settle how
+rows are rounded."""
 
 Times = Mapping[str, Sequence[float]]
-"""By kind, the seconds that so many ``ROWS`` take."""
+"""By kind, the seconds for each of ``ROWS``."""
 
 
 @cache
 def host_products() -> HostProducts:
-    """This CPU's, kept on disk for it, for PyTorch and for as many threads; measured where there are none."""
+    """The kinds for this CPU, kept on disk for it, for PyTorch and for this number of threads; measured where there are
+    none."""
     capability = torch.backends.cpu.get_cpu_capability()
     offered = for_levels(), for_others(), for_head()
     machine = cpu_name(), platform.machine(), torch.__version__, capability
@@ -44,7 +48,7 @@ def host_products() -> HostProducts:
 
 
 def products_of(data: Mapping[str, Any]) -> HostProducts:
-    """Products from their JSON. Raises ``ValueError`` or ``KeyError`` for what is none, or not of this CPU."""
+    """The kinds from their JSON. Raises ``ValueError`` or ``KeyError`` for what is none, or not of this CPU."""
     found = HostProducts(data["on_levels"], data["others"], data["head"])
     if found.on_levels in for_levels() and found.others in for_others() and found.head in for_head():
         return found
@@ -52,7 +56,7 @@ def products_of(data: Mapping[str, Any]) -> HostProducts:
 
 
 def fastest(offered: Sequence[str], times: Times) -> str:
-    """The kind that takes least of all ``ROWS``, each in proportion to the fastest with so many."""
+    """The kind with the least time over all ``ROWS``, each relative to the fastest kind at that number."""
     least = [min(times[kind][index] for kind in offered) for index in range(len(ROWS))]
     worth = {kind: sum(time / best for time, best in zip(times[kind], least, strict=True)) for kind in offered}
     best = min(offered, key=worth.__getitem__)
@@ -68,10 +72,10 @@ def _measured() -> HostProducts:
 
 
 def _times(kinds: Sequence[str], shape: tuple[int, int], matrices: int, seconds: float) -> Times:
-    """The least that each took, in turns, for so many seconds, but at least twice."""
+    """The least seconds of each kind, timed in turns for ``seconds``, but at least twice."""
     rows, depth = shape
     numbers = torch.arange(rows * depth).mul_(7919).remainder_(16).view(rows, depth).float()
-    numbers[:, ::32], numbers[:, 1::32] = 0, 15  # the ends of all groups
+    numbers[:, ::32], numbers[:, 1::32] = 0, 15  # the smallest and largest number of each group
     weights = {kind: [_made(kind, numbers + index) for index in range(matrices)] for kind in kinds}
     wide = {count: torch.linspace(-1, 1, count * depth).view(count, depth) for count in ROWS}
     times = {kind: [float("inf")] * len(ROWS) for kind in kinds}

@@ -1,4 +1,4 @@
-"""What is measured once and kept from one start to the next, a file each, named after the card, the weights and the
+"""Keeps what is measured once from one start to the next, in a file each, named after the card, the weights and the
 code: costs of rounds, tiles of kernels, and a CPU's products."""
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Found = TypeVar("Found")
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
-    """The table kept for an identity, else what ``time`` finds, which is then kept. ``identity`` names all a cost
-    depends on: code, card, weights, context. An unreadable file is rewritten."""
+    """The cost table kept for an identity, or what ``time`` finds, which is then kept. ``identity`` names all that a
+    cost depends on: code, card, weights, context. An unreadable file is rewritten."""
     table = kept("costs", identity, table_of)
     if table is None:
         table = time()
@@ -33,7 +33,7 @@ def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None])
 
 
 def kept(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]], Found]) -> Found | None:
-    """What ``read`` makes of the file for an identity; None where there is none, or something else."""
+    """The file for an identity as ``read`` returns it; None where there is none, or one that can't be read."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         data = json.loads(_path(kind, identity).read_text("utf-8"))
         if data["identity"] == list(identity):
@@ -42,7 +42,7 @@ def kept(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]],
 
 
 def keep(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
-    """Where nothing can be written, the next start measures again."""
+    """Writes ``data`` to the file for an identity. Where nothing can be written, the next start measures again."""
     with suppress(OSError):
         _write(_path(kind, identity), json.dumps({"identity": identity, **data}))
 
@@ -52,7 +52,7 @@ def _path(kind: Kind, identity: tuple[str, ...]) -> Path:
 
 
 def table_of(data: dict[str, Any]) -> CostTable:
-    """A table from its JSON. Raises ``ValueError``, ``TypeError`` or ``KeyError`` for what is none."""
+    """The table from its JSON. Raises ``ValueError``, ``TypeError`` or ``KeyError`` for what is none."""
     contexts = tuple(int(context) for context in data["contexts"])
     costs = tuple(
         RoundCosts(
@@ -75,7 +75,7 @@ def table_of(data: dict[str, Any]) -> CostTable:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all: another start may read at the same time."""
+    """Writes a file whole or not at all: another start may read at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(f".{os.getpid()}")
     new.write_text(text, "utf-8")

@@ -1,42 +1,44 @@
-"""How many threads a CPU's rounds take: all cores while nobody else wants one, else one fewer. Tried now and then, as
-no system says beforehand what a busy neighbour costs: threads wait for the slowest at every product."""
+"""Chooses how many threads a CPU's rounds use: all cores while nobody else wants one, otherwise one fewer. It is tried
+now and then, as no system says beforehand what a busy neighbour costs: threads wait for the slowest at every
+product."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 WINDOW = 250.0
-"""Milliseconds of rounds that are looked at together; a trial is shorter."""
+"""Milliseconds of rounds that are judged together; a trial is shorter."""
 TRIAL = 100.0
 LEAST_ROUNDS = 3
 GAIN_OF_MORE, GAIN_OF_FEWER = 0.8, 0.95
-"""How much less time another number must take to be preferred: a quiet core takes a third of SmolLM2's, and where all
-are busy times are noise."""
+"""The share of the present time that more threads, or fewer, must stay below to be preferred: a quiet core takes a
+third of SmolLM2's time, and where all cores are busy times are noise."""
 SLOWER = 1.3
-"""How much more time than a window before is reason to try without the last core at once: somebody has taken it."""
+"""How many times the last window's time is reason to try without the last core at once, since somebody has taken it."""
 HOPELESS = 1.5
-"""How much more time than what is preferred ends a trial early."""
+"""How many times the preferred number's time ends a trial early."""
 PATIENCE = 4
-"""Windows until the next trial: twice as many behind each that changed nothing."""
+"""Windows until the next trial: twice as many after each that changed nothing."""
 MOST_PATIENCE = 32
 BESIDE_ROWS = 3.5
-"""A pass costs as much as so many rows, and its rows: SmolLM2's takes 10, 17 and 45 ms with 1, 4 and 16."""
+"""A pass costs as much as this many rows, plus its own: SmolLM2's takes 10, 17 and 45 ms with 1, 4 and 16."""
 
 
 class ThreadChoice:
-    """Between two numbers of threads, told of every round; ``use`` is called with the number from now on."""
+    """Chooses between two numbers of threads by the time of every round; ``use`` is called with the number from now
+    on."""
 
     def __init__(self, fewer: int, all_cores: int, use: Callable[[int], None]):
-        """Rounds run with ``fewer`` as yet."""
+        """``fewer`` threads run the rounds at first."""
         self.preferred, self.current = fewer, fewer
         self._both, self._use = (fewer, all_cores), use
         self._pace = 0.0
-        """Milliseconds for each row's worth of work, with what is preferred; 0 before the first window."""
+        """Milliseconds for each row's worth of work with the preferred number; 0 before the first window."""
         self._patience, self._wait = PATIENCE, 1
         self._begin()
 
     def took(self, milliseconds: float, rows: int) -> None:
-        """A round, whose pass had so many rows."""
+        """Learns what a round took whose pass had ``rows`` rows."""
         self._spent += milliseconds
         self._work += BESIDE_ROWS + rows
         self._rounds += 1

@@ -1,5 +1,6 @@
-"""Tiles chosen by timing, for cards on which nobody measured: each product with the tiles in use and with neighbours of
-them, over the weights of the loaded model. A choice holds for every width, so it changes no text between widths."""
+"""Chooses tiles by timing, for cards on which nobody measured: times each product with the tiles in use and with
+neighbours of them, over the weights of the loaded model. A choice holds for every width, so it changes no text between
+widths."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from ..kernels.toolchain.jit import KernelFailure
 from .timing import time_launches
 
 SECONDS = 60.0
-"""What all this may take at a first start."""
+"""Seconds that all this may take at a first start."""
 BETTER = 0.98
-"""A choice must take less than so much of the time of the one in use: times of one choice differ by a hundredth."""
+"""The share of the time of the choice in use that another must stay below: times of one choice differ by a
+hundredth."""
 COLUMNS, DEPTHS, WARPS, STAGES, SPLITS = (16, 128), (64, 512), (2, 8), (2, 8), (1, 16)
-"""From, to."""
+"""The smallest and the largest value of each."""
 REPLAYS = 5
 
 Timer = Callable[[Sequence[Launch], torch.device], float]
@@ -30,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Timed:
-    """One choice, in use before and now, with microseconds of a launch."""
+    """The tiles of one product before and now, with microseconds of a launch."""
 
     name: str
     before: Tiles
@@ -38,13 +40,13 @@ class Timed:
     now: Tiles
     now_us: float
     launches: int
-    """In a pass, at most: one for each layer."""
+    """Launches in a pass, at most: one for each layer."""
     tried: int = 1
 
 
 @dataclass(slots=True)
 class Tuned(Generic[AllTiles]):
-    """What a pass's choices became."""
+    """The tiles of a pass, and what was timed."""
 
     tiles: AllTiles
     timed: list[Timed] = field(default_factory=list)
@@ -53,7 +55,7 @@ class Tuned(Generic[AllTiles]):
 
 
 def neighbours(choice: Tiles, trial: Trial[Any], card: Card) -> list[Tiles]:
-    """Choices that differ in one thing and fit a card, those first that differ in what matters most."""
+    """Choices that differ in one thing and fit a card; those that differ in what matters most come first."""
     others = [
         *_halved_and_doubled(choice, "columns", *COLUMNS),
         *(_halved_and_doubled(choice, "depth", *DEPTHS) if trial.depth else ()),
@@ -78,8 +80,8 @@ def _programs(choice: Tiles, card: Card) -> Iterator[Tiles]:
 
 
 def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], card: Card) -> AllTiles:
-    """With another choice, and with what must follow from it: a row alone takes the steps of sixteen, and of packed
-    weights, whose depth warps share, by as many warps."""
+    """The tiles with another choice for a product, and with what must follow from it: a single row takes the steps of
+    sixteen, and of packed weights, whose depth warps share, as many warps."""
     changed: dict[str, Any] = {name: choice}
     if name == "expert_gate_up" and isinstance(tiles, TargetTiles):
         alone = replace(tiles.expert_gate_up_alone, depth=choice.depth, turned=choice.turned)
@@ -89,7 +91,7 @@ def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], ca
 
 
 def first_ring(tiles: AllTiles, trials: Trials[AllTiles], card: Card) -> Iterator[Launch]:
-    """One launch of every choice that will be timed first, for whoever compiles them ahead."""
+    """One launch of every choice that will be timed first, to compile them ahead."""
     for name, trial in trials.items():
         for choice in neighbours(getattr(tiles, name), trial, card):
             yield trial.launches(with_choice(tiles, name, choice, trial, card))[0]
@@ -104,8 +106,8 @@ def tune(
     progress: Progress = lambda done, total: None,
     timer: Timer = lambda launches, device: time_launches(launches, device, REPLAYS),
 ) -> Tuned[AllTiles]:
-    """Goes from each choice to its best neighbour until none is better, or until ``deadline`` (of ``perf_counter``).
-    What doesn't compile or run is passed over."""
+    """Moves each choice to its best neighbour until none is better, or until ``deadline`` (of ``perf_counter``). What
+    doesn't compile or run is passed over."""
     tuned = Tuned(tiles)
     for number, (name, trial) in enumerate(trials.items()):
         progress(number, len(trials))
@@ -151,13 +153,13 @@ def _tune_one(
 
 
 def as_data(target: TargetTiles, drafter: DraftTiles | None) -> dict[str, Any]:
-    """For a file."""
+    """The choices as JSON, for a file."""
     return {"target": _plain(target), "drafter": None if drafter is None else _plain(drafter)}
 
 
 def read_data(data: Mapping[str, Any], target: TargetTiles, drafter: DraftTiles) -> tuple[TargetTiles, DraftTiles]:
-    """What ``as_data`` wrote; what it lacks stays as given. ``ValueError``, ``TypeError`` or ``KeyError`` for what is
-    no tiles."""
+    """The tiles with the choices that ``as_data`` wrote; what it lacks stays as given. Raises ``ValueError``,
+    ``TypeError`` or ``KeyError`` for what is no tiles."""
     return _read(data["target"], target), _read(data["drafter"] or {}, drafter)
 
 
@@ -176,7 +178,7 @@ def _read(data: Mapping[str, Any], tiles: AllTiles) -> AllTiles:
 
 
 def read_choice(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
-    """One choice of some kind of tiles from a file; ``ValueError`` or ``TypeError`` for what is none."""
+    """One choice, of a kind of tiles, from a file; raises ``ValueError`` or ``TypeError`` for what is none."""
     made = kind(**parts)
     for each in fields(kind):
         value = parts.get(each.name, each.default)

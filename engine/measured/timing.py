@@ -1,4 +1,4 @@
-"""Times of launches: on a GPU by events in its stream, replayed from a graph, so that the host's time doesn't count."""
+"""Times launches: on a GPU by events in its stream, replayed from a graph, so that the host's time doesn't count."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import torch
 
 REPLAYS = 12
 LAUNCHES = 24
-"""In a graph: its own start costs a few microseconds."""
+"""Launches in a graph, whose own start costs a few microseconds."""
 GRAPH_MILLISECONDS = 20.0
-"""Of one graph, at most, unless one launch for each copy of the weights takes longer."""
+"""The most milliseconds of one graph, unless one launch for each copy of the weights takes longer."""
 
 
 def time_calls(work: Callable[[], object], repeats: int, device: torch.device) -> list[float]:
@@ -29,9 +29,9 @@ def time_calls(work: Callable[[], object], repeats: int, device: torch.device) -
 
 
 def time_launches(launches: Sequence[Callable[[], object]], device: torch.device, replays: int = REPLAYS) -> float:
-    """Microseconds of one launch, the median of a few runs over all of them: over different weights, so that no cache
-    holds them."""
-    launches[0]()  # compiled here if not before
+    """Microseconds of one launch, the median of a few runs over all of them. They have different weights, so that no
+    cache holds those."""
+    launches[0]()  # compiles it here if it wasn't before
     (once,) = time_calls(launches[-1], 1, device)
     if device.type != "cuda":
         return once * 1e3

@@ -1,1 +1,1 @@
-"""The model definitions: a folder for each family of targets, one for each kind of drafter, a registry."""
+"""The model definitions: a folder for each family of targets and for each kind of drafter, and a registry."""

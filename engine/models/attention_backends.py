@@ -1,4 +1,4 @@
-"""Which attention kernel runs each layer: what was asked for, or what suits the layer and the machine."""
+"""Chooses the attention kernel that runs each layer: what was asked for, or what suits the layer and the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)
 TRITON_HEAD_DIMS = (16, 32, 64, 128, 256, 512)
 ROUNDS_LEAST_HEAD_DIM = 32
-"""Attention behind a window multiplies by halves of a head, and a product's operand has at least 16 channels."""
+"""The smallest heads for device rounds: attention behind a window multiplies by halves of a head, and a product's
+operand has at least 16 channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ NO_SINKS = "it knows no attention sinks"
 BACKENDS = {backend.name: backend for backend in (SDPA, FLASH, TRITON)}
 
 AUTO = (TRITON, SDPA)
-"""What ``auto`` tries, in this order. On a CPU sdpa beats the reference in most shapes and is level in the rest
-(bundled pair, 1 to 256 rows over 100 to 4000 keys). flash_attn runs when it is asked for: nobody has measured it here,
-and it can't take the targets' full layers."""
+"""The backends that ``auto`` tries, in this order. On a CPU sdpa beats the reference in most shapes and is level in the
+rest (bundled pair, 1 to 256 rows over 100 to 4000 keys). flash_attn runs when it is asked for: nobody has measured it
+here, and it can't take the targets' full layers."""
 
 
 def choose_backends(
@@ -107,7 +108,8 @@ def _choose(
 def why_host_rounds(
     wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype
 ) -> str | None:
-    """Why rounds can't run on the device, or None: their kernels know one attention."""
+    """Why the device can't run rounds, None if it can: their kernels have their own attention, so no other may be asked
+    for."""
     if wanted not in ("auto", TRITON.name):
         return f"{wanted} was asked for"
     for layer in layers:
@@ -123,7 +125,7 @@ def why_host_rounds(
 
 
 def auto_choice(head_dim: int, device: torch.device, dtype: torch.dtype) -> str:
-    """The name of what ``auto`` picks for heads of this size."""
+    """The name of the backend that ``auto`` picks for heads of this size."""
     return _choose(AUTO, head_dim, device, dtype, "auto").name
 
 

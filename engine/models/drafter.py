@@ -1,4 +1,4 @@
-"""A drafter's computation as decoding uses it: what any kind of drafter does. DFlash drafts a block in one pass, an MTP
+"""The interface of drafters: what any kind of drafter does for decoding. DFlash drafts a block in one pass, an MTP
 assistant a token in each."""
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Draft(NamedTuple):
     ids: Tensor
     """int64 [block - 1]: the drafted token at each position after the anchor."""
     probabilities: Tensor
-    """fp32 [block - 1]: what the drafter gave each of them."""
+    """fp32 [block - 1]: the drafter's probability of each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundRows:
-    """Where a round's rows are, int32 [1] each on the device."""
+    """The rows of a round that the drafter runs and takes in, int32 [1] each on the device."""
 
     cursor: Tensor
     """The block's first position."""
@@ -47,12 +47,13 @@ class Committed(NamedTuple):
     features: Tensor
     """[16, taps * hidden]."""
     start: Tensor
-    """The position of the first."""
+    """The position of the first row."""
     rows: Tensor
 
 
 class DraftPass(Protocol):
-    """Ingestion and drafting as launches for a CUDA graph: nothing allocated, read back or data-dependent."""
+    """Ingestion and drafting as launches for a CUDA graph: nothing is allocated or read back, and no launch depends on
+    data."""
 
     block: Tensor
     """int64 [16]: the block to draft, the anchor and then ``mask_token``."""
@@ -62,35 +63,36 @@ class DraftPass(Protocol):
 
     @property
     def tiles(self) -> DraftTiles:
-        """How its products are cut."""
+        """The tiles of its products."""
 
     def trials(self) -> Trials[DraftTiles]:
-        """How to time other tiles for it."""
+        """Its products, to be launched with other tiles and timed."""
 
     def ingest(self, committed: Committed | None = None) -> None:
-        """Takes committed rows into the context: by default of the features that it is bound to, as the round's rows
-        say."""
+        """Takes committed rows into the drafter's context. By default they come from the features to which the pass is
+        bound, as its ``RoundRows`` say."""
 
     def draft(self, count: int) -> None:
-        """Drafts what follows the anchor of ``block``: fills ``out``. At least ``count`` tokens are wanted."""
+        """Drafts what follows the anchor of ``block`` and fills ``out``. At least ``count`` tokens are wanted."""
 
 
 class Drafter(nn.Module, ABC):
     """Weights of a drafter, and its two operations: ``ingest`` features, ``draft`` a block."""
 
     branch_ends: ClassVar[tuple[str, ...]]
-    """As ``TargetModel.branch_ends``."""
+    """See ``TargetModel.branch_ends``."""
     read_together: ClassVar[tuple[tuple[str, ...], ...]] = (("gate_proj", "up_proj"),)
-    """As ``TargetModel.read_together``, on a CPU."""
+    """See ``TargetModel.read_together``; used on a CPU."""
     sequential: ClassVar[bool] = False
-    """Whether each drafted token takes a pass of its own, behind the one before: such drafts are chains, as long as
-    they are worth it."""
+    """Whether each drafted token takes a pass of its own behind the one before; such drafts are chains, as long as
+    their tokens are worth it."""
 
     config: DrafterConfig
 
     @property
     def chained(self) -> bool:
-        """Whether what it drafts at a position depends on what it drafted before: then a position has one choice."""
+        """Whether what it drafts at a position depends on what it drafted before, so that a position has only one
+        choice."""
         return self.sequential
 
     def __init__(self) -> None:
@@ -99,19 +101,19 @@ class Drafter(nn.Module, ABC):
 
     @property
     def in_8_bits(self) -> bool:
-        """Whether it holds its products' weights so."""
+        """Whether it holds its products' weights in 8 bits."""
         return False
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
-        """One backend per layer."""
+        """Sets one attention backend for each layer."""
         self.attention_backend = use_attention(self, backends)
 
     @abstractmethod
     def prepare(self) -> None:
-        """Computes what depends on the device alone. Called once, after the weights are in place."""
+        """Computes what depends only on the device. Called once, after the weights are in place."""
 
     def new_cache(self, target: Cache, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> Cache:
-        """What it keeps of a text whose target's cache is ``target``."""
+        """An empty cache for what it keeps of a text whose target's cache is ``target``."""
         return Cache(self.config.states, max_context, slack, dtype, device)
 
     @abstractmethod
@@ -124,7 +126,7 @@ class Drafter(nn.Module, ABC):
 
     @abstractmethod
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor."""
+        """fp32 [block_size - 1, vocabulary]: the whole distributions at the positions behind the anchor."""
 
     @abstractmethod
     def draft_pass(

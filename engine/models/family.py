@@ -1,4 +1,5 @@
-"""What the engine asks of a family besides computation: a folder here, a line in ``registry.py``. No torch."""
+"""What the engine asks of a family besides computation. A family is a folder here and a line in ``registry.py``. No
+torch."""
 
 from __future__ import annotations
 
@@ -23,20 +24,21 @@ Json = Mapping[str, Any]
 DrafterKind = Literal["dflash", "mtp"]
 
 AFTER_NORM = -1
-"""A tap behind the final norm: what the head reads. The others are numbers of layers, whose outputs they are."""
+"""The number of a tap behind the final norm, which the head reads. Other taps are layers' numbers and take their
+outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetConfig(ABC):
-    """What every target has. A family adds what its own modules need, and reads it from JSON."""
+    """What every target's config has. A family adds what its own modules need, and reads it from JSON."""
 
     hidden_size: int
     intermediate_size: int
-    """Of the dense MLP; 0 where layers have experts alone."""
+    """The dense MLP's width; 0 where layers have only experts."""
     activation: Activation = "gelu_tanh"
-    """Of MLPs and experts."""
+    """The activation of MLPs and experts."""
     norms_branches: bool = True
-    """Whether what a branch yields is normed before it joins the residual stream."""
+    """Whether a branch's output is normed before it joins the residual stream."""
     vocab_size: int
     rms_norm_eps: float
     logit_softcap: float | None = None
@@ -47,12 +49,13 @@ class TargetConfig(ABC):
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """By which tiles are known: hidden, and between feed-forward products, an expert's where there are any."""
+        """The sizes by which tiles are looked up: the hidden size, and the width of an MLP, or of an expert where there
+        are any."""
         return self.hidden_size, self.intermediate_size if self.moe is None else self.moe.intermediate_size
 
     @property
     def attention(self) -> tuple[AttentionConfig, ...]:
-        """Those of its layers that attend."""
+        """The configs of those layers that attend."""
         return tuple(layer for layer in self.layers if isinstance(layer, AttentionConfig))
 
     @abstractmethod
@@ -62,26 +65,26 @@ class TargetConfig(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrafterConfig(ABC):
-    """What every drafter has. A kind adds what its own modules need, and reads it from JSON."""
+    """What every drafter's config has. A kind adds what its own modules need, and reads it from JSON."""
 
     kind: ClassVar[DrafterKind]
 
     layers: tuple[AttentionConfig, ...]
     block_size: int
-    """Tokens per block, the anchor included: 16 drafts 15."""
+    """Tokens of a block, the anchor included: 16 drafts 15."""
     target_layer_ids: tuple[int, ...]
-    """Its taps: the drafter reads the *outputs* of these target layers."""
+    """The target's layers that are tapped: the drafter reads their *outputs*."""
     vocab_size: int | None
-    """The target's."""
+    """The target's vocabulary size; None where the config doesn't say."""
 
     @property
     @abstractmethod
     def states(self) -> tuple[StatefulLayer, ...]:
-        """What it keeps of a text itself."""
+        """The configs of what it keeps of a text itself."""
 
     @property
     def sizes(self) -> tuple[int, int] | None:
-        """By which tiles are known, as a target's; None where they are not looked for."""
+        """The sizes by which tiles are looked up, as a target's; None where they are not."""
         return None
 
     @property
@@ -99,8 +102,8 @@ class DrafterConfig(ABC):
 
 
 def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tuple[int, ...]:
-    """``eos_token_id``, of ``generation_config.json`` before ``config.json``: the tokens that end an answer. The
-    tokenizer may name another. An empty list says nothing."""
+    """The tokens that end an answer: ``eos_token_id`` of ``generation_config.json``, or else of ``config.json``. (The
+    tokenizer may name another.) An empty list counts as missing."""
     for fields in (Fields(generation or {}, "generation_config.json"), config):
         if "eos_token_id" in fields and (stops := fields.integers("eos_token_id", 0, vocab_size - 1)):
             return stops
@@ -109,41 +112,41 @@ def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """What begins a message in formats such as OpenAI's harmony: a role, the name of a channel. Other channels than
-    these two, and calls of tools, are text for people, header and all."""
+    """The headers with which messages begin in formats such as OpenAI's harmony: a role, and the name of a channel.
+    Channels other than these two, and tool calls, are text for people, header and all."""
 
     role: str
-    """Of the model, as its later messages begin; the template has written the first."""
+    """The model's role, with which its later messages begin; the template has written the first."""
     end: str
-    """The token behind the header."""
+    """The token that ends the header."""
     thought: str
     answer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Efforts:
-    """What a template calls how long to think (``reasoning_effort``), for models that always do."""
+    """The template's words for how long to think (``reasoning_effort``), for models that always think."""
 
     without: str
-    """Where thinking is off."""
+    """The word for where thinking is switched off."""
     thinking: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChatFormat:
-    """How conversations are written for a family."""
+    """How conversations are written in a family."""
 
     template: Path
     """A Jinja chat template, for checkpoints that come without one."""
     thought_open: str
     thought_close: str
-    """The tokens around a thought. The opening one is followed by the rest of its line, which is no text."""
+    """The tokens around a thought. The rest of the opening one's line belongs to it, and is no text."""
     lines_behind_thought: bool = False
-    """Whether line breaks behind a thought belong to its end, and not to the answer."""
+    """Whether line breaks behind a thought belong to its end rather than to the answer."""
     shown: tuple[str, ...] = ()
-    """Special tokens that are text for people, such as those of calls of tools."""
+    """Special tokens that are text for people, such as those of tool calls."""
     headers: Headers | None = None
-    """Of formats whose messages begin with one. ``thought_open`` then stands before every channel's name, and
+    """For formats whose messages begin with headers. ``thought_open`` then stands before every channel's name, and
     ``thought_close`` behind every message but the last."""
     efforts: Efforts | None = None
 
@@ -155,7 +158,7 @@ class PackedCopy:
     name: str
     weights: WeightFormat
     nbytes: int
-    """Of its text model in memory."""
+    """Bytes of its text model in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,29 +170,29 @@ class KnownPair:
     hidden_size: int
     num_layers: int
     num_parameters: int
-    """Of the target's text model and the drafter together."""
+    """The number of parameters of the target's text model and the drafter together."""
     copies: tuple[PackedCopy, ...] = ()
-    """Of the target, the largest first."""
+    """Packed copies of the target, the largest first."""
     qat: str = ""
-    """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
+    """The name of a copy of the target that was trained for INT4, so that rounding to it loses nothing more."""
     assistant: str = ""
     """The target's MTP assistant: a drafter of another kind."""
     vocab_size: int | None = None
-    """Of a target whose shape others have, too."""
+    """The vocabulary size, where other targets have the same shape."""
     drafter_package: str = ""
-    """A package that carries the drafter, which isn't on the hub."""
+    """A package that carries the drafter, where it isn't on the hub."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShortName:
-    """A published target that one word means."""
+    """A published target that a single word names."""
 
     word: str
     target: str
     package: str = ""
     """A Python package that carries it as a GGUF file. Where that is installed, the hub isn't asked."""
     banner: str = ""
-    """What people should know before they ask it anything."""
+    """What people should know before they ask the model anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +201,13 @@ class GgufNames:
 
     architecture: str
     tensor_name: Callable[[str], str]
-    """What they call a parameter of the modules."""
+    """The name of a parameter of the modules in such files."""
     interleaved: tuple[str, ...] = ()
-    """How names of parameters end in whose heads the rows of the two halves take turns."""
+    """Endings of parameter names in whose heads the rows of the two halves alternate."""
     unpacked: bool = False
-    """Whether matrices in blocks that no kernel computes with are unpacked: right for small models."""
+    """Whether matrices in blocks with which no kernel computes are unpacked: right for small models."""
     config: Callable[[Gguf], Json] | None = None
-    """What ``config.json`` would say, for files that come without one."""
+    """Makes the contents of ``config.json``, for files that come without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,29 +215,29 @@ class Family:
     """A kind of target, as its folder describes it."""
 
     name: str
-    """For people."""
+    """The name for people."""
     model_types: tuple[str, ...]
-    """``model_type`` of the text model in ``config.json``."""
+    """Values of ``model_type`` in the text model's ``config.json``."""
     read_config: Callable[[Json, Json | None], TargetConfig]
     """Reads ``config.json`` and ``generation_config.json``, if there is one; raises ``WeightsFailure``."""
     tensor_name: Callable[[str], str]
-    """What the checkpoint calls a parameter of the modules."""
+    """The checkpoint's name of a parameter of the modules."""
     skipped_tensors: tuple[str, ...]
-    """How the names of tensors begin that text doesn't need."""
+    """Beginnings of names of tensors that text doesn't need."""
     chat: ChatFormat
     pairs: tuple[KnownPair, ...] = ()
     """Published pairs, the smallest first."""
     refused_names: str = ""
-    """A regular expression for names of checkpoints whose config will be refused: fetching them would be in vain."""
+    """A regular expression for names of checkpoints whose config would be refused, so that they aren't fetched."""
     tensor_name_alone: Callable[[str], str] | None = None
-    """The same in checkpoints of the text model alone, where these have other names."""
+    """Like ``tensor_name``, for checkpoints of the text model alone, where these have other names."""
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
-    don't stack them ({} is its number): below one another they are its part."""
+    """Endings of parameter names that stack all experts; and of the tensors of one expert, in checkpoints that don't
+    stack them ({} is its number), which make its part when put below one another."""
     mxfp4: bool = False
-    """Whether experts are published in MXFP4, which products with them read."""
+    """Whether experts are published in MXFP4, with which products compute directly."""
     transposed: tuple[str, ...] = ()
-    """How names of parameters end whose floats, unlike packed numbers, lie in files by columns: [..., depth, rows]."""
+    """Endings of parameter names whose floats, unlike packed numbers, are stored by columns: [..., depth, rows]."""
     gguf: GgufNames | None = None
-    """For GGUF files, if any hold such models."""
+    """The names in GGUF files; None if no such file holds such a model."""
     short_names: tuple[ShortName, ...] = ()

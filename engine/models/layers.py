@@ -1,4 +1,4 @@
-"""Parts that models share. Module and parameter names are those of the published tensors."""
+"""Modules that models share. Module and parameter names are those of the published tensors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .attention_backends import Backend, describe
 from .merged_weights import side_by_side
 
 RopeTable = tuple[Tensor, Tensor]
-"""What ``rope_table`` makes."""
+"""Cosines and sines, as ``rope_table`` returns them."""
 
 
 class _Linear(nn.Linear):
-    """Without the weights that the constructor would draw: what a checkpoint holds takes their place. On ``meta``,
-    where models are planned, drawing them goes through torch's reference functions in Python."""
+    """A linear layer without initial weights, since a checkpoint's take their place. On ``meta``, where models are
+    planned, drawing them would go through torch's reference functions in Python."""
 
     def reset_parameters(self) -> None:
         pass
@@ -37,37 +37,37 @@ def linear(inputs: int, outputs: int, bias: bool = False) -> nn.Linear:
 
 
 def embedding(vocabulary: int, hidden: int) -> nn.Embedding:
-    """Without the weights that the constructor would draw: that imports torch's compiler, a second of every start."""
+    """An embedding without initial weights: drawing them would import torch's compiler, a second of every start."""
     table: nn.Embedding = nn.Embedding.from_pretrained(torch.empty(vocabulary, hidden))  # type: ignore[no-untyped-call]
     return table
 
 
 class Reader(nn.Module):
-    """A module some of whose projections read the same rows. On a CPU an operation costs by itself, so these are one
-    product there, once ``merge`` has laid their weights together."""
+    """A module some of whose projections read the same rows. On a CPU each operation has a price of its own, so once
+    ``merge`` has laid their weights together these are one product there."""
 
     together: Weight | None = None
 
     def merge(self, *names: str) -> None:
-        """Lays weights side by side, which the projections keep using."""
+        """Lays the weights of these projections side by side; they keep using them."""
         self.together = side_by_side(*(getattr(self, name) for name in names))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Reader:
-        """What moves or casts parameters makes new ones, which no longer lie side by side."""
+        """Forgets the merged weights: moving or casting parameters makes new ones, which no longer lie side by side."""
         self.together = None
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
     def read(self, x: Tensor, *projections: nn.Linear) -> Sequence[Tensor]:
-        """Products of rows x with each of the projections, which are all that ``merge`` was told of."""
+        """Products of rows x with each of ``projections``, which must be all that ``merge`` was given."""
         if self.together is None:
             return [projection(x) for projection in projections]
-        # No name of a parameter: packed projections call theirs otherwise.
+        # Not by parameters' names, which are different in packed projections.
         return torch.split(self.together.linear(x), [projection.out_features for projection in projections], dim=-1)
 
 
 def merge_projections(model: nn.Module, groups: Sequence[Sequence[str]]) -> None:
-    """Merges what every ``Reader`` of a model has of each group of projections' names."""
+    """Merges, in every ``Reader`` of a model, the projections of each group of names."""
     for module in model.modules():
         for names in groups:
             if isinstance(module, Reader) and isinstance(getattr(module, names[0], None), nn.Module):
@@ -105,7 +105,7 @@ class GatedMLP(Reader):
 
 
 class Experts(nn.Module):
-    """The experts of a layer, stacked: each is a ``GatedMLP``, or has biases."""
+    """The experts of a layer, stacked: each is a ``GatedMLP``, perhaps with biases."""
 
     def __init__(self, hidden: int, moe: MoeConfig, activation: Activation):
         super().__init__()
@@ -126,21 +126,21 @@ class Experts(nn.Module):
 
 
 class AttentionModule(Reader):
-    """What every attention layer of every model has: its shape, and the function that attends."""
+    """What every attention layer of every model has: its config, and the function that attends."""
 
     def __init__(self, layer: AttentionConfig):
         super().__init__()
         self.config = layer
         self.attend: AttentionFunction = sdpa_attention
         self.norms: Tensor | None = None
-        """[heads + kv_heads, head_dim]: what each head is scaled by behind its norm, once these are merged."""
+        """[heads + kv_heads, head_dim]: the norms' weights for each head, once these are merged."""
 
     def merge(self, *names: str) -> None:
-        if not self.config.biases:  # each product adds its own
+        if not self.config.biases:  # each product adds its own biases
             super().merge(*names)
 
     def merge_norms(self, q_norm: RMSNorm, k_norm: RMSNorm) -> None:
-        """Lets all heads share a norm: where products are merged, operations count."""
+        """Makes all heads share one norm operation: where products are merged, the number of operations counts."""
         layer = self.config
         weights = q_norm.weight.expand(layer.num_heads, -1), k_norm.weight.expand(layer.num_kv_heads, -1)
         self.norms, self.eps = torch.cat(weights).detach(), q_norm.eps
@@ -148,8 +148,8 @@ class AttentionModule(Reader):
     def read_merged(
         self, whole: Weight, x: Tensor, rope: RopeTable, norm_values: bool = False
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Turned queries and keys, and values, [n, heads, head_dim], from merged projections. Keys that are values as
-        well come last."""
+        """Turned queries and keys, and values, [n, heads, head_dim] each, from merged projections. Keys that are values
+        as well come last."""
         num_kv = self.config.num_kv_heads
         turning = self.config.num_heads + num_kv
         heads = whole.linear(x).view(len(x), -1, self.config.head_dim)

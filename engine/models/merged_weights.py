@@ -1,4 +1,4 @@
-"""Weights that one kernel reads together lie together: matrices side by side in one tensor, modules holding views."""
+"""Merges weights that one kernel reads together: matrices side by side in one tensor, of which modules hold views."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def biases_of(*modules: nn.Module) -> Tensor | None:
 
 
 def _joined(modules: Sequence[nn.Module], weights: Sequence[Weight]) -> Weight:
-    """Of a kind whose rows don't all lie along the first dimension."""
+    """One weight of a kind whose rows don't all lie along the first dimension."""
     whole = type(weights[0]).below_one_another(weights)
     start = 0
     for module, weight in zip(modules, weights, strict=True):
@@ -55,7 +55,7 @@ def _whole(modules: tuple[nn.Module, ...], name: str) -> Tensor:
 
 
 def _adjacent(parts: list[Tensor]) -> bool:
-    """Whether each begins in memory where the one before ends, in one allocation."""
+    """Whether each part begins in memory where the one before ends, in one allocation."""
     return all(
         after.untyped_storage().data_ptr() == before.untyped_storage().data_ptr()
         and after.storage_offset() == before.storage_offset() + before.numel()

@@ -1,4 +1,4 @@
-"""Models whose weights are packed: the same modules, holding the tensors of another kind of weight."""
+"""Makes models hold packed weights: the same modules with the tensors of another kind of weight."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ META = torch.device("meta")
 
 
 class PackedLinear(nn.Module):
-    """A projection by a weight of any kind, whose tensors are its parameters."""
+    """A linear layer whose weight may be of any kind, with that weight's tensors as its parameters."""
 
     def __init__(self, weight: Weight, bias: nn.Parameter | None):
         super().__init__()
@@ -34,7 +34,7 @@ class PackedLinear(nn.Module):
         self.bias = bias
         _set(self, "weight", weight)
         self.whole: Weight | None = None
-        """The weight itself, once its parameters stay what they are."""
+        """The weight itself, once its parameters stay what they are; None before that."""
 
     def forward(self, x: Tensor) -> Tensor:
         product = (self.whole or weight_of(self)).linear(x)
@@ -42,7 +42,8 @@ class PackedLinear(nn.Module):
 
 
 def packable(model: TargetModel) -> Iterator[str]:
-    """Names of the parameters that may be packed: of all products but head and router, which choose, and are small."""
+    """Names of the parameters that may be packed: those of all products but the head's and the router's, which choose,
+    and are small."""
     routers = {id(part) for router in model.routers if isinstance(router, nn.Module) for part in router.parameters()}
     for name, parameter in model.layers.named_parameters():
         if parameter.ndim >= 2 and id(parameter) not in routers and not name.endswith(("bias", *model.never_packed)):
@@ -50,7 +51,7 @@ def packable(model: TargetModel) -> Iterator[str]:
 
 
 def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
-    """Names of those that a format packs: MXFP4 experts alone."""
+    """Names of the parameters that a format packs; in MXFP4 only experts."""
     for name in packable(model) if weights != "bf16" else ():
         *outer, rows, depth = model.get_parameter(name).shape
         if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or weights != "mxfp4"):
@@ -58,7 +59,7 @@ def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
-    """Those that aren't floats as they are: their values are whole numbers."""
+    """The weights of a model that are packed, so that their values are whole numbers."""
     for name, parameter in model.layers.named_parameters():
         path, _, last = name.rpartition(".")
         scales = last.endswith(Mxfp4Weight.endings[1])
@@ -68,12 +69,14 @@ def packed_weights(model: TargetModel) -> Iterator[Weight]:
 
 
 def format_of_target(model: TargetModel) -> WeightFormat:
-    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+    """The format of a model's packed weights, "bf16" where there are none. Files hold at most one format beside
+    bf16."""
     return next((format_of(weight) for weight in packed_weights(model)), "bf16")
 
 
 def hold(model: nn.Module, name: str, weight: Weight) -> None:
-    """Makes a model hold ``weight`` in place of the parameter ``name``: under that name and each of its endings."""
+    """Makes a model hold ``weight`` in place of the parameter ``name``: its tensors are stored under that name with
+    each of the kind's endings."""
     path, _, stem = name.rpartition(".")
     owner = model.get_submodule(path)
     if isinstance(weight, PlainWeight):
@@ -87,16 +90,16 @@ def hold(model: nn.Module, name: str, weight: Weight) -> None:
 
 
 def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
-    """Packs all that is ``packable``, one weight after the other."""
+    """Packs all parameters that are ``packable``, one after the other."""
     for name in list(packable(model)):
         hold(model, name, make(model.get_parameter(name).detach()))
 
 
 def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None) -> str:
-    """Makes a target on a CPU multiply by weights of 4 bits where its own are such, else of 8, and its head by a copy;
-    ``products``: each in which way, which differs by CPU. Stacked experts stay floats. Attention is in fp64: rows are
-    rounded behind it, and what a sum in another order changes must not be seen then. Returns what products read, for
-    people."""
+    """Makes a target on a CPU multiply by weights of 4 bits where its own lie on such levels, else of 8, and its head
+    by a packed copy; ``products`` says in which way, which differs by CPU. Stacked experts stay floats. Attention is in
+    fp64: rows are rounded behind it, and what sums in another order change must not be seen then. Returns what products
+    read, for people."""
     products = products or HostProducts.of_this_cpu()
     flat = _flat(model)
     packed: dict[str, Weight] = {}
@@ -116,12 +119,13 @@ def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None)
 
 
 def gives_same_bits_by_any_threads(model: TargetModel) -> bool:
-    """Whether all its products on a CPU are of few bits, which are added up in one order, or in fp64 and rounded."""
+    """Whether all of a model's products on a CPU have the same bits with any number of threads: they are of few bits
+    and added up in one order, or in fp64 and rounded."""
     return model.packed_head is not None and not isinstance(model.packed_head, PlainWeight) and not model.routers
 
 
 def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
-    """For a model on a CPU whose weights stay what they are: merges projections, and finds each weight once."""
+    """Merges projections of a model on a CPU and looks each weight up once, for when its weights stay what they are."""
     merge_projections(model, read_together)
     for module in model.modules():
         if isinstance(module, PackedLinear):
@@ -129,8 +133,8 @@ def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
 
 
 def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:
-    """Makes a target on ``meta`` hold what ``hold_in_fewer_bits`` would; ``in_levels``: whether all its matrices lie on
-    16 levels, and are held so. Returns the bytes of the floats that are packed, which are there until all are."""
+    """Makes a target on ``meta`` hold what ``hold_in_fewer_bits`` would. ``in_levels``: whether all its matrices lie on
+    16 levels, and are held so. Returns the bytes of the floats that are packed, which exist until all are."""
     flat = _flat(model)
     in_levels = in_levels and all(Q4Weight.takes(*part.shape) for part in flat.values())
     kind = Q4Weight if in_levels else IntegerWeight
@@ -141,7 +145,7 @@ def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:
 
 
 def _flat(model: TargetModel) -> dict[str, Tensor]:
-    """What is packable, stacked experts aside."""
+    """The packable parameters by name, except stacked experts."""
     parameters = {name: model.get_parameter(name).detach() for name in packable(model)}
     return {name: part for name, part in parameters.items() if part.ndim == 2}
 
@@ -152,7 +156,8 @@ def _multiply_by(model: TargetModel, head: Weight | None) -> None:
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
-    """A target on ``meta`` with weights in a format, as they are made of bf16, or published: what it will take."""
+    """A target on ``meta`` with weights in a format, as they are made of bf16 or published: it shows what a loaded one
+    takes."""
     with META:
         model = config.build().to(dtype)
     kinds: dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {

@@ -1,5 +1,5 @@
-"""The products of a target's decode pass, launched with any tiles, over the layers' own weights: to time them where the
-memory is full of a model. What families have in common; each has the rest in its folder."""
+"""Launches the products of a target's decode pass with any tiles, over the layers' own weights, to time them where the
+memory is full of a model. This is what families have in common; each has the rest in its folder."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ WithBias = tuple[Weight, Tensor | None]
 
 
 def around_attention(layers: Sequence[AttendingLayer]) -> list[tuple[WithBias, WithBias]]:
-    """``_around_mixing`` of layers that all attend."""
+    """``_around_mixing`` for layers that all attend."""
     return [((layer.qkv, layer.added.qkv), (layer.output, layer.added.output)) for layer in layers]
 
 
 class ProductLaunches(ABC, Generic[Layer]):
-    """Rows of nothing: what products compute takes no longer for it."""
+    """Launches products with rows of zeros, which take as long as any others."""
 
     def __init__(self, target: TargetModel, layers: Sequence[Layer]):
         self._target, self._layers, self._device = target, layers, target.device
@@ -45,7 +45,7 @@ class ProductLaunches(ABC, Generic[Layer]):
 
     @abstractmethod
     def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
-        """Of each layer the weight before rows are mixed, and the one behind."""
+        """The weights of each layer before its rows are mixed, and behind."""
 
     def qkv(self, tiles: TargetTiles) -> list[Launch]:
         return self._products([before for before, _ in self._around_mixing()], tiles.qkv, split=False)
@@ -84,7 +84,8 @@ class ProductLaunches(ABC, Generic[Layer]):
         return torch.zeros(MAX_ROWS, *shape, dtype=self._target.dtype, device=self._device)
 
     def _is_packed(self, weight: Weight) -> bool:
-        """Whether a weight has the choices that are timed: those for the target's format, or for all that it holds."""
+        """Whether the tiles being timed are those of this weight: those for the target's format, or for all of its
+        weights."""
         return format_of(weight) == self.packed or "qkv" in plain_choices(self.packed)
 
     @property
@@ -93,7 +94,7 @@ class ProductLaunches(ABC, Generic[Layer]):
         return self._target.config.moe
 
     def _drawn(self, rows: int, tiles: TargetTiles) -> Assignment:
-        """Experts at random."""
+        """An assignment of experts drawn at random, for ``rows`` rows."""
         moe = self._moe
         scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
         return reference_assignment(scores, moe.top_k, most=tiles.pairs).to(self._device)

@@ -1,5 +1,5 @@
-"""What the passes over pieces of prompts share in all families, with fused kernels between products; each has the rest
-of a layer in its folder."""
+"""What the passes over pieces of prompts share in all families, with fused kernels between products; each family has
+the rest of a layer in its folder."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class PromptPass(ABC, Generic[Layer]):
         self._target, self._first_norm, self._layers, self._cache = target, first_norm, layers, cache
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """``TargetModel.forward``, with the last row's ``hidden`` [1, hidden] alone, also where that is tapped: the
-        last layer runs other rows only up to their keys, unless tapped itself. Taps change no bit of ``hidden``."""
+        """Runs a piece like ``TargetModel.forward``, but returns only the last row's ``hidden`` [1, hidden], even where
+        that is tapped: the last layer runs other rows only up to their keys, unless it is tapped itself. Taps change no
+        bit of ``hidden``."""
         assert cache is self._cache
         slots, hidden = {layer: slot for slot, layer in enumerate(taps)}, self._target.config.hidden_size
         x = self._target.embed(ids)
@@ -41,7 +42,7 @@ class PromptPass(ABC, Generic[Layer]):
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
             if index == len(self._layers) - 1:
-                if tapped is not None:  # then without the rest all the same: products round by how many rows they have
+                if tapped is not None:  # then, too, without the other rows: products round by how many rows they have
                     self._finish(layer, attended(layer, heads), x.clone(), tapped)
                 skipped, tapped = len(x) - 1, None
             x = x[skipped:]
@@ -52,17 +53,17 @@ class PromptPass(ABC, Generic[Layer]):
 
     @abstractmethod
     def _finish(self, layer: Layer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0) -> Tensor:
-        """From attention's output to the layer's, in x [n, hidden], ``skipped`` rows in; returns it normed.
+        """Goes from attention's output to the layer's, in x [n, hidden] from row ``skipped`` on; returns it normed.
         ``features``: a tapped layer's strided part."""
 
 
 class Heads(NamedTuple):
-    """Of a piece's rows, in one layer."""
+    """Queries, keys and values of a piece's rows in one layer."""
 
     q: Tensor
     """[n, heads, head_dim]"""
     k: Tensor
-    """[kv_heads, seen, head_dim], values too: what those rows see."""
+    """[kv_heads, seen, head_dim], like the values: those that these rows see."""
     v: Tensor
 
 
@@ -77,13 +78,13 @@ def attended(layer: AttendingLayer, heads: Heads, skipped: int = 0) -> Tensor:
 
 
 def heads_of(layer: AttendingLayer, normed: Tensor, start: int) -> Heads:
-    """Of rows [n, hidden] that begin at ``start``; the layer's cache takes their keys and values."""
+    """The heads of rows [n, hidden] that begin at ``start``; stores their keys and values in the layer's cache."""
     n, config, cache = len(normed), layer.config, layer.cache
     q = normed.new_empty(n, config.num_heads, config.head_dim)
     end, seen = start + n, None
     k, v = cache.k[:, :end], cache.v[:, :end]
     if config.window is not None:
-        # A ring may have no room for all that these rows see, and what they see may lie around its end.
+        # A ring may not hold all that these rows see, and what they see may go around its end.
         first = cache.first_visible(start)
         shape = (config.num_kv_heads, end - first, config.head_dim)
         k, v = normed.new_empty(shape), normed.new_empty(shape)

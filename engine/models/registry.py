@@ -1,4 +1,4 @@
-"""Which family a checkpoint belongs to: a folder here and a place in ``FAMILIES``. No torch yet."""
+"""Finds the family of a checkpoint. A family is a folder here and a place in ``FAMILIES``. No torch is needed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
 }
-"""What reads a drafter's ``config.json``, by its architecture."""
+"""The reader of a drafter's ``config.json``, by its architecture."""
 
 
 def register(family: Family) -> None:
-    """Adds a family that lies somewhere else."""
+    """Adds a family that lies outside of this package."""
     FAMILIES.append(family)
 
 
@@ -39,14 +39,14 @@ def find_family(config: Json) -> Family | None:
 
 
 def _called(name: object) -> str:
-    """What a config says that a model is, in a sentence."""
+    """What a config says the model is, as words for a sentence."""
     names = name if isinstance(name, list) else [name]
     said = " and ".join(str(each) for each in names if each)
     return f"a {said!r} model" if said else "of no kind that its config.json would name"
 
 
 def family_of(config: Json) -> Family:
-    """The same; raises ``WeightsFailure`` where there is none."""
+    """The family of the checkpoint with this ``config.json``; raises ``WeightsFailure`` where there is none."""
     family = find_family(config)
     if family is None:
         known = "; ".join(f"{each.name} ({' or '.join(each.model_types)})" for each in FAMILIES)
@@ -74,6 +74,7 @@ def drafter_config_of(config: Json) -> DrafterConfig:
 
 
 def text_config(config: Json) -> Json:
-    """The part of a ``config.json`` that describes the text model: all of it, unless there are others beside it."""
+    """The part of a ``config.json`` that describes the text model: all of it, unless there are parts for others beside
+    it."""
     text = config.get("text_config", config)
     return text if isinstance(text, Mapping) else {}

@@ -34,7 +34,7 @@ from .target import TargetModel
 
 
 class AddedTerms(NamedTuple):
-    """What some families' attention adds, as kernels read it."""
+    """What some families' attention adds to its products and scores, as kernels read it."""
 
     qkv: Tensor | None = None
     """Biases [columns] of queries, keys and values, side by side as their weights."""
@@ -70,7 +70,7 @@ Layer = TypeVar("Layer")
 
 
 class RowBuffers:
-    """What one launch leaves for the next; all layers share it. Activations have the model's dtype."""
+    """The tensors that one launch leaves for the next; all layers share them. Activations have the model's dtype."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
         self._dtype, self._device = dtype, device
@@ -109,7 +109,8 @@ class RowsPass(ABC, Generic[Layer]):
         device, dtype = target.device, target.dtype
         self.cursor, self.rows = cursor, rows
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
-        """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
+        """int64 [16]: the tokens of the rows, to be filled before a pass. Behind ``rows`` there may be any valid
+        tokens."""
         moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
         sizes = target.config.sizes
         self.tiles = target_tiles(moe, card, packed, sizes) if tiles is None else tiles
@@ -127,8 +128,8 @@ class RowsPass(ABC, Generic[Layer]):
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows of ``ids``, in a chain or as ``tree`` says: fills ``out`` and ``features``, writes keys and
-        values past the cursor. ``max_rows`` bounds the rows of any replay and changes no bit of a row. ``beside``:
-        features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to see."""
+        values past the cursor. ``max_rows`` bounds the rows of any replay and changes no bit of a row. ``beside``: the
+        features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to take in."""
         target, buffers, config = self._target, self._buffers, self._target.config
         embed_rows(
             self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed, self._first_norm,
@@ -147,18 +148,18 @@ class RowsPass(ABC, Generic[Layer]):
 
     @abstractmethod
     def trials(self) -> Trials[TargetTiles]:
-        """How to time other tiles for it."""
+        """Its products, to be launched with other tiles and timed."""
 
     @abstractmethod
     def _mix(self, layer: Layer, max_rows: int, tree: TreeRows | None) -> None:
-        """From the normed residual to the input of what feeds forward."""
+        """Goes from the normed residual to the input of the feed-forward part."""
 
     @abstractmethod
     def _feed_forward(self, layer: Layer, features: Tensor | None, max_rows: int) -> None:
-        """From there to the layer's output, normed for the next."""
+        """Goes from there to the layer's output, normed for the next layer."""
 
     def _attend(self, layer: AttendingLayer, max_rows: int, tree: TreeRows | None) -> None:
-        """From the normed residual to the partial sums of attention's output."""
+        """Goes from the normed residual to the partial sums of attention's output."""
         config, buffers = layer.config, self._buffers
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         added = layer.added
@@ -176,11 +177,11 @@ class RowsPass(ABC, Generic[Layer]):
         )  # fmt: skip
 
     def _for(self, weight: Weight) -> TargetTiles:
-        """The choices for the format that a weight is in: a file may leave some products in bf16."""
+        """The tiles for the format of a weight: a file may leave some products in bf16."""
         return self._tiles[format_of(weight)]
 
     def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
-        """A tapped layer's part of the features, from a row on."""
+        """A tapped layer's part of the features, from a row on; None where the layer isn't tapped."""
         if index not in self._taps:
             return None
         hidden = self._target.config.hidden_size

@@ -1,4 +1,4 @@
-"""A target's computation as the engine uses it: what decoding, drafting, loading and measuring ask of any family."""
+"""The interface of targets: what decoding, drafting, loading and measuring ask of any family."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ class TargetOutput(NamedTuple):
 
 
 PrefillPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
-"""What ``TargetModel.forward`` does; of the hidden states the last row is enough."""
+"""Does what ``TargetModel.forward`` does; only the last row's hidden state is needed."""
 
 
 class DecodePass(Protocol):
-    """A pass of at most 16 rows as launches for a CUDA graph: nothing allocated, read back or data-dependent."""
+    """A pass of at most 16 rows as launches for a CUDA graph: nothing is allocated or read back, and no launch depends
+    on data."""
 
     ids: Tensor
     """int64 [16]: tokens of the rows."""
@@ -48,20 +49,20 @@ class DecodePass(Protocol):
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor."""
 
     def trials(self) -> Trials[TargetTiles]:
-        """How to launch each product with other tiles, to time them."""
+        """Its products, to be launched with other tiles and timed."""
 
 
 class WidePass(Protocol):
-    """A pass of more rows as launches for a CUDA graph. All rows have the bits that they have among 16."""
+    """A pass of more rows as launches for a CUDA graph. Each row has the bits that it has among 16."""
 
     ids: Tensor
     """int64 [64]: tokens of the rows."""
     features: Tensor
     """[64, taps * hidden]."""
     out: HeadOutput
-    """Of 64 rows."""
+    """The head's output for 64 rows."""
     places: TilePlaces
-    """Where each 16 of its rows stand, once it ran."""
+    """The place of each 16 of its rows, once it ran."""
 
     def forward(self, rows: int) -> None:
         """Runs the first ``rows`` of ``ids``, 32 or 64: fills ``out`` and ``features``, writes keys and values past the
@@ -69,7 +70,7 @@ class WidePass(Protocol):
 
 
 class Router(Protocol):
-    """What chooses the experts of a layer."""
+    """The module that chooses the experts of a layer."""
 
     forced: Tensor | None
     """For measuring: fp32 scores [rows, experts] that replace the router's own, row by row and over again."""
@@ -81,30 +82,30 @@ class TargetModel(nn.Module, ABC):
     has_decode_pass: ClassVar[bool] = False
     """Whether the family has a decode pass; without one the host runs the rounds."""
     branch_ends: ClassVar[tuple[str, ...]]
-    """How the names of the parameters end through which a layer's branches join the residual stream."""
+    """Endings of the names of the parameters through which a layer's branches join the residual stream."""
     read_together: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Projections beside one another in a module that a kernel reads as one weight: they must be of one kind."""
+    """Projections beside one another in a module that a kernel reads as one weight, so they must be of one kind."""
 
     never_packed: ClassVar[tuple[str, ...]] = ()
-    """How the names of parameters end that stay floats, besides head and routers: small ones that decide much."""
+    """Endings of the names of parameters that stay floats, besides head and routers: small ones that decide much."""
     verifies_trees: ClassVar[bool] = True
-    """Whether the rows of its decode pass may be a tree's."""
+    """Whether the rows of its decode pass may form a tree."""
 
     config: TargetConfig
     embed_tokens: nn.Embedding
     layers: nn.ModuleList
     embedding_scale: float = 1.0
-    """What embeddings are multiplied by, once; a drafter that borrows them does the same."""
+    """The factor of embeddings; a drafter that borrows them applies it, too."""
     widest_pass: int = MAX_ROWS
-    """Rows of the widest pass of device rounds: 64 where there is a ``wide_pass``, and rows are cheap in it."""
+    """Rows of the widest pass of device rounds: 64 where there is a ``wide_pass`` and its rows are cheap."""
 
     def __init__(self) -> None:
         super().__init__()
         self.attention_backend = SDPA.name
         self.packed_head: Weight | None = None
-        """A copy of the head in fewer bits, where products on the host take that."""
+        """A copy of the head in fewer bits, where products on the host use that."""
         self.cache_dtype: torch.dtype | None = None
-        """Of keys and values, and what attention adds up in; None: ``dtype``."""
+        """The dtype of keys and values, and of attention's sums; None: ``dtype``."""
 
     @property
     def head(self) -> Tensor:
@@ -113,7 +114,7 @@ class TargetModel(nn.Module, ABC):
 
     @property
     def head_weight(self) -> Weight:
-        """The same as products on the host take it."""
+        """The head as a weight, which products on the host take."""
         return self.packed_head or PlainWeight(self.head)
 
     @property
@@ -122,28 +123,28 @@ class TargetModel(nn.Module, ABC):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of weights and activations."""
+        """The dtype of weights and activations."""
         return self.embed_tokens.weight.dtype
 
     @property
     def routers(self) -> Sequence[Router]:
-        """One of each layer with experts."""
+        """The router of each layer with experts."""
         return ()
 
     def row_order(self, name: str) -> Tensor | None:
-        """Which row of the checkpoint's each row of a parameter is, int64; None: the same."""
+        """For each row of a parameter, which row of the checkpoint's it is, int64; None where they are the same."""
         return None
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
-        """One backend per layer."""
+        """Sets one attention backend for each layer."""
         self.attention_backend = use_attention(self, backends)
 
     @abstractmethod
     def prepare(self) -> None:
-        """Computes what depends on the device alone. Called once, after the weights are in place."""
+        """Computes what depends only on the device. Called once, after the weights are in place."""
 
     def when_settled(self) -> None:
-        """Called once the weights of a model on a CPU are merged, and stay what they are."""
+        """Called once the weights of a model on a CPU are merged and stay what they are."""
 
     def embed(self, ids: Tensor) -> Tensor:
         """Scaled embeddings [n, hidden] of token ids [n]."""
@@ -152,8 +153,8 @@ class TargetModel(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """Runs token ids [n] at start .. start + n - 1, writing into the cache; the caller moves the cursor. ``taps``
-        are the layers whose outputs make up the features, ``AFTER_NORM`` among them for what the head reads."""
+        """Runs token ids [n] at positions start .. start + n - 1 and writes into the cache; the caller moves the
+        cursor. ``taps``: the layers whose outputs make up the features, ``AFTER_NORM`` for what the head reads."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
@@ -166,12 +167,13 @@ class TargetModel(nn.Module, ABC):
     def decode_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> DecodePass:
-        """A decode pass bound to one cache, if ``has_decode_pass``. ``cursor`` and ``rows``, int32 [1] on the device:
-        committed positions, and live rows of the 16. ``tiles`` are for measuring."""
+        """A decode pass bound to one cache; only where ``has_decode_pass``. ``cursor`` and ``rows``, int32 [1] on the
+        device: committed positions, and live rows of the 16. ``tiles`` are for measuring."""
         raise NotImplementedError
 
     def wide_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> WidePass:
-        """A wide pass as ``decode_pass``, where the family has one."""
+        """A wide pass, with the arguments of ``decode_pass``; only where ``widest_pass`` says that the family has
+        one."""
         raise NotImplementedError

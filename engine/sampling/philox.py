@@ -1,5 +1,5 @@
-"""The random numbers of sampling: one per position, whatever was computed before it. Standard library only, so that a
-screen can show the number that decided about a token."""
+"""The random numbers of sampling: one for each position, whatever was computed before it. Standard library only, so
+that a screen can show the number that decided about a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sampling the target, the same at every width, with or without speculation. Every position is sampled with one uniform
+"""Samples the target, the same at every width, with or without speculation. Every position is sampled with one uniform
 number of (seed, position), and a draft is accepted when it *is* that sample: exact rejection sampling for an argmax
 drafter, and the same text under every setting."""
 
@@ -14,7 +14,8 @@ from .philox import uniform
 
 
 def weight_bits(vocab: int) -> int:
-    """The weight of a row's likeliest token is two to the power of this; no sum over a vocabulary overflows int64."""
+    """The exponent of two that the likeliest token of a row weighs, chosen so that no sum over a vocabulary overflows
+    int64."""
     return 62 - (vocab - 1).bit_length()
 
 
@@ -42,13 +43,13 @@ def target_probabilities(logits: Tensor, temperature: float, top_k: int = 0, top
 
 
 class Samples(NamedTuple):
-    """What the target says at n positions."""
+    """The target's samples at n positions."""
 
     ids: list[int]
     probabilities: list[float]
-    """Of each id, in the distribution it was sampled from; at temperature 0 in the softmax."""
+    """The probability of each sampled id, in the distribution it was sampled from; at temperature 0 in the softmax."""
     draft_probabilities: list[float]
-    """Of each drafted id, in the same distribution; row i is about draft i."""
+    """The probability of each drafted id, in the same distributions; entry i is about draft i, in row i."""
 
 
 def sample(
@@ -61,8 +62,8 @@ def sample(
     top_p: float = 1.0,
     seed: int = 0,
 ) -> Samples:
-    """One token per row of fp32 logits [n, vocab], from position first_position on. Temperature 0 is the argmax; else
-    the position's uniform number is looked up in the cumulative weights."""
+    """Samples one token for each row of fp32 logits [n, vocab], whose first position is ``first_position``. Temperature
+    0 takes the argmax; otherwise the position's uniform number is looked up in the cumulative weights."""
     if temperature == 0:
         probabilities = logits.softmax(dim=-1)
         ids: list[int] = logits.argmax(dim=-1).tolist()

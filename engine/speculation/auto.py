@@ -23,29 +23,30 @@ from .worth import DraftWorth, worth_by_rows
 
 @dataclass(slots=True)
 class Auto(Policy):
-    """The tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at least as
-    in plain decoding; a draft is verified when its chance to be kept is worth more than the milliseconds it adds.
-    (Maximising each round's own rate would verify too much of a bad draft.) While even the best widths lose, the target
-    writes alone (``resting``); a copy may take wide rounds (``copying``)."""
+    """Chooses the tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at
+    least as in plain decoding; a draft is verified when its chance to be kept is worth more than the milliseconds it
+    adds. (Maximising each round's own rate would verify too much of a bad draft.) While even the best widths lose, the
+    target writes alone (``resting``); a copy may take wide rounds (``copying``)."""
 
     table: CostTable
     fuses: bool = True
-    """Whether a round can draft and look up."""
+    """Whether a round can draft and look up at once."""
     live: LiveCosts | None = None
-    """Corrects the table by what rounds really take, where they are real."""
+    """Corrects the table by what rounds really take, where rounds are real."""
     worth: DraftWorth = field(default_factory=DraftWorth)
     resting: Resting = field(default_factory=Resting)
     copying: Copying = field(default_factory=Copying)
     depths: DraftDepth = field(default_factory=DraftDepth)
-    """How many drafts are worth a pass each."""
+    """How many drafts are worth drafting, where each costs something."""
     has_drafter: bool = True
     """Whether a drafter has a part in this answer."""
     _checks: list[int] = field(default_factory=list)
-    """Rows of passes that rounds of this answer are to have, whatever they seem to cost."""
+    """Row counts of passes that rounds of this answer shall have whatever they seem to cost, to see what they cost
+    now."""
     _known: tuple[int, RoundCosts] | None = None
-    """The costs asked for last, and their context length: a round asks several times."""
+    """The context length and costs of the last question about costs, since a round asks several times."""
     _whole: bool = False
-    """The round just planned has such a pass, of all that is drafted."""
+    """Whether the round just planned is such a check, which verifies all that is drafted."""
 
     def __post_init__(self) -> None:
         self.begin()
@@ -93,8 +94,9 @@ class Auto(Policy):
         return Plan(drafts, looks == BESIDE and not (drafts and (self.resting.is_trying or not self.fuses)))
 
     def _looks(self, context: int, length: int) -> Looks:
-        """Whether what stands behind a match is worth its rows, and makes a draft beside it worth less than it costs.
-        (A drafted round yields what the price says; so does one beside, and what a looked up chain adds.)"""
+        """Whether the tokens behind a match are worth their rows, and whether they make a draft beside them worth less
+        than it costs. A drafted round is taken to yield what the price says; one with a lookup beside it yields what
+        the looked up chain adds on top."""
         first = self.worth.matches.chance(length)
         if not first:
             return NOT_AT_ALL
@@ -110,7 +112,7 @@ class Auto(Policy):
         return ALONE if worth > 0 and (1 - first) * drafted < price * (costs.draft + costs.step) else BESIDE
 
     def _rows(self, context: int, length: int) -> int:
-        """Of a pass over what is looked up."""
+        """How many rows a pass over a looked up chain gets."""
         costs = self._costs(context)
         most = min(self.copying.most_rows, len(costs.verify))
         return rows_of_copy(self.worth.of_match(Looked(length, most - 1)), costs)
@@ -188,9 +190,9 @@ class Auto(Policy):
         changed = bool(tree) and worth.has_changed(chances[0][0], begun, round_ms / costs.rest - 1)
         worth.learn_drafts(chances, tree, path)
         if self.resting.is_resting:
-            return  # the round was on its way when the rest began
+            return  # the round was enqueued before the rest began
         if changed:
             worth.restore()
-        # Half what came of the round and half what was to be expected of it, which scatters less.
+        # Half of it is what came of the round and half what was expected of it, which scatters less.
         if self.resting.book((tokens + expected) / 2, round_ms, changed, costs):
             worth.count_anew()

@@ -1,4 +1,4 @@
-"""What a drafter's confidence and a match's length are worth, learned from the text. Standard library only."""
+"""Learns from the text what a drafter's confidence and a match's length are worth. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .lookup import LONGEST, SHORTEST
 
 NUM_BINS = 10
 PRIOR_WEIGHT = 4.0
-"""How many observations the drafter's own word is worth against what was seen."""
+"""How many observations the drafter's own confidence counts for."""
 MEMORY = 0.98
-"""Weight that a bin's past keeps at each new observation in it: about the last fifty count."""
+"""The factor by which a bin's past fades at each new observation in it: about the last fifty count."""
 
 
 class Calibration:
@@ -19,14 +19,14 @@ class Calibration:
 
     def __init__(self) -> None:
         self.accepted = [0.0] * NUM_BINS
-        """Per bin, over the drafts that were reached, old ones fading: how many were accepted."""
+        """Per bin, how many of the drafts that were reached were accepted; old ones fade."""
         self.confidence = [0.0] * NUM_BINS
-        """And what their confidences add up to."""
+        """Per bin, the sum of those drafts' confidences."""
 
     def chance(self, confidence: float) -> float:
-        """How likely a draft of this confidence is to be accepted once it is reached, in [0, 1]."""
+        """The chance that a draft of this confidence is accepted once it is reached, in [0, 1]."""
         index = bin_of(confidence)
-        # The bin says how far its drafts were off, on average; within the bin the confidence still ranks them.
+        # The bin tells how far off its drafts were on average; within the bin the confidence still ranks them.
         expected = self.confidence[index] + PRIOR_WEIGHT * confidence
         found = self.accepted[index] + PRIOR_WEIGHT * confidence
         return min(confidence * found / expected, 1.0) if expected > 0 else confidence
@@ -48,11 +48,13 @@ def bin_of(confidence: float) -> int:
 
 
 POOLED_WEIGHT = 4.0
-"""Confidence in choices behind the first that counts as seen and come true beforehand: about thirty of them."""
+"""The sum of confidences in choices behind the first that counts as seen and come true beforehand: about thirty of
+them."""
 
 
 class PooledCalibration(Calibration):
-    """For choices behind the first: seldom right, so one bin alone would learn little. All bins learn alike."""
+    """Calibrates choices behind the first: they are seldom right, so that one bin alone would learn little. All bins
+    share what is learned."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,31 +68,33 @@ class PooledCalibration(Calibration):
 
 
 LENGTHS = (SHORTEST, 4, 5, 6, 8, 10, 13, 17, 24, LONGEST)
-"""Where the bins of match lengths begin."""
+"""The match length, in tokens, at which each bin begins."""
 BIN_OF = tuple(bisect_right(LENGTHS, length) for length in range(LONGEST + 1))
-"""By length: its bin, counted from 1; 0 for one that is too short."""
+"""By match length: its bin, counted from 1; 0 for a match that is too short."""
 OFTEN = (0.35, 0.45, 0.52, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.93)
-"""How often what came next comes next again, by bin: on Python sources, less a tenth where prose is below them."""
+"""By bin, how often the token that followed a match followed again: measured on Python sources, less a tenth where
+prose is below them."""
 MOST_CHANCE = 0.98
 MATCH_MEMORY = 0.95
 SHARED_MEMORY = 0.95
 BIN_WEIGHT, SHARED_WEIGHT = 4.0, 4.0
-"""How many observations that is worth in each bin, and for all bins together."""
+"""How many observations ``OFTEN`` counts for, in each bin and in the factor of all bins together."""
 
 
 class MatchCalibration:
-    """How likely a looked up token is to be said once it is reached, by the tokens that matched before it. Every round
-    tells, whatever it verified. What is found of one length says something of all: all bins share a factor."""
+    """Learns how likely a looked up token is to be right once it is reached, by the tokens that matched before it.
+    Every round teaches it, whatever was verified. What is seen at one length says something of all: the bins share a
+    factor."""
 
     def __init__(self) -> None:
         self.right = [0.0] * len(LENGTHS)
-        """Per bin, old ones fading: tokens that were said."""
+        """Per bin, how many tokens were right; old ones fade."""
         self.seen = [0.0] * len(LENGTHS)
         self.shared_right, self.shared_expected = 0.0, 0.0
-        """Of all bins: tokens that were said, and that were to be expected by ``OFTEN``."""
+        """In all bins: tokens that were right, and tokens that ``OFTEN`` made expect."""
 
     def chance(self, length: int) -> float:
-        """Of the token behind a match; 0 for one that is too short."""
+        """The chance of the token behind a match of ``length``; 0 for one that is too short."""
         index = BIN_OF[length] - 1
         if index < 0:
             return 0.0
@@ -99,7 +103,7 @@ class MatchCalibration:
         return (self.right[index] + BIN_WEIGHT * before) / (self.seen[index] + BIN_WEIGHT)
 
     def chances(self) -> tuple[float, ...]:
-        """By length, from 0 to ``LONGEST``."""
+        """The chance at each match length, from 0 to ``LONGEST``."""
         by_bin = [0.0, *map(self.chance, LENGTHS)]
         return tuple(by_bin[index] for index in BIN_OF)
 

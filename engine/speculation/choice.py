@@ -1,4 +1,4 @@
-"""What a policy is asked, what it answers, and what it is told of a round. Standard library only."""
+"""What a policy is asked, what it answers, and what it learns of a round. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Looks = Literal[0, 1, 2]
 NOT_AT_ALL: Final = 0
 BESIDE: Final = 1
 ALONE: Final = 2
-"""How to look drafts up: not, beside a drafter's, or in their place."""
+"""How drafts are looked up: not at all, beside the drafter's, or in their place."""
 
 
 class Choice(NamedTuple):
@@ -19,15 +19,17 @@ class Choice(NamedTuple):
 
     num_verified: int
     chance: float = 1.0
-    """How likely the first draft left out was to be kept; the last one, when none was left out; 0 without a draft."""
+    """The chance to be kept of the first draft that was left out, or of the last one when none was; 0 without a
+    draft."""
     cost_ms: float = 0.0
-    """What verifying that draft adds to the pass; without a draft, what one would add to the round."""
+    """Milliseconds that verifying that draft adds to the pass; without a draft, those that one would add to the
+    round."""
     price: float = 0.0
-    """Tokens that a millisecond is worth: what decoding yields on this text."""
+    """How many tokens a millisecond is worth: what decoding yields on this text."""
     looked_up: tuple[float, ...] = ()
-    """Chances of a chain that was looked up, where the tree is what is worth verifying of it."""
+    """The chances of a looked up chain, where the tree is as much of it as is worth verifying."""
     beside: tuple[float, ...] = ()
-    """Chances of a chain that was looked up, where it entered the tree."""
+    """The chances of a looked up chain, where it entered the tree beside the drafter's choices."""
 
 
 Chosen = tuple[list[Node], Choice]
@@ -35,7 +37,7 @@ Chosen = tuple[list[Node], Choice]
 
 
 class ChoiceNumbers(NamedTuple):
-    """What ``Auto`` chooses by at one context length, for a device that chooses in its place."""
+    """The numbers by which ``Auto`` chooses at one context length, for a device that chooses in its place."""
 
     trying: bool
     """Whether ``TRY`` tokens are verified whatever their chances."""
@@ -49,12 +51,12 @@ class ChoiceNumbers(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to stand behind a round's drafts; with neither, the target writes one token alone."""
+    """Where a round's drafts come from; with neither source, the target writes one token alone."""
 
     draft: bool
     lookup: bool = False
     rows: int = ROWS
-    """Of the target's pass, at most, where drafts are looked up alone."""
+    """The most rows of the target's pass, where drafts are only looked up."""
 
     @property
     def is_wide(self) -> bool:
@@ -62,14 +64,14 @@ class Plan(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a round's text says of the chain that could be looked up before it, whether it was or not."""
+    """What a round's text says of the chain that could be looked up before it, whether or not it was."""
 
     length: int
-    """Of the match."""
+    """How many tokens the match had."""
     num_right: int
     failed: bool
-    """Whether the text goes on otherwise behind those."""
+    """Whether the text goes on differently behind the ``num_right`` tokens."""
     taken: bool = False
-    """The chain was what was verified."""
+    """Whether the chain was what was verified."""
     choices: tuple[int, ...] = ()
-    """Where it entered a tree: ``Looked.choices``."""
+    """The choices as which it entered a tree: ``Looked.choices``."""

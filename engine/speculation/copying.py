@@ -1,5 +1,5 @@
-"""How many rows a pass over a looked up chain may have: a copy that goes on and on doubles them. Standard library
-only."""
+"""Decides how many rows a pass over a looked up chain may have: a copy that goes on and on doubles them. Standard
+library only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .costs import RoundCosts
 from .trees import ROWS, WIDE_ROWS
 
 MOST_PATIENCE = 16
-"""Rounds of a copy that are waited for, at most, where wide ones do not pay."""
+"""The most rounds of a copy that must come before a wide one, where wide ones do not pay."""
 
 
 @dataclass(slots=True)
@@ -20,15 +20,15 @@ class Copying:
     """Follows a copy of earlier text through one answer."""
 
     most_rows: int = ROWS
-    """Of the next pass over what is looked up, at most."""
+    """The most rows of the next pass over a looked up chain."""
     _saturated: int = 0
-    """Rounds in a row that were looked up and kept whole."""
+    """How many rounds in a row were looked up and kept whole."""
     _patience: int = 1
-    """Such rounds that must come before a wide one."""
+    """How many such rounds must come before a wide one."""
 
     def observe(self, rows: int, num_kept: int, looked_up: bool) -> None:
-        """A round of so many rows that kept so many drafts. Wide rounds begin once a copy goes on, later where they
-        kept no more than others might have."""
+        """Learns of a round of ``rows`` rows that kept ``num_kept`` drafts. Wide rounds begin once a copy goes on;
+        later, where they kept no more than narrow ones could have."""
         self._saturated = self._saturated + 1 if looked_up and num_kept + 1 == rows else 0
         if rows > ROWS:
             self._patience = max(self._patience // 2, 1) if num_kept >= ROWS else min(2 * self._patience, MOST_PATIENCE)
@@ -37,9 +37,9 @@ class Copying:
 
 
 def rows_of_copy(chances: Sequence[float], costs: RoundCosts) -> int:
-    """Rows of a pass over a looked up chain: as many as yield most in a millisecond. (By a price, that of plain
-    decoding or of drafts, a copy would pay for rows that cost more than its other ones.) ``chances``: of each token
-    that may be verified, once it is reached."""
+    """How many rows to give a pass over a looked up chain: those that yield most in a millisecond. (By a fixed price,
+    that of plain decoding or of drafts, a copy would pay for rows that cost more than its other ones.) ``chances``: of
+    each token that may be verified, once it is reached."""
     tokens = list(accumulate(accumulate(chances, mul), initial=1.0))
     fitting = (rows for rows in (ROWS, *WIDE_ROWS) if rows <= len(tokens))
     return max(fitting, key=lambda rows: tokens[rows - 1] / (costs.lookup + costs.verify[rows - 1]), default=ROWS)

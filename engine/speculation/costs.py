@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from .trees import ROWS
 
 PAYS = 1.1
-"""What a draft must be able to yield, of what the target writes alone in that time."""
+"""How much more a draft must be able to yield than the target writes alone in that time."""
 DEAR_PAUSE = 48
-"""Tokens before the first draft of an answer, where a try of one can't pay and drafting has lost in this session."""
+"""How many tokens the target writes before the first draft of an answer, where a single try can't pay and drafting has
+lost in this session."""
 HOPED, HOPED_RESTS = 1.2, 16.0
-"""What drafted rounds are thought to yield of the target's own tokens in that time, and for how many of its rounds that
-counts, before any was seen."""
+"""The yield that drafted rounds are taken to have before any was seen, as a multiple of the target's own; and how many
+of its rounds this assumption counts for."""
 YIELD_MEMORY = 0.99
-"""Weight that drafted rounds before keep at each new one."""
+"""The factor by which earlier drafted rounds fade at each new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,48 +23,50 @@ class RoundCosts:
     """Milliseconds of the parts of a round on one machine, at one context length."""
 
     draft: float
-    """A drafting pass, with the ingestion of what was accepted before it; without its ``step`` for each token."""
+    """A drafting pass, with the ingestion of what was accepted before it, and without the ``step`` of each token."""
     verify: tuple[float, ...]
-    """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens. The first is also that of a
-    round without a draft; where such a round has a pass of its own, it is that one's."""
+    """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens. Entry 0 is also the pass of a
+    round without a draft, and the time of its own pass where it has one."""
     ingest: float = 0.0
-    """What a round without a draft takes beyond its pass, on average: the drafter is told of sixteen tokens at once."""
+    """What a round without a draft takes beyond its pass, on average: the drafter takes in sixteen tokens at once."""
     lookup: float = 0.0
-    """Looking drafts up, and telling the drafter of what was accepted before."""
+    """Looking drafts up, with the drafter's taking in of what was accepted before."""
     step: float = 0.0
-    """What each drafted token takes of its own; 0 where a block takes as long whatever is drafted, as on a GPU."""
+    """What each drafted token takes; 0 where a block takes as long whatever is drafted, as on a GPU."""
     one_by_one: bool = False
-    """That is a pass of the drafter, not a row of one."""
+    """Whether ``step`` is a pass of the drafter for each token, and not a row of one pass."""
 
     @property
     def plain(self) -> float:
-        """A round without a drafter: one token for one pass."""
+        """A round where there is no drafter: one token for one pass."""
         return self.verify[0]
 
     @property
     def rest(self) -> float:
-        """A round without a draft, that leaves the drafter fit to draft the next one."""
+        """A round without a draft whose tokens the drafter takes in, so that it can draft the next one: pass and
+        ``ingest``."""
         return self.verify[0] + self.ingest
 
     def round(self, num_verified: int, num_drafted: int | None = None) -> float:
-        """A round that drafts and then verifies so many drafted tokens, by default all."""
+        """A round that drafts ``num_drafted`` tokens and then verifies ``num_verified`` of them; by default all are
+        drafted to be verified."""
         drafted = num_verified if num_drafted is None else num_drafted
         return self.draft + self.step * drafted + self.verify[num_verified]
 
     def tried(self, least: int) -> int:
-        """How many drafted tokens to verify to see whether drafting pays: ``least``, unless a round couldn't pay even
-        with all of these kept, as on a CPU that drafts as slowly as it decodes."""
+        """How many drafted tokens to verify, at the least, to see whether drafting pays: ``least``, unless a round
+        couldn't pay even with all of these kept, as on a CPU that drafts as slowly as it decodes."""
         numbers = range(least, min(ROWS, len(self.verify)))
         return next((count for count in numbers if (count + 1) * self.rest >= PAYS * self.round(count)), least)
 
 
 @dataclass(slots=True)
 class Yield:
-    """What drafted rounds have yielded, in all answers, old ones fading."""
+    """What drafted rounds have yielded in all answers of the session; old ones fade."""
 
     tokens: float = HOPED * HOPED_RESTS
     rests: float = HOPED_RESTS
-    """Rounds without a draft that there was time for meanwhile, a token each."""
+    """How many rounds without a draft, each a token, the same time would have held."""
 
     def observe(self, tokens: int, rests: float) -> None:
         self.tokens = YIELD_MEMORY * self.tokens + tokens
@@ -76,13 +79,13 @@ class Yield:
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Costs timed at a few context lengths, ascending; between two of them they grow evenly."""
+    """Costs timed at a few context lengths, ascending; between two of them they are interpolated linearly."""
 
     contexts: tuple[int, ...]
     costs: tuple[RoundCosts, ...]
 
     def at(self, context: int) -> RoundCosts:
-        """Costs at a context length; beyond the table, those of its end."""
+        """The costs at a context length; beyond the table, those of its end."""
         for low, high in zip(range(len(self.contexts)), range(1, len(self.contexts)), strict=False):
             start, end = self.contexts[low], self.contexts[high]
             if start <= context < end:

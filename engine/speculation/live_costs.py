@@ -1,5 +1,6 @@
-"""What rounds take while answers are written, against what was timed at the start: a machine that was busy then must
-not seem slow for as long as the program runs. Milliseconds come from whoever ran the rounds. Standard library only."""
+"""Corrects the timed costs by what rounds take while answers are written: a machine that was busy when they were timed
+must not seem slow for as long as the program runs. Milliseconds come from whoever ran the rounds. Standard library
+only."""
 
 from __future__ import annotations
 
@@ -14,44 +15,44 @@ from .costs import RoundCosts
 from .trees import ROWS, WIDE_ROWS
 
 ENDS = (1, 2, 4, 8, 12, ROWS, *WIDE_ROWS)
-"""Rows up to which passes count as alike."""
+"""The most rows of each kind of pass; passes of one kind count as alike."""
 COUNT = 3
-"""Rounds that say what one costs: the middle one, since other work slows some of them."""
+"""How many of the latest rounds say what one costs: their median does, since other work slows some of them."""
 CHECKS_SHARE, FIRST_CHECK_SHARE = 0.002, 0.1
-"""Of the time goes into checks, at most, and into the first one, which comes sooner: the machine may have been busy
-when costs were timed."""
+"""The share of the time that checks may take, and the share for the first one, which comes sooner: the machine may have
+been busy when costs were timed."""
 CLEARLY = 0.7
-"""Of what was timed. Rounds that take more than this leave it as it is: alike tokens choose the same experts, and a
-timer that ran three times is not exact."""
+"""The share of the timed cost below which a correction is made. Rounds that take more leave it as it is: similar tokens
+choose the same experts, and a timer that ran three times is not exact."""
 
 
 class LiveCosts:
-    """Corrects costs downwards. Rounds that take longer than was timed say that the machine is busy now."""
+    """Corrects costs downwards only. Rounds that take longer than was timed say that the machine is busy now."""
 
     def __init__(self) -> None:
         self._draft: deque[float] = deque(maxlen=COUNT)
-        """Of the latest drafts: what each took, of what was timed."""
+        """The latest drafts: the time that each took, divided by the timed cost."""
         self._passes = [deque[float](maxlen=COUNT) for _ in ENDS]
-        """The same of passes, by their rows."""
+        """The latest passes of each kind (``ENDS``): the time that each took, divided by the timed cost."""
         self._shares = [1.0] * len(ENDS)
-        """What they are taken to cost, of what was timed."""
+        """By kind of pass, the factor by which its timed cost is multiplied; 1 leaves it as it is."""
         self._draft_share = 1.0
         self._block = 0
-        """Tokens of the longest draft: only such were timed."""
+        """Tokens of the longest draft. Costs were timed for blocks of that length only."""
         self._seen: set[int] = set()
-        """Kinds of passes that the latest answer had."""
+        """The kinds of passes that the latest answer had."""
         self._milliseconds = 0.0
-        """Of rounds since the latest check."""
+        """Milliseconds of the rounds since the latest check."""
         self._share = FIRST_CHECK_SHARE
-        """Of these that the next one may take."""
+        """The share of those milliseconds that the next check may take."""
 
     def begin(self, costs: RoundCosts) -> list[int]:
-        """A new answer. Rows of passes that one round of it each should have, now and then: of the narrowest and the
-        widest, if the answer before had none, since costs may have kept them away."""
+        """Begins an answer. Returns the row counts that a round of it each should have as a check, now and then: the
+        narrowest and the widest, if the answer before had none, since their costs may have kept them away."""
         unseen = [rows for rows in (1, ROWS) if _kind(rows) not in self._seen]
         for kind, ratios in enumerate(self._passes):
             if kind not in self._seen and self._shares[kind] == 1:
-                ratios.clear()  # the machine may have been as busy then as when it was timed
+                ratios.clear()  # the machine may have been as busy then as when costs were timed
         self._seen.clear()
         if self._milliseconds * self._share <= costs.rest + costs.round(ROWS - 1):
             return []
@@ -59,7 +60,8 @@ class LiveCosts:
         return unseen
 
     def observe(self, costs: RoundCosts, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
-        """A round at these timed costs: so many tokens drafted, 0 without a draft, and so many rows verified."""
+        """Learns what a round took, beside its timed ``costs``: ``num_drafted`` tokens in ``draft_ms`` (0 without a
+        draft) and a pass over ``rows`` in ``verify_ms``."""
         kind = _kind(rows)
         self._milliseconds += draft_ms + verify_ms
         if rows <= len(costs.verify):
@@ -73,8 +75,9 @@ class LiveCosts:
             self._draft_share = _share(self._draft)
 
     def corrected(self, costs: RoundCosts) -> RoundCosts:
-        """What parts of rounds cost that were seen to take clearly less than this. The others: no more than a wider
-        pass, or than a draft, takes; where a wider one costs less, evenly more than a narrower one that was seen."""
+        """The costs, corrected: parts that were seen to take clearly less cost what they took. Passes that were not
+        seen cost no more than a wider pass, and, where a wider one was corrected, at most what interpolates linearly
+        between it and the next narrower one that was seen. Ingesting and looking up cost no more than a draft."""
         passes, drafts = self._shares, self._draft_share
         if drafts == 1 and min(passes) == 1:
             return costs

@@ -1,4 +1,4 @@
-"""The text as its own drafter: what came next where its newest tokens stood before. People edit, quote and continue, so
+"""The text as its own drafter: what followed where its newest tokens stood before. People edit, quote and continue, so
 much of an answer already stands in prompt and history. Standard library only: the definition, which ``text_index`` and
 ``kernels.round.lookup`` equal."""
 
@@ -8,33 +8,36 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 SHORTEST, LONGEST = 3, 32
-"""Tokens of a match. Shorter ones say too little; of longer ones it does not matter by how much."""
+"""The fewest and the most tokens of a match. Shorter ones say too little; of longer ones it does not matter how long
+they are."""
 
 
 class Found(NamedTuple):
     """The longest earlier occurrence of a text's newest tokens; of equally long ones the most recent."""
 
     length: int
-    """Tokens that stand in both places, up to ``LONGEST``."""
+    """How many tokens stand in both places, up to ``LONGEST``."""
     distance: int
-    """So many tokens back; less than ``length`` where the two overlap."""
+    """How many tokens back the earlier place is; less than ``length`` where the two overlap."""
 
 
 class Looked(NamedTuple):
     """A chain that was looked up, as a policy sees it."""
 
     length: int
-    """Of the match; each token that turns out right makes it longer by one."""
+    """How many tokens the match has; each token of the chain that turns out right makes it longer by one."""
     size: int
-    """Tokens of the chain."""
+    """How many tokens the chain has."""
     agreed: int = 0
-    """So many of its first tokens the drafter guessed, too."""
+    """How many of its tokens, from the first on, the drafter guessed, too."""
     choices: tuple[int, ...] = ()
-    """Where it may enter a tree: by position, which of the drafter's choices it is, ``trees.LOOKED_UP`` for none."""
+    """Where it may enter a tree, by position: which of the drafter's choices each token is, ``trees.LOOKED_UP`` for
+    none."""
 
 
 def longest_match(text: Sequence[int]) -> Found | None:
-    """By comparing every place: slow, and plain to see."""
+    """The longest earlier occurrence of the text's newest tokens, found by comparing every place: slow, and plain to
+    see. None for one shorter than ``SHORTEST``."""
     best: Found | None = None
     for distance in range(1, len(text)):
         length = 0
@@ -46,8 +49,9 @@ def longest_match(text: Sequence[int]) -> Found | None:
 
 
 def continuation(text: Sequence[int], distance: int, count: int, stops: Collection[int] = ()) -> list[int]:
-    """Up to ``count`` tokens that came next ``distance`` back, the last a stop token if there is one. Behind the text's
-    end stands the continuation itself, so a text with a period goes on with it."""
+    """Up to ``count`` tokens that followed ``distance`` tokens back, up to the first of ``stops``. Where the text ends
+    the continuation itself goes on, so a periodic text is continued: ``continuation([1, 2], 2, 3)`` is ``[1, 2,
+    1]``."""
     found: list[int] = []
     while len(found) < count and not (found and found[-1] in stops):
         place = len(text) - distance + len(found)
@@ -56,6 +60,7 @@ def continuation(text: Sequence[int], distance: int, count: int, stops: Collecti
 
 
 def num_agreed(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many first tokens both have: of a draft and what the target says, so many are accepted."""
+    """How many tokens two sequences share from the first on. Of a draft and the target's samples, that many are
+    accepted."""
     pairs = zip(one, other, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -1,6 +1,6 @@
-"""How much of a draft to verify: what every policy answers, and the policy of a fixed block size. A policy chooses the
-tree to verify, and never the text. It is pure: confidences, context length and costs, no tensor and no clock. Standard
-library only."""
+"""How much of a draft to verify: the interface of every policy, and the policy of a fixed block size. A policy chooses
+the tree to verify, and never the text. It is pure: it knows confidences, context length and costs, but no tensor and no
+clock. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .trees import ROWS, Chances, Node, chain
 
 
 class Policy:
-    """Decides every round, and ``observe``s every round, also without a draft. This one always drafts and leaves the
-    width open: on a device, all of it."""
+    """Decides before every round and ``observe``s it afterwards, also without a draft. This one always drafts and
+    leaves the width open: on a device, the whole draft is verified."""
 
     __slots__ = ()
 
     def begin(self, drafts: bool = True) -> None:
-        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes.
-        ``drafts``: whether a drafter has a part in it."""
+        """Begins an answer: what was learned of the drafter stays, what was learned of the text before it goes.
+        ``drafts``: whether a drafter takes part in it."""
 
     def wants_draft(self, context: int) -> bool:
-        """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
-        was observed."""
+        """Whether to draft in the coming round, or let the target write one token alone. Asked once for each round,
+        perhaps before the last one was observed."""
         return True
 
     def depth(self, context: int, counts: Sequence[int]) -> int:
@@ -32,7 +32,8 @@ class Policy:
         return counts[-1]
 
     def plan(self, context: int, length: int) -> Plan:
-        """``wants_draft``, and whether to look drafts up. ``length``: of the newest known tokens' match, 0 without."""
+        """Whether to draft (``wants_draft``), and whether to look drafts up. ``length``: tokens of the newest known
+        match, 0 without one."""
         return Plan(self.wants_draft(context))
 
     def pause(self, context: int) -> Choice | None:
@@ -40,23 +41,24 @@ class Policy:
         return None
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
-        """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: of
-        the drafter's choices at each position; ``looked``: a chain that was looked up. One at least is there."""
+        """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: those
+        of the drafter's choices at each position; ``looked``: a chain that was looked up. At least one of the two is
+        there."""
         raise NotImplementedError
 
     def numbers(self, context: int) -> ChoiceNumbers | None:
-        """What ``choose`` would go by; None verifies whole chains."""
+        """The numbers by which ``choose`` would choose; None verifies whole chains."""
         return None
 
     def observe(
         self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
     ) -> None:
-        """What came of a round: no ``chances`` when nothing was drafted; ``path``: the rows that were accepted;
-        ``judged``: where something could be looked up."""
+        """Learns what came of a round. ``chances`` are empty when nothing was drafted; ``path``: the rows that were
+        accepted; ``judged``: what the text says of a chain that could be looked up."""
 
     def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
-        """What a round took that was begun at this context length: its draft, 0 tokens without one, and a pass over so
-        many rows."""
+        """Learns what a round took that was begun at this context length: its draft of ``num_drafted`` tokens (0
+        without one), and a pass over ``rows``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Whether to draft at all: while drafted rounds yield less than the target alone, it writes alone, and now and then one
-draft is a try. Standard library only."""
+"""Decides whether to draft at all: while drafted rounds yield less than the target alone, the target writes alone, and
+now and then one draft is a try. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,40 +8,43 @@ from dataclasses import dataclass, field
 from .costs import DEAR_PAUSE, RoundCosts, Yield
 
 RATE_MEMORY = 0.9
-"""Weight that the past keeps in the yield of drafted rounds, per round: about the last ten count."""
+"""The factor by which the past fades in the yield of drafted rounds, at each round: about the last ten count."""
 TRUST_ROUNDS, TRUST = 8, 1.3
-"""An answer begins as if so many drafted rounds had yielded so many times what plain decoding yields, so that one bad
-draft does not end drafting."""
+"""An answer begins as if ``TRUST_ROUNDS`` drafted rounds had yielded ``TRUST`` times what plain decoding yields, so
+that one bad draft does not end drafting."""
 TRY = 1
 """Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
 FIRST_PAUSE, LONGEST_PAUSE = 4, 64
-"""Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
+"""How many tokens the target writes alone before drafting is tried again, at first and at most; doubled each time it
+does not pay."""
 TRIES_SHARE = 0.015
-"""Of a rest goes into tries, once its pauses are as long as they get: where a try costs little, they are short."""
+"""The share of a rest that goes into tries, once its pauses are as long as they get: where a try costs little, they are
+short."""
 COMEBACK_ROUNDS, COMEBACK = 3, 1.5
-"""A try that pays counts as so many rounds; as much as it yielded, up to so many times the plain yield."""
+"""A try that pays counts as ``COMEBACK_ROUNDS`` rounds with the yield that it had, at most ``COMEBACK`` times the plain
+yield."""
 
 
 @dataclass(slots=True)
 class Resting:
-    """The yield of drafted rounds beside that of the target alone, and what follows from it. ``costs`` are those at the
-    context length of the round that is meant."""
+    """Compares the yield of drafted rounds with that of the target alone, and decides by it. ``costs`` are always those
+    at the context length of the round in question."""
 
     tokens: float = 0.0
-    """Tokens of recent drafted rounds, old ones fading."""
+    """Tokens of recent drafted rounds; old ones fade."""
     _milliseconds: float = 0.0
-    """What those rounds cost."""
+    """Milliseconds that those rounds cost; old ones fade, too."""
     _yield: Yield = field(default_factory=Yield)
     is_resting: bool = False
-    """Drafting lost lately: the next draft is a try."""
+    """Whether drafting has lost of late, so that the next draft is a try."""
     is_trying: bool = False
-    """A try is on its way: it verifies its first tokens whatever their chances."""
+    """Whether a try is on its way, which verifies its first tokens whatever their chances."""
     _pause: int = 0
-    """Plain rounds left before the next try."""
+    """How many plain rounds are left before the next try."""
     _next_pause: int = FIRST_PAUSE
 
     def begin(self, costs: RoundCosts, drafts: bool) -> None:
-        """A new answer; ``drafts``: whether a drafter has a part in it."""
+        """Begins an answer; ``drafts``: whether a drafter takes part in it."""
         self.is_resting = self.is_trying = False
         self._pause, self._next_pause = 0, FIRST_PAUSE
         if not drafts:
@@ -53,7 +56,7 @@ class Resting:
             self._rest(costs)
 
     def price(self, costs: RoundCosts) -> float:
-        """Tokens that a millisecond is worth: what decoding yields on this text, at least the target's own rate."""
+        """How many tokens a millisecond is worth: what decoding yields on this text, at least the target's own rate."""
         return max(1 / costs.rest, self.tokens / self._milliseconds)
 
     def wants_draft(self) -> bool:
@@ -68,11 +71,11 @@ class Resting:
         self._pause = max(self._pause - 1, 0)
 
     def saw_drafted_round(self, tokens: int, round_ms: float, costs: RoundCosts) -> None:
-        """Counts what a drafted round yielded, for the answers to come."""
+        """Counts what a drafted round yielded, for the whole session."""
         self._yield.observe(tokens, round_ms / costs.rest)
 
     def judge_try(self, tokens: int, round_ms: float, costs: RoundCosts) -> bool:
-        """Whether the target goes on alone after a try. What went before the try says little about it."""
+        """Judges a try; returns whether the target goes on alone. What went before the try says little about it."""
         times_rest = tokens * costs.rest / round_ms
         self.is_trying, self.is_resting = False, times_rest < 1
         if self.is_resting:
@@ -82,7 +85,8 @@ class Resting:
         return self.is_resting
 
     def book(self, tokens: float, round_ms: float, changed: bool, costs: RoundCosts) -> bool:
-        """Enters what a drafted round yielded, and whether the text is another. Whether a rest begins with it."""
+        """Enters a drafted round's yield; ``changed``: whether the text has become another. Returns whether drafting
+        rests from now on."""
         self.tokens = RATE_MEMORY * self.tokens + tokens
         self._milliseconds = RATE_MEMORY * self._milliseconds + round_ms
         if changed or self.tokens * costs.rest < self._milliseconds:

@@ -1,6 +1,7 @@
-"""Trees of drafts: how they are built, in which rows they stand, what is accepted. A block-diffusion drafter's chances
-don't depend on earlier tokens, so second choices come in the same pass; a tree is built best first by the product of
-chances (Ringel and Romano, arXiv 2604.12989). A chain is a tree with one branch. Standard library only."""
+"""Trees of drafts: how they are built, in which rows they stand, and what of them is accepted. The chances of a
+block-diffusion drafter don't depend on earlier tokens, so second choices come in the same pass; a tree is built best
+first by the product of chances (Ringel and Romano, arXiv 2604.12989). A chain is a tree with one branch. Standard
+library only."""
 
 from __future__ import annotations
 
@@ -10,33 +11,33 @@ from itertools import count
 from typing import NamedTuple, TypeVar
 
 ROWS = 16
-"""Of the widest pass over what a drafter drafted: the anchor and fifteen tokens."""
+"""Rows of the widest pass over a draft: the anchor and fifteen tokens."""
 
 WIDE_ROWS = (32, 64)
-"""Of passes over a copy: the anchor and what was looked up."""
+"""Rows of wide passes over a copy: the anchor and the looked up tokens."""
 
 
 CHOICES = 4
-"""Of the drafter's at each position. Eight yield at most a hundredth more."""
+"""How many of the drafter's choices at each position are used. Eight yield at most a hundredth more."""
 
 
 Held = TypeVar("Held")
 
 Chances = Sequence[Sequence[float]]
-"""By position of a block, what the drafter gave its choices there, the likeliest first."""
+"""By position of a block, the probabilities of the drafter's choices there, the likeliest first."""
 
 
 LOOKED_UP = CHOICES
-"""The choice of a token that a lookup guessed, and none of the drafter's choices is."""
+"""Stands for the choice of a looked up token that is none of the drafter's choices."""
 
 
 class Beside(NamedTuple):
-    """A looked up chain, as a tree takes it in."""
+    """A looked up chain, as a tree takes it in beside the drafter's choices."""
 
     choices: Sequence[int] = ()
-    """By position: which of the drafter's choices it goes on with, ``LOOKED_UP`` for none."""
+    """By position, which of the drafter's choices the chain goes on with; ``LOOKED_UP`` for none of them."""
     chances: Sequence[float] = ()
-    """How likely each is once it is reached."""
+    """How likely each of its tokens is once it is reached."""
 
 
 NOTHING = Beside()
@@ -46,18 +47,18 @@ class Node(NamedTuple):
     """A drafted token. Row 0 of a pass is the anchor's; the node of index i in a tree has row i + 1."""
 
     parent: int
-    """Its row, less than the node's own."""
+    """The row of the node before it, less than the node's own."""
     depth: int
-    """1 right behind the anchor."""
+    """How far behind the anchor it stands; 1 is right behind it."""
     choice: int
     chance: float
-    """That it and all between the anchor and it are right."""
+    """The chance that it and all nodes between the anchor and it are right."""
 
 
 def best_first(chances: Chances, rows: int = ROWS, beside: Beside = NOTHING) -> list[Node]:
-    """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first; a node makes way for its next
-    sibling, then its first child, and equals go in that order. A looked up chain is one path more: where the drafter
-    goes on from it as it does, that is one node. Of equals, what was looked up goes first."""
+    """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first. Where a node is taken, its next
+    sibling and its first child become eligible; equals go in that order. A looked up chain is one path more: where the
+    drafter's choice is the same token, that is one node. Of equals, a looked up one goes first."""
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, int, float]] = []
     turn = count(1)
@@ -95,15 +96,16 @@ def chain(length: int) -> list[Node]:
 
 
 def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Which of the drafter's choices each token of a looked up chain is, as far as both go. (Alone such a chain fills a
-    pass; into a tree it enters as far as there are choices beside it.)"""
+    """Which of the drafter's choices each token of a looked up chain is, as far as both reach. (Alone such a chain
+    fills a pass; into a tree it enters as far as the drafter has choices beside it.)"""
     return tuple(
         position.index(token) if token in position else LOOKED_UP for token, position in zip(ids, drafted, strict=False)
     )
 
 
 def extended(choices: Sequence[Sequence[Held]], beside: Sequence[Held]) -> tuple[tuple[Held, ...], ...]:
-    """By position, what is known of the drafter's choices, and then of a looked up token, where there is one."""
+    """Appends to what is held of the drafter's choices, at each position, what is held of the looked up token there, if
+    any."""
     more = [(each,) for each in beside] + [()] * (len(choices) - len(beside))
     return tuple((*position, *further) for position, further in zip(choices, more, strict=True))
 
@@ -113,7 +115,7 @@ def is_chain(tree: Sequence[Node]) -> bool:
 
 
 def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
-    """Rows of the nodes that the text says, one behind the other."""
+    """The rows of the nodes on the path of choices ``said``, one behind the other, as far as the tree holds it."""
     rows = {(node.parent, node.choice): row for row, node in enumerate(tree, 1)}
     path: list[int] = []
     for choice in said:
@@ -125,8 +127,9 @@ def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
 
 
 def in_rows(nodes: Sequence[Node]) -> list[Node]:
-    """The same nodes, likeliest first, in row order: the trunk stands where a chain does, all others behind it. It goes
-    from the anchor to the likeliest node behind each, the first choice where nothing was looked up."""
+    """The same nodes (given likeliest first) in row order: the trunk stands where a chain would, all others behind it.
+    The trunk goes from the anchor to the likeliest node behind each, which is the first choice where nothing was looked
+    up."""
     chain = [0]
     for row, node in enumerate(nodes, 1):
         if node.parent == chain[-1]:
@@ -138,13 +141,14 @@ def in_rows(nodes: Sequence[Node]) -> list[Node]:
 
 
 def branches(tree: Sequence[Node]) -> list[list[int]]:
-    """Rows from the anchor's to each that none follows; of a chain, all of its rows."""
+    """The rows from the anchor's to each leaf; a chain has one branch, of all its rows."""
     parents = {node.parent for node in tree}
     return [path_to(tree, row) for row in range(len(tree) + 1) if row not in parents]
 
 
 def placed(parents: Sequence[int], choices: Sequence[int], chances: Chances) -> list[Node]:
-    """The tree whose rows behind the anchor's have these parents and choices, by what the drafter gave them."""
+    """The tree whose nodes, row by row, have these parents and choices, with chances from what the drafter gave
+    them."""
     tree = [Node(0, 0, 0, 1.0)]
     for parent, choice in zip(parents, choices, strict=True):
         before = tree[parent]
@@ -153,7 +157,7 @@ def placed(parents: Sequence[int], choices: Sequence[int], chances: Chances) -> 
 
 
 def path_to(tree: Sequence[Node], row: int) -> list[int]:
-    """Rows from the anchor's to this one, one for each depth."""
+    """The rows from the anchor's to this one, one for each depth."""
     path = [row]
     while row:
         row = tree[row - 1].parent

@@ -14,9 +14,9 @@ from .lookup import LONGEST, Looked
 from .trees import LOOKED_UP, NOTHING, Beside, Chances, Node, accepted_path
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
-"""Drafts that fall at their first token round after round, at odds of less than this: the text has changed. (Where a
-lost draft costs little, the odds must be less.) No single one counts for less than the second, however sure the drafter
-was."""
+"""When drafts have failed at their first token round after round, and the odds of that were less than ``SURPRISE``, the
+text has changed. (Where a lost draft costs little, the odds must be less.) No single draft counts for less than
+``LEAST_ODDS``, however sure the drafter was."""
 
 
 @dataclass(slots=True)
@@ -28,20 +28,20 @@ class DraftWorth:
     others: Calibration = field(default_factory=PooledCalibration)
     """What confidences in the choices behind the first are worth."""
     matches: MatchCalibration = field(default_factory=MatchCalibration)
-    """What looked up tokens are worth in this answer."""
+    """What looked up tokens are worth, by match length, in this answer."""
     _odds: float = 1.0
-    """How likely it was that all the drafts fall which fell in the latest rounds."""
+    """How likely it was that the drafts of the latest rounds would all fail at their first token, as they did."""
     _before: Calibration = field(default_factory=Calibration)
-    """``first`` as it was before they fell."""
+    """``first`` as it was before those rounds."""
 
     def begin(self) -> None:
-        """Forgets what was learned of the text of the answer before; what was learned of the drafter stays."""
+        """Begins an answer: forgets what was learned of the text before; what was learned of the drafter stays."""
         self.matches = MatchCalibration()
         self._odds = 1.0
 
     def of_choices(self, position: Sequence[float]) -> list[float]:
-        """Chances of the drafter's choices at one position, given their confidences, the likeliest first: as they
-        turned out so far, falling, and no more than 1 in all."""
+        """The chances of the drafter's choices at one position, given their confidences, the likeliest first: corrected
+        by how they turned out so far, descending, and at most 1 together."""
         found = [self.first.chance(position[0])]
         for confidence in position[1:]:
             found.append(max(min(self.others.chance(confidence), found[-1], 1 - sum(found)), 0.0))
@@ -55,8 +55,8 @@ class DraftWorth:
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
     def beside(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> Beside:
-        """A looked up chain as a tree takes it in. Choices that the drafter likes better speak against a token: by so
-        much the odds of the match are less."""
+        """A looked up chain as a tree takes it in. A choice that the drafter likes better speaks against a looked up
+        token: its confidence reduces the odds of the match."""
         chances = []
         for place, choice in enumerate(choices):
             found = self.matches.chance(min(length + place, LONGEST))
@@ -67,7 +67,7 @@ class DraftWorth:
         return Beside(choices, chances)
 
     def expected(self, chances: Chances, tree: Sequence[Node], judged: Judged | None) -> float:
-        """Tokens that a round with this tree yields, by what is known now: rounds may overlap."""
+        """How many tokens a round with this tree is expected to yield, by what is known now (rounds may overlap)."""
         worths = [self.of_choices(position) for position in chances]
         beside = NOTHING if judged is None else self.beside(judged.length, judged.choices, worths)
         looked_up = accepted_path(tree, beside.choices)
@@ -79,21 +79,21 @@ class DraftWorth:
         return sum(found[1:], start=1.0)
 
     def learn_match(self, judged: Judged) -> None:
-        """Counts what the text says of the chain that could be looked up."""
+        """Learns what the text says of the chain that could be looked up."""
         for place in range(judged.num_right + judged.failed):
             self.matches.observe(judged.length + place, place < judged.num_right)
 
     def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
-        """Counts what became of the drafts that were reached; ``path``: the rows that were accepted."""
+        """Learns what became of the drafts that were reached; ``path``: the rows that were accepted."""
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path) and node.choice < LOOKED_UP:
                 calibration = self.others if node.choice else self.first
                 calibration.observe(chances[node.depth - 1][node.choice], row in path)
 
     def has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
-        """Whether so many drafts in a row fell at their first token that the text must have changed. ``confidence``: of
-        this round's first draft; ``begun``: it was kept; ``loss``: what such a round costs, counted in rounds without a
-        draft."""
+        """Whether so many drafts in a row failed at their first token that the text must have changed. ``confidence``:
+        that of this round's first draft; ``begun``: whether it was kept; ``loss``: what such a round costs, in rounds
+        without a draft."""
         if begun:
             self._odds = 1.0
             return False
@@ -103,12 +103,12 @@ class DraftWorth:
         return self._odds < SURPRISE * loss
 
     def restore(self) -> None:
-        """Goes back to what was known of first choices before the latest drafts fell: the drafter is what it was; only
-        this text is not for it."""
+        """Goes back to what was known of first choices before the latest drafts failed: the drafter is what it was, it
+        just doesn't suit this text."""
         self.first = self._before
 
     def count_anew(self) -> None:
-        """Forgets the drafts that fell in a row: the target writes alone for a while."""
+        """Forgets the drafts that failed in a row, since the target writes alone for a while."""
         self._odds = 1.0
 
 

@@ -1,1 +1,1 @@
-"""What people run beside the chat: doctor, selftest, and which model to suggest."""
+"""Tools that people run beside the chat: the doctor, the GPUs in a machine, and which model to suggest."""

@@ -1,4 +1,5 @@
-"""What this machine has for the engine, and what is in the way. Only ``examine`` imports torch; no network."""
+"""Examines what this machine has for the engine, and what is in the way. Only ``examine`` imports torch; no network is
+used."""
 
 from __future__ import annotations
 
@@ -38,11 +39,11 @@ class Finding:
     standing: Standing = "ok"
     hint: Text = ""
     kind: ErrorKind = "device"
-    """Which kind of failure a ``broken`` fact leads to."""
+    """The kind of failure to which a ``broken`` fact leads."""
 
 
 def examine() -> Iterator[Finding]:
-    """Every fact about packages, devices, attention backends and models; the slow ones come as they are known."""
+    """Yields every fact about packages, devices, attention backends and models; slow ones come as they are known."""
     yield from _packages()
     yield from _machine()
     yield from _gpus()
@@ -71,7 +72,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _gpus() -> Iterator[Finding]:
-    """What the driver sees, then what torch can use: a GPU that only the first knows runs nothing."""
+    """What the driver sees, then what torch can use: a GPU that only the driver knows runs nothing."""
     seen = _driver_gpus()
     yield Finding("gpu", "driver", seen[0]["driver"] if seen else None)
     try:
@@ -97,7 +98,8 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _attention() -> Iterator[Finding]:
-    """Backends by name, whether they run here, and what ``auto`` picks: able is not yet picked."""
+    """The attention backends, whether each runs here, and which ``auto`` picks: one that could run need not be
+    picked."""
     try:
         from ..loading.checkpoint import compute_dtype, pick_device
         from ..models.attention_backends import BACKENDS, TRITON, auto_choice

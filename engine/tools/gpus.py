@@ -1,4 +1,5 @@
-"""GPUs without torch: the one in this machine, by the driver's own tool, and those that people plan for, by name."""
+"""Finds GPUs without torch: the one in this machine, by the driver's own tool, and those that people plan for, by
+name."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,memory.total,memory.free", "--form
 NVIDIA_SMI_SECONDS = 3.0
 GIBIBYTE = 2**30
 LARGEST = 1000
-"""Numbers from here on are no gibibytes, but part of a name."""
+"""Numbers from here on aren't gibibytes, but part of a name."""
 TAKEN = 600_000_000
 """Bytes of a card that its driver and a context take before anything is loaded."""
 
@@ -18,24 +19,24 @@ TAKEN = 600_000_000
 class Gpu:
     name: str
     memory: int
-    """Bytes in all."""
+    """Bytes of memory in all."""
     free: int
-    """Bytes."""
+    """Bytes of memory that are free."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCard:
-    """What a maker's data sheet says."""
+    """A card as its maker's data sheet describes it."""
 
     name: str
     gibibytes: int
-    """Of memory."""
+    """Gibibytes of memory."""
     bandwidth: float
-    """Of the memory, in bytes per second."""
+    """Bandwidth of the memory in bytes per second."""
 
     @property
     def free(self) -> int:
-        """Bytes that are left to a program."""
+        """Bytes of memory that are left to a program."""
         return self.gibibytes * GIBIBYTE - TAKEN
 
 
@@ -57,13 +58,13 @@ CARDS = (
     KnownCard("RTX PRO 6000", 96, 1792e9),
     KnownCard("H200", 141, 4800e9),
 )
-"""By memory. Sources are NVIDIA's pages and data sheets of each card: GeForce RTX 30/40/50 specifications, the white
-papers of GA102, AD102 and GB202 (bus width times rate: 384 bit at 19.5 and 21 Gb/s, 512 bit at 28), data sheets of RTX
-A6000, RTX 6000 Ada, RTX PRO 6000, L40S, A100 (40 GB PCIe, 80 GB SXM), H100 SXM and H200 SXM."""
+"""Known cards by memory. Sources are NVIDIA's pages and data sheets of each card: GeForce RTX 30/40/50 specifications,
+the white papers of GA102, AD102 and GB202 (bus width times rate: 384 bit at 19.5 and 21 Gb/s, 512 bit at 28), data
+sheets of RTX A6000, RTX 6000 Ada, RTX PRO 6000, L40S, A100 (40 GB PCIe, 80 GB SXM), H100 SXM and H200 SXM."""
 
 
 def first_gpu() -> Gpu | None:
-    """The first that the driver lists; None without a driver, or where it doesn't answer."""
+    """The first GPU that the driver lists; None without a driver, or where it doesn't answer."""
     try:
         result = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SMI_SECONDS)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,5 @@
-"""Which published pair this machine's GPU could run. Asks the driver's own tool, so that torch need not be imported."""
+"""Suggests the published pair that this machine's GPU could run. Asks the driver's own tool, so that torch need not be
+imported."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from ..models.family import KnownPair
 from .gpus import first_gpu
 
 CONTEXT = 32_768
-"""Tokens that there must be room for."""
+"""Tokens of context for which there must be room."""
 PREFERRED = ("google/gemma-4-26B-A4B-it", "google/gemma-4-12B-it")
-"""The first that fits. A mixture of experts reads a fraction of its weights per token: the larger one is the faster."""
+"""Targets to suggest; the first that fits is. A mixture of experts reads only a fraction of its weights for each token,
+so the larger one is the faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +27,11 @@ class Suggestion:
     gpu: str
     """The GPU's name."""
     memory: int
-    """Its memory in bytes."""
+    """The GPU's memory in bytes."""
 
     @property
     def to_fetch(self) -> int:
-        """Bytes: the copy in this format, where there is one."""
+        """Bytes to download: those of the copy in this format, where there is one."""
         published = self.weights if copy_in(self.weights, self.pair.target) else "bf16"
         return self.size.weights[published] + self.size.drafter
 

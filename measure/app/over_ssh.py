@@ -28,10 +28,10 @@ from .soak import CODE, PAUSE, QUIT, SIZE, User
 from .soaked import percentile
 
 LINES = (2000, 500, 100)
-"""Kilobytes per second: a town away, a country away, a telephone in a train."""
+"""Rates of the line in kilobytes per second: a town away, a country away, a telephone in a train."""
 SECONDS = 15.0
 BUFFER = 16 * 1024
-"""Bytes that a line's own buffer holds. What the two systems and ssh hold comes on top."""
+"""Bytes in the line's own buffer; the two systems and ssh have theirs on top."""
 CONFIGURATION = """
 Port {port}
 ListenAddress 127.0.0.1
@@ -50,7 +50,7 @@ def free_port() -> int:
 
 
 def needed(program: str) -> str:
-    """Where a program of OpenSSH is. ``SystemExit`` with what to install where it isn't."""
+    """The path of a program of OpenSSH. Raises ``SystemExit`` with what to install where it is missing."""
     path = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if path is None:
         sys.exit(f"There is no {program} here. On Debian and Ubuntu: apt install openssh-server openssh-client")
@@ -59,7 +59,7 @@ def needed(program: str) -> str:
 
 @contextmanager
 def server(folder: Path) -> Iterator[int]:
-    """An sshd that lets this user in; its port."""
+    """Runs an sshd that lets this user in; yields its port."""
     port = free_port()
     for name in ("host", "user"):
         subprocess.run([needed("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
@@ -73,7 +73,7 @@ def server(folder: Path) -> Iterator[int]:
 
 
 def carry(source: socket.socket, sink: socket.socket, bytes_per_second: float) -> None:
-    """One direction of the line, until either end closes."""
+    """Carries one direction of the line, until either end closes."""
     due = time.monotonic()
     with suppress(OSError):
         while data := source.recv(4096):
@@ -86,7 +86,7 @@ def carry(source: socket.socket, sink: socket.socket, bytes_per_second: float) -
 
 @contextmanager
 def line(port: int, bytes_per_second: float) -> Iterator[int]:
-    """A slow way to ``port``; where it begins."""
+    """Runs a slow line to ``port``; yields the port where it begins."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
         listener.bind(("127.0.0.1", 0))
@@ -105,7 +105,7 @@ def line(port: int, bytes_per_second: float) -> Iterator[int]:
 
 
 def echoes(folder: Path, port: int) -> list[float]:
-    """Milliseconds from letters' keys to their sight, while an answer streams."""
+    """Milliseconds from pressing each letter to seeing it, while an answer streams."""
     code = CODE.format(source="Tape(emit, seconds=3600)", report=3, log="SessionLog.nowhere()")
     report = folder / "report"
     variables = {"DFLASH_CHAT_CONFIG": "", "DFLASH_CHAT_STATE": str(folder), "COLORTERM": "truecolor"}

@@ -42,9 +42,9 @@ class Recorded:
 
     statistics: TurnStatistics
     work_ms: float
-    """Processor time of the writers' threads until the answer ended."""
+    """Processor milliseconds of the writers' threads until the answer ended."""
     rest_ms: float
-    """From the answer's end until its trace was whole."""
+    """Milliseconds from the answer's end until its trace was whole."""
 
 
 class Measurement:
@@ -64,7 +64,7 @@ class Measurement:
             time.sleep(0.01)
 
     def plain(self) -> TurnStatistics:
-        """One answer that nothing records but the conversation's log."""
+        """Asks for one answer that nothing records but the conversation's log; returns its statistics."""
         self._turn += 1
         self._queue.log.user(self._turn, QUESTION.content)
         self.engine.send(Ask(self._turn, (QUESTION,), self._settings))
@@ -76,7 +76,7 @@ class Measurement:
                     return event.statistics
 
     def recorded(self) -> Recorded:
-        """The same answer with a trace."""
+        """Asks for the same answer with a trace."""
         trace = self._queue.trace = TraceWriter(self._folder / f"{self._turn}.dft")
         statistics = self.plain()
         started = time.perf_counter()
@@ -87,7 +87,7 @@ class Measurement:
         return Recorded(statistics, self._work_ms, rest_ms)
 
     def _wake(self) -> None:
-        """On the engine's thread, when an answer has begun or ended."""
+        """Wakes the main thread when an answer has begun or ended; runs on the engine's thread."""
         writers = [thread for thread in threading.enumerate() if thread.name in ("trace", "session") and thread.ident]
         clocks = [time.pthread_getcpuclockid(thread.ident) for thread in writers if thread.ident]
         self._work_ms = sum(1000 * time.clock_gettime(clock) for clock in clocks)
@@ -95,7 +95,7 @@ class Measurement:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Two of the values, between which the median of all that could be measured lies with 95 % chance."""
+    """Two of the values, between which the median of the distribution lies with 95 % probability."""
     ordered, half = sorted(values), 0.98 * sqrt(len(values))
     middle = (len(values) - 1) / 2
     return ordered[max(round(middle - half), 0)], ordered[min(round(middle + half), len(values) - 1)]
@@ -111,7 +111,7 @@ def main() -> int:
     recorded: list[Recorded] = []
     with tempfile.TemporaryDirectory() as folder:
         pair = Measurement(Path(folder), BLOCKS[wanted.block])
-        pair.plain(), pair.recorded()  # the first ones meet a cold machine
+        pair.plain(), pair.recorded()  # the first answers meet a cold machine
         for number in range(wanted.pairs):
             if number % 2:
                 recorded.append(pair.recorded())

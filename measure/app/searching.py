@@ -22,11 +22,11 @@ TURNS, ROUNDS, WORDS = 3, 40, 5
 VOWELS = ("a", "e", "i", "o", "u", "ai")
 VOCABULARY = [f"{head}{vowel}{tail}" for head in "bdfgklmnprst" for vowel in VOWELS for tail in ("n", "r", "st", "")]
 STEP = "BAABEAAAAFYBAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj9AQQ=="
-"""As long as a packed round is."""
+"""A text as long as a packed round."""
 
 
 def write(folder: Path, number: int, dice: random.Random) -> None:
-    """A conversation; the word ``quokka`` is in one of a thousand, ``needle17`` only in number 17."""
+    """Writes a conversation; the word ``quokka`` is in one of a thousand, ``needle17`` only in number 17."""
     weights = [1 / rank for rank in range(1, len(VOCABULARY) + 1)]
     lines = [{"type": "session", "version": 1, "created": "2026-11-23T10:00:00.000+00:00"}]
     lines.append({"type": "model", "target": "org/target", "drafter": "org/drafter", "device": "cpu"})
@@ -98,7 +98,7 @@ def main() -> int:
 
 
 def first_hit_alone(folder: Path, words: str) -> float:
-    """The search ends with its first hit."""
+    """Runs a search that ends with its first hit; returns its milliseconds."""
     started = time.perf_counter()
     search = Search(folder)
     next(search.find(words), None)

@@ -31,9 +31,9 @@ from .soaked import percentile
 SIZE = (120, 36)
 PAGE_UP, PAGE_DOWN, CLEAR_LINE, QUIT = "\x1b[5~", "\x1b[6~", "\x15", "\x11"
 LETTERS = [chr(code) for code in range(0x400, 0x530) if chr(code).isprintable()]
-"""One cell each, and in no recorded answer: where one appears it was typed."""
+"""Letters one cell wide that are in no recorded answer: where one appears it was typed."""
 PAUSE = 0.2
-"""Seconds between two things that the user does."""
+"""Seconds between two actions of the user."""
 
 LIMITS = {"lag p95 ms": 20.0, "lag p99 ms": 50.0, "CPU %": 50.0, "growth MB": 10.0, "echo p95 ms": 30.0}
 """What the chat has to stay below while an answer streams."""
@@ -46,22 +46,23 @@ class Scene:
     name: str
     source: str = "Tape(emit, seconds={seconds})"
     loaded: bool = False
-    """The first answer is a long one, and only the second is observed."""
+    """Whether the first answer is a long one, and only the second is observed."""
     skipped: float = 0.0
-    """Seconds of the trace that are passed over."""
+    """Seconds of the trace that are skipped."""
     user: Callable[[User], None] = lambda user: user.type_letter()
     asked: bool = True
     server: str = ""
-    """What ``tape_server`` speaks, in a process of its own; the chat is attached to it."""
+    """The dialect of a ``tape_server`` in a process of its own to which the chat is attached; empty plays the trace
+    directly."""
 
 
 class User:
-    """Hands on the keyboard, and eyes on the screen."""
+    """Types on the keyboard and watches the screen."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
         self.echoes: list[float] = []
-        """Milliseconds between a letter's key and its sight."""
+        """Milliseconds between pressing each letter and seeing it."""
         self._letters = iter(cycle(LETTERS))
         self._typed = 0
         self._pages = cycle([PAGE_UP] * 15 + [PAGE_DOWN] * 15)
@@ -76,7 +77,7 @@ class User:
         self.echoes.append(self.press(letter, letter))
 
     def press(self, key: str, seen: str) -> float:
-        """Milliseconds between a key and what it brings to the screen."""
+        """Presses a key; returns the milliseconds until ``seen`` is on the screen."""
         self.terminal.output = ""
         sent = time.perf_counter()
         self.terminal.send(key)
@@ -93,7 +94,7 @@ class User:
         self.terminal.resize(*next(self._sizes))
 
     def watch(self, seconds: float) -> None:
-        """Take what is written, as a terminal does."""
+        """Reads what is written for ``seconds``, as a terminal does."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self.terminal.read(left)
@@ -132,7 +133,7 @@ run(lambda emit: {source}, {report}, {log})
 
 
 class Reports:
-    """The lines that the observed process writes."""
+    """Reads the lines that the observed process writes."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
@@ -158,7 +159,7 @@ class Reports:
 
 @contextmanager
 def served(dialect: str, seconds: float) -> Iterator[str]:
-    """The address of a server that plays so long; empty without a ``dialect``."""
+    """Runs a server that plays for ``seconds``; yields its address, empty without a ``dialect``."""
     if not dialect:
         yield ""
         return
@@ -172,7 +173,7 @@ def served(dialect: str, seconds: float) -> Iterator[str]:
 
 
 def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
-    """The figures of one scene."""
+    """Plays one scene; returns its figures."""
     with served(scene.server, seconds) as address:
         return watched(scene, seconds, folder, address)
 
@@ -204,8 +205,8 @@ def watched(scene: Scene, seconds: float, folder: Path, address: str) -> dict[st
 
 
 def record(path: Path, seconds: float, skipped: float = 0.0) -> int:
-    """A trace of an answer that came at 1000 tokens per second for so long; returns how many rounds of it ended within
-    the first ``skipped`` seconds."""
+    """Writes a trace of an answer that came at 1000 tokens per second for ``seconds``; returns how many of its rounds
+    ended within the first ``skipped`` seconds."""
     writer = TraceWriter(path)
     writer.record(READY)
     writer.record(TurnStarted(1, 40, 0, {"block_size": 16, "temperature": 0.0}, "go on"))

@@ -25,7 +25,7 @@ PROBE = 0.005
 """Seconds between two looks at the clock."""
 MEGABYTE = 2**20
 SETTLING = 2.0
-"""Seconds of streaming before memory is counted: caches fill meanwhile."""
+"""Seconds of streaming before memory is measured, while caches fill."""
 
 
 @dataclass
@@ -33,16 +33,16 @@ class Observation:
     """What the process saw of itself from the first step of a turn to its end. Seconds, unless the name says more."""
 
     lags: array[float] = field(default_factory=lambda: array("d"))
-    """How much later than asked the event loop came back, every ``PROBE``."""
+    """How much later than asked the event loop came back, each time in ``PROBE`` intervals."""
     wall: float = 0.0
     process_cpu: float = 0.0
     screen_cpu: float = 0.0
-    """Of the thread that draws."""
+    """Processor seconds of the thread that draws."""
     frames: int = 0
     tokens: int = 0
     settled_bytes: int = 0
     peak_bytes: int = 0
-    """Of resident memory, at any time after it had settled."""
+    """The most bytes of resident memory at any time after settling."""
     end_bytes: int = 0
 
     def figures(self) -> dict[str, float]:
@@ -62,7 +62,7 @@ class Observation:
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """0 where there are no two values."""
+    """The percentile of the values; 0 where there are fewer than two."""
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else 0.0
 
 
@@ -71,12 +71,12 @@ def resident_bytes() -> int:
 
 
 class ObservedApp(ChatApp):
-    """Writes a line of JSON to ``report`` when the engine is ready, when a turn runs, and what it was like at its
-    end."""
+    """A chat that writes a line of JSON to ``report`` when the engine is ready, when a turn begins, and at its end with
+    the observation."""
 
     report: TextIO
 
-    def on_ready(self) -> None:  # beside that of ChatApp: Textual calls both
+    def on_ready(self) -> None:  # in addition to ChatApp's: Textual calls both
         self.seen: Observation | None = None
         screen = self.chat_screen
         draw = screen.pump._draw
@@ -135,7 +135,7 @@ class ObservedApp(ChatApp):
 
 
 def run(source: SourceFactory, report: int, log: SessionLog) -> None:
-    """The chat on ``source`` until it is left; ``report`` is the descriptor to write to."""
+    """Runs the chat on ``source`` until it is left; ``report`` is the descriptor to write to."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log)
     app = ObservedApp(GenerationSettings(), Path("dflash-out"), queue, source)

@@ -22,7 +22,7 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def events(dialect: str, steps: Iterator[Step], seconds: float) -> Iterator[tuple[float, dict[str, Any]]]:
-    """When each comes, in seconds, and what it says."""
+    """Yields each event with the seconds at which it comes."""
     tokens = drafted = accepted = 0
     rounds: list[tuple[int, int]] = []
     for step in steps:
@@ -99,7 +99,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A chat that leaves is no error."""
+        """Ignores errors: a chat that leaves is none."""
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """``python -m measure.app.waits [WAIT ...]``: how long a user waits for a first frame, a stop, a key behind a paste.
 
-In a pseudo-terminal of 120x36, from the key, or the start of the program, to the bytes that a person would see.
-"""
+Measures in a pseudo-terminal of 120x36, from the key, or the start of the program, to the bytes that a person would
+see."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONG_LINE, FIVE_MEGABYTES = "x" * 200_000, ("x" * 79 + "\r") * (5_000_000 // 80)
 
 @contextmanager
 def observed(source: str) -> Iterator[tuple[User, Reports]]:
-    """The chat on ``source`` once it is ready, and its reports."""
+    """Runs the chat on ``source``; once it is ready, yields a user and its reports."""
     reader, writer = os.pipe()
     with Terminal(
         CODE.format(source=source, report=writer, log="SessionLog.create()"), SIZE, pass_fds=(writer,)
@@ -43,7 +43,8 @@ def observed(source: str) -> Iterator[tuple[User, Reports]]:
 
 
 def first_frames() -> list[float]:
-    """From the start of the program, torch not imported yet. One more goes before, which may have to compile."""
+    """Milliseconds from the start of the program to its first frame, torch not imported yet. One start goes before,
+    which may have to compile."""
     waits = []
     for _ in range(STARTS + 1):
         started = time.perf_counter()
@@ -54,13 +55,13 @@ def first_frames() -> list[float]:
 
 
 def stops() -> list[float]:
-    """From Esc to the sight of a stop, with the bundled pair at work."""
+    """Milliseconds from Esc to the sight of a stop, with the bundled pair at work."""
     waits = []
     with observed(BUNDLED_PAIR) as (user, reports):
         for number in range(STOPS):
             user.terminal.send("Write a page with a drone swarm\r")
             reports.wait_for("streaming", user, 60)
-            user.watch(0.2 + number / 100)  # at another moment of a round, and of a frame, each time
+            user.watch(0.2 + number / 100)  # each time at another moment of a round, and of a frame
             waits.append(user.press(ESCAPE, "⏹ stopped"))
             reports.wait_for("done", user, 60)
             user.terminal.send(NEW_CHAT)
@@ -69,7 +70,7 @@ def stops() -> list[float]:
 
 
 def pastes(pasted: str, seen: str, streaming: bool) -> list[float]:
-    """From the last byte of a paste to the sight of a letter typed behind it."""
+    """Milliseconds from the last byte of a paste to the sight of a letter typed behind it."""
     waits = []
     with observed(TAPE) as (user, reports):
         if streaming:
@@ -92,7 +93,7 @@ WAITS: dict[str, tuple[float, Callable[[], list[float]]]] = {
     "line of 200 000": (300.0, lambda: pastes(LONG_LINE, "Pasted", streaming=False)),
     "line of 200 000, streaming": (300.0, lambda: pastes(LONG_LINE, "Pasted", streaming=True)),
 }
-"""What is waited for: the milliseconds allowed, and how they are taken."""
+"""By kind of wait: the milliseconds allowed, and the function that measures it."""
 
 
 def main() -> None:
@@ -100,7 +101,7 @@ def main() -> None:
     parser.add_argument("waits", nargs="*", help=", ".join(WAITS))
     wanted = parse(parser, "stopping").waits or list(WAITS)
     os.environ.setdefault("DFLASH_CHAT_CONFIG", "")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every start compiles what was edited last
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise every start compiles what was edited last
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DFLASH_CHAT_STATE"] = folder
         for name in wanted:

@@ -1,8 +1,8 @@
 """``python -m measure.engine.acceptance``: how far SmolLM2's drafter guesses ahead, on questions it has never seen.
 
-Greedy, blocks of sixteen, in batches; per form of question and in all: tokens a round, the share of rounds that accept
-each position, and whether the texts are the target's own. ``dflash-chat train`` reports the same of what it has made.
-"""
+Asks greedily, with blocks of sixteen, in batches. Prints for each form of question and for all: tokens per round, the
+share of rounds that accept each position, and whether the texts are the target's own. ``dflash-chat train`` reports the
+same about the drafter it has made."""
 
 from __future__ import annotations
 

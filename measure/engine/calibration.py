@@ -1,5 +1,5 @@
-"""``python -m measure.engine.calibration`` prints what the bundled drafter's confidence tells of its drafts, from
-``drafts.xz``: the numbers of ``engine.lab.bench.policy``."""
+"""``python -m measure.engine.calibration`` prints what the bundled drafter's confidence says about its drafts, from
+``drafts.xz``: the numbers in ``engine.lab.bench.policy``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DRAWN, PARTS = 20_000, 20
 
 
 def by_fate(recordings: list[Recording]) -> tuple[list[float], list[float], list[float]]:
-    """Confidences of drafts that were accepted, of those where their block fell, and of those behind."""
+    """Confidences of drafts that were accepted, of those at which their block failed, and of those behind."""
     fates: tuple[list[float], list[float], list[float]] = ([], [], [])
     for anchor in (anchor for recording in recordings for anchor in recording.anchors):
         for place, confidence in enumerate(anchor.confidences):
@@ -22,7 +22,7 @@ def by_fate(recordings: list[Recording]) -> tuple[list[float], list[float], list
 
 
 def parts_by_fate() -> dict[str, tuple[float, ...]]:
-    """Every twentieth part of each, least first; domains count alike."""
+    """Twenty quantiles of each of these, smallest first; domains count alike."""
     rng = random.Random(0)
     recordings = load_recordings(Path(__file__).with_name("drafts.xz"))
     domains = [by_fate([each for each in recordings if each.domain == domain]) for domain in DOMAINS]

@@ -1,9 +1,8 @@
 """``python -m measure.engine.edits``: what speculation is worth where a file in the prompt is edited.
 
-Ten tasks for the bundled pair; every answer is asked for in each way, in turns, at every temperature. Per task: answers
-that are right to the character, texts that differ from the target's own, tokens a round yields, and tokens per second.
-At the end a table of each temperature.
-"""
+Asks for ten tasks of the bundled pair in each way, in turns, at every temperature. Prints for each task: answers that
+are right to the character, texts that differ from the target's own, tokens per round, and tokens per second. At the end
+a table for each temperature."""
 
 from __future__ import annotations
 
@@ -35,9 +34,9 @@ WAYS: dict[str, Settings] = {
     "lookup": {"draft_by": "lookup"},
     "both": {},
 }
-"""How to guess, by the settings that say so. The first is what the others are held against."""
+"""Ways to speculate, as settings. The first one is the baseline of the others."""
 Figures = dict[str, dict[str, dict[str, float]]]
-"""By task and way: what ``Tally.row`` says."""
+"""By task and way: the figures of ``Tally.row``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Run:
     text: str
     rounds: int
     seconds: float
-    """After the first token."""
+    """Seconds after the first token."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -55,7 +54,7 @@ class Run:
 
 @dataclass(slots=True)
 class Tally:
-    """Of one way at one task."""
+    """The totals of one way at one task."""
 
     right: int = 0
     differing: int = 0
@@ -81,7 +80,7 @@ class Tally:
 
 
 def edits(task: str, count: int) -> list[Question]:
-    """Held-out edits of one task, of files that are worth copying where the task has such; ten of each are kept."""
+    """Held-out edits of one task, preferring files that are worth copying; ten of each are kept."""
     return [each for each in read_questions("edits")["edit"] if each.right["task"] == task][:count]
 
 
@@ -101,7 +100,7 @@ def run(pair: Pair, prompt: str, temperature: float, settings: Settings) -> Run:
 
 
 def _load(costs: str | None) -> Pair:
-    """The bundled pair. With recorded costs its rounds are the same wherever they run, and as busy as it may be."""
+    """Loads the bundled pair. With recorded costs its rounds are the same on any machine, however busy."""
     told: list[Event] = []
     runner = load_runner(EngineOptions(time_rounds=True), told.append)
     assert runner is not None, "nothing cancels this"
@@ -144,7 +143,8 @@ def main() -> None:
 
 
 def table(figures: Figures) -> str:
-    """Markdown: a row for each task. Tokens a round of every way that guesses, and tokens per second of all."""
+    """A table in Markdown with a row for each task: tokens per round of every way that speculates, and tokens per
+    second of all."""
     ways = list(next(iter(figures.values())))
     guessing = [way for way in ways if WAYS[way] != WAYS["none"]]
     heads = [

@@ -1,7 +1,6 @@
-"""What ``auto`` makes of drafts: it verifies trees on dense models, chains on mixtures of experts.
+"""Plays ``auto`` over drafts: it verifies trees on dense models, chains on mixtures of experts.
 
-And drafts written by chance, with the choices that trees need.
-"""
+Also makes random drafts, with the choices that trees need."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ TREES = tree_tables()
 SIZES = range(1, 17)
 AHEAD = (0, LONG)
 SURE = (0.1, 0.5, 0.9, 0.99, 1.0)
-"""A drafter's confidence in drafts that are never right."""
+"""Confidences of drafts that are never right."""
 SHARES = (0.5, 0.25, 0.15)
-"""Of what the first choice leaves, by the next ones. The rest goes to the vocabulary."""
+"""The shares of what the first choice leaves that the next choices get. The rest goes to the vocabulary."""
 
 
 def chains(blocks: Sequence[Block]) -> list[Anchor]:
@@ -32,7 +31,8 @@ def chains(blocks: Sequence[Block]) -> list[Anchor]:
 
 
 def play_auto(name: str, table: CostTable, blocks: Sequence[Block], prompt_length: int = 0) -> Played:
-    """``table``: costs of chains, by the name that ``recorded_tables`` gives it; trees have costs of their own."""
+    """Plays ``auto`` over drafts. ``table``: costs of chains, by the name that ``recorded_tables`` gives it; trees have
+    costs of their own."""
     if name not in TREES:
         return play(Auto(table), chains(blocks), table, prompt_length)
     return play(Auto(TREES[name]), blocks, TREES[name], prompt_length)
@@ -54,13 +54,14 @@ def _whole_trees(table: CostTable, blocks: Sequence[Block], ahead: int) -> float
 
 
 def spread(confidence: float) -> tuple[float, ...]:
-    """A position's chances, the likeliest first."""
+    """The chances of the choices at a position, the likeliest first, if the first has ``confidence``."""
     return tuple(sorted((confidence, *(share * (1 - confidence) for share in SHARES)), reverse=True))
 
 
 @cache
 def scattered(count: int, confidence: float, seed: int) -> list[Block]:
-    """Drafts whose confidence scatters around ``confidence``; every choice is right as often as the drafter says."""
+    """Random drafts whose confidence scatters around ``confidence``; every choice is right as often as its confidence
+    says."""
     rng = random.Random(seed)
     blocks = []
     for _ in range(count):
@@ -71,7 +72,7 @@ def scattered(count: int, confidence: float, seed: int) -> list[Block]:
 
 
 def never_right(count: int, confidence: float) -> list[Block]:
-    """None of the choices is what the text says."""
+    """Drafts none of whose choices is what the text says."""
     return [Block((spread(confidence),) * (ROWS - 1), (-1,) * (ROWS - 1))] * count
 
 
@@ -81,19 +82,20 @@ def tok_s(policy: Callable[[], Policy], answers: Sequence[Recording], table: Cos
 
 
 def behind(ahead: int, recording: Recording) -> Recording:
-    """The same answer, so many tokens further on."""
+    """The same recording, with ``ahead`` tokens before it."""
     return replace(recording, prompt_length=recording.prompt_length + ahead)
 
 
 def adversarial(name: str, table: CostTable, confidence: float, ahead: int = 0) -> float:
-    """Times plain decoding, with 2000 drafts that are never right."""
+    """How many times as long as plain decoding ``auto`` takes with 2000 drafts that are never right."""
     blocks = never_right(2000, confidence)
     plain = play(Fixed(1), chains(blocks), table, ahead)
     return plain.milliseconds / play_auto(name, table, blocks, ahead).milliseconds
 
 
 def collapse(name: str, table: CostTable, confidence: float, ahead: int = 0) -> float:
-    """Times somebody who knew which way is best for which part: good drafts, wrong ones, good ones again."""
+    """How many times as long as an oracle ``auto`` takes on good drafts, then wrong ones, then good ones again; the
+    oracle knows the best way for each part."""
     sample = chains(scattered(20_000, 0.9, seed=7))
     best = min(SIZES, key=lambda size: play(Fixed(size), sample, table, ahead).milliseconds)
     known = auto = 0.0

@@ -25,10 +25,10 @@ TOPICS = (
 
 
 def questions(count: int) -> list[str]:
-    """So many of 200, the same every time."""
+    """The first ``count`` of 200 questions, the same every time."""
     return [form.format(topic) for topic, form in islice(product(TOPICS, FORMS), count)]
 
 
 def held_out(count: int) -> Iterator[tuple[str, str]]:
-    """(form, question) of the first so many of 100: every other form, about every topic."""
+    """Yields (form, question) for the first ``count`` of 100: every other form, about every topic."""
     yield from islice(((form, form.format(topic)) for topic, form in product(TOPICS, FORMS[::2])), count)

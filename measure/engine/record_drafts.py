@@ -1,7 +1,6 @@
 """``python -m measure.engine.record_drafts`` writes ``drafts.xz``: the bundled drafter's drafts on held-out questions.
 
-Of every position the four best choices, and which of them the text says. Five minutes on a CPU.
-"""
+Records the four best choices at every position, and which of them the text takes. Five minutes on a CPU."""
 
 from __future__ import annotations
 
@@ -21,14 +20,14 @@ from engine.loading.checkpoint import load_drafter, load_target
 from measure.quick import parse
 
 DOMAINS = ("code", "html", "maths", "explain", "chat", "unknown")
-"""Free text. What copying is worth ``measure.engine.edits`` tells."""
+"""Domains of free text. ``measure.engine.edits`` measures what copying is worth."""
 PROMPTS = 8
 TEMPERATURES = (0.0, 0.7, 1.0)
 FILE = Path(__file__).with_name("drafts.xz")
 
 
 def asked(prompts: int = PROMPTS) -> Iterator[tuple[str, list[int]]]:
-    """The first so many questions of each domain, domain after domain."""
+    """Yields the first ``prompts`` questions of each domain, domain after domain."""
     return ((each.domain, ids) for each, ids in questions(prompts) if each.domain in DOMAINS)
 
 
@@ -48,7 +47,7 @@ def record_all(prompts: int, tokens: int) -> list[Recording]:
 
 
 def recording(about: str | None, file: Path) -> argparse.Namespace:
-    """What to record, and where to write it."""
+    """Parses what to record, and where to write it."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", type=int, default=PROMPTS, help="of each domain")
     parser.add_argument("--tokens", type=int, default=600, help="of an answer, at most")

@@ -1,7 +1,6 @@
-"""``python -m measure.engine.record_texts`` writes ``texts.xz``: the tokens of the answers that ``drafts.xz`` tells of.
+"""``python -m measure.engine.record_texts`` writes ``texts.xz``: the tokens of the answers in ``drafts.xz``.
 
-In the same order, prompt and answer; what could be looked up in them follows. Two minutes on a CPU.
-"""
+They are in the same order, prompt and answer; what can be looked up in them follows. Two minutes on a CPU."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def record_all(prompts: int, tokens: int) -> list[tuple[list[int], list[int]]]:
 
 
 def load_texts() -> list[tuple[list[int], list[int]]]:
-    """Prompt and answer of each."""
+    """The prompt and the answer of each recording, as ids."""
     return [tuple(json.loads(line)) for line in lzma.decompress(FILE.read_bytes()).splitlines()]
 
 

@@ -1,8 +1,8 @@
-"""What rounds cost on a GPU, as measured there: ``python -m measure.engine.recorded_costs BENCH.json`` records it.
+"""Costs of rounds on a GPU, as they were measured there: ``python -m measure.engine.recorded_costs BENCH.json`` records
+them.
 
-``BENCH.json`` is what ``python -m engine.lab.bench --out BENCH.json`` writes there. What was recorded before of the
-same shape goes.
-"""
+``BENCH.json`` is written there by ``python -m engine.lab.bench --out BENCH.json``. It replaces what was recorded before
+of the same shape."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from engine.speculation.costs import CostTable, RoundCosts
 FILE = Path(__file__).with_name("costs.json")
 KEPT = ("width", "context", "routing")
 TIMES = ("verify_ms", "draft_ms", "tree_ms", "grow_ms")
-"""The last two where trees were timed: a pass over a tree's rows, and drafting one."""
+"""Times in a recording; the last two where trees were timed: a pass over a tree's rows, and growing one."""
 BYTES_PER_MS = 3.3e9
-"""Three quarters of what an H200's memory copies: what passes of large products reach."""
+"""Three quarters of the rate at which an H200's memory copies, which passes of large products reach."""
 KEEP_MS = 0.003
-"""A launch that copies 34 KB."""
+"""Milliseconds of a launch that copies 34 KB."""
 LOOKUP_MS = 0.03
-"""Looking through 32 000 tokens; less in shorter texts."""
+"""Milliseconds of searching 32 000 tokens; shorter texts take less."""
 LONG = 32_000
-"""Tokens that stand before the prompts of long texts."""
+"""Tokens before the prompts of long texts."""
 
 
 def record(path: Path) -> None:
-    """Adds the figures of a bench to ``FILE``. Raises ``ValueError`` for rounds of a shape that is none of ours."""
+    """Adds the figures of a bench to ``FILE``. Raises ``ValueError`` for rounds of a shape that isn't known."""
     bench = json.loads(path.read_text())
     if bench["shape"] not in SHAPES:
         raise ValueError(f"{path} measures {bench['shape']}, not one of {', '.join(SHAPES)}")
@@ -51,12 +51,12 @@ def record(path: Path) -> None:
 
 
 def recorded_tables() -> dict[str, CostTable]:
-    """By shape and routing, such as ``26B-A4B uniform``: rounds whose drafts are chains."""
+    """Cost tables of rounds whose drafts are chains, by shape and routing, such as ``26B-A4B uniform``."""
     return _tables("draft_ms", "verify_ms")
 
 
 def tree_tables() -> dict[str, CostTable]:
-    """Rounds whose drafts are trees, for the dense models: those for which ``auto`` verifies trees."""
+    """Cost tables of rounds whose drafts are trees, for the dense models, on which ``auto`` verifies trees."""
     return _tables("grow_ms", "tree_ms")
 
 
@@ -87,7 +87,8 @@ def _costs(shape: str, rounds: list[dict[str, Any]], draft: str, verify: str) ->
 
 
 def ingest_ms(shape: str) -> float:
-    """Telling the drafter of a token: a sixteenth of the weights that it takes, and a copy that keeps it till then."""
+    """Milliseconds for the drafter to take a token in: a sixteenth of reading the weights, and the copy that keeps it
+    till then."""
     drafter = read_shape(shape).drafter
     assert isinstance(drafter, DFlashConfig)
     hidden, taps = drafter.hidden_size, len(drafter.target_layer_ids)

@@ -1,8 +1,9 @@
-"""``python -m measure.engine.smollm2``: SmolLM2, real weights, held against ``transformers`` with the same file.
+"""``python -m measure.engine.smollm2``: compares SmolLM2, with its real weights, with ``transformers`` and the same
+file.
 
-Both have its answers to 200 questions, greedy and in fp32: ``transformers`` by its own ``generate``, the engine by
-passes of sixteen rows, as it decodes where drafts are right. Where the two would go on differently the margin between
-the best two tokens is told; more than rounding explains is a mistake."""
+Both answer 200 questions, greedy and in fp32: ``transformers`` by its own ``generate``, the engine by passes of sixteen
+rows, as it decodes where drafts are right. Where the two would go on differently the margin between the best two tokens
+is printed; more than rounding explains is a mistake."""
 
 from __future__ import annotations
 
@@ -31,13 +32,13 @@ from .questions import questions
 CPU = torch.device("cpu")
 ROWS = 16
 NEAR = 2e-4
-"""Two logits no farther apart are a near-tie: rounding in fp32 moves them by a tenth of it."""
+"""The margin, in logits, of a near-tie: rounding in fp32 moves logits by a tenth of it."""
 BATCH = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The model twice, and its tokenizer."""
+    """The model in the engine and in ``transformers``, and its tokenizer."""
 
     target: TargetModel
     tokenizer: ChatTokenizer
@@ -49,22 +50,22 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the engine would have gone on otherwise."""
+    """A place where the engine would have gone on differently."""
 
     question: str
     position: int
     margin: float
-    """Between what it says and what ``transformers`` said, by its own logits."""
+    """The difference between the engine's token and that of ``transformers``, in the engine's logits."""
 
 
 def load() -> Both:
-    """Raises ``WeightsFailure`` where the package with the weights isn't installed."""
+    """Loads both. Raises ``WeightsFailure`` where the package with the weights isn't installed."""
     folder = find_pair("smollm2", None, Fetching(offline=True)).target
     return Both(load_target(folder, CPU, lambda *_: None), ChatTokenizer(folder), load_reference(folder))
 
 
 def load_reference(folder: Path) -> LlamaForCausalLM:
-    """The file as ``transformers`` reads it."""
+    """The model as ``transformers`` loads the file."""
     (path,) = folder.glob("*.gguf")
     logging.getLogger("transformers").setLevel(logging.ERROR)
     model = LlamaForCausalLM(LlamaConfig.from_pretrained(folder))
@@ -78,7 +79,7 @@ def load_reference(folder: Path) -> LlamaForCausalLM:
 
 @torch.inference_mode()
 def answers(both: Both, prompts: Sequence[Sequence[int]], tokens: int) -> Iterator[list[int]]:
-    """What ``transformers`` answers, up to and with the token that ends it."""
+    """Yields the answers of ``transformers``, up to and including the token that ends them."""
     for start in range(0, len(prompts), BATCH):
         part = prompts[start : start + BATCH]
         width = max(map(len, part))
@@ -93,7 +94,7 @@ def answers(both: Both, prompts: Sequence[Sequence[int]], tokens: int) -> Iterat
 
 @torch.inference_mode()
 def logits_of(target: TargetModel, prompt: Sequence[int], answer: Sequence[int]) -> Tensor:
-    """[answer, vocab]: what the engine expected in place of each of its tokens."""
+    """Logits [answer, vocab] with which the engine would have chosen each of the answer's tokens."""
     ids = torch.tensor([*prompt, *answer[:-1]])
     cache = Cache(target.config.layers, len(ids), ROWS, torch.float32, CPU)
     hidden = []
@@ -104,7 +105,7 @@ def logits_of(target: TargetModel, prompt: Sequence[int], answer: Sequence[int])
 
 
 def differences(both: Both, asked: Sequence[str], tokens: int) -> Iterator[Difference]:
-    """Over all positions of all answers."""
+    """Yields the differences at all positions of all answers."""
     prompts = [both.prompt(question) for question in asked]
     for question, prompt, answer in zip(asked, prompts, answers(both, prompts, tokens), strict=True):
         logits = logits_of(both.target, prompt, answer)

@@ -72,19 +72,20 @@ from tests.engine.models.published import PUBLISHED, write_published
 from tests.engine.models.reference_drafter import ReferenceDrafter
 
 ERROR_RATIO = 1.5
-"""How much larger the engine's bf16 error may be than that of ``transformers``: two ways to round differ that much."""
+"""How many times the error of ``transformers`` the engine's bf16 error may be, since two ways of rounding differ that
+much."""
 DRAFTER_ERROR = 0.05
 """Relative error of a drafter's states in bf16, three layers deep: each rounding is 2^-9."""
 WRITE_SECONDS = 150.0
 PROMPT_LENGTH = 64
 VOCABULARY_PART = 65_536
-"""Columns of the head that are taken to fp32 at a time."""
+"""Columns of the head that are converted to fp32 at a time."""
 HOST_TOKENS = 48
-"""Of an answer by the modules, which take fifty times as long."""
+"""Tokens of an answer by the modules, which take fifty times as long."""
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
-    """Progress that nobody reads."""
+    """Ignores progress."""
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:
@@ -96,7 +97,8 @@ def relative_error(actual: Tensor, expected: Tensor) -> float:
 
 @torch.inference_mode()
 def check_tiny_target(name: str, folder: Path, weights: WeightFormat, device: torch.device, report: Report) -> None:
-    """Logits of the engine and of ``transformers``, both in the device's dtype, against ``transformers`` in fp32."""
+    """Compares the logits of the engine and of ``transformers``, both in the device's dtype, with ``transformers`` in
+    fp32."""
     ids = torch.randint(0, VOCAB_SIZE, (150,), generator=torch.Generator().manual_seed(7))
     reference: nn.Module = write_published(folder, name, seed=11)
     target = load_target(folder, device, quiet, weights=weights)
@@ -125,7 +127,7 @@ def hold_what_is_packed(reference: nn.Module, target: TargetModel) -> None:
 
 @torch.inference_mode()
 def check_tiny_drafter(folder: Path, target: TargetModel, report: Report) -> None:
-    """Hidden states while the context grows, against the reference that computes from all features."""
+    """Compares hidden states while the context grows with the reference that computes them from all features."""
     device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
     config = drafter_config([SLIDING, SLIDING, FULL], [0, 2], len(target.layers))
     reference = ReferenceDrafter(config, write_drafter(folder, config))
@@ -189,7 +191,7 @@ def _anonymous_bytes() -> int:
 
 
 def write_pair(folder: Path, tiny: bool, weights: WeightFormat, device: torch.device, report: Report) -> None:
-    """The 26B-A4B target in some format, or as many of its layers as disk and time allow, and its drafter."""
+    """Writes the 26B-A4B target in some format, or as many of its layers as disk and time allow, and its drafter."""
     target_json, drafter_json = tiny_configs() if tiny else configs_of("26B-A4B")
     period = period_of(target_json)
     periods = target_json["text_config"]["num_hidden_layers"] // period
@@ -239,7 +241,7 @@ def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma
 
 
 def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: GenerationSettings) -> Told:
-    """An answer from nothing: its tokens, how many were drafts, and the seconds it took."""
+    """Answers from empty caches; returns the tokens, how many were drafts, and the seconds it took."""
     decoder.clear()
     decoder.use_rounds(rounds)
     started = time.perf_counter()
@@ -260,7 +262,7 @@ class Told(NamedTuple):
 
 
 def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: Report) -> None:
-    """Plain answers, and the same with drafts that are never right and with drafts that are mostly right."""
+    """Compares plain answers with those with drafts that are never right and with drafts that are mostly right."""
     vocabulary = target.config.vocab_size
     prompt = torch.randint(0, vocabulary, (PROMPT_LENGTH,), generator=torch.Generator().manual_seed(1)).tolist()
     decoder = Decoder(target, drafter, PROMPT_LENGTH + tokens + 32)
@@ -288,10 +290,9 @@ def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: R
 
 @torch.inference_mode()
 def check_logits(target: Gemma4, decoder: Decoder, prompt: list[int], plain: list[int], report: Report) -> None:
-    """Beyond the first place where answers part: the logits behind the plain answer's every token, against fp32.
+    """Compares the logits behind the plain answer's every token with fp32, beyond the first place where answers part.
 
-    The kernels' error must not exceed what PyTorch's modules make by rounding, 16 rows at a time both.
-    """
+    The kernels' error must not exceed what PyTorch's modules make by rounding, with 16 rows at a time in both."""
     ids = [*prompt, *plain[:-1]]
     exact = exact_logits(target, ids)[len(prompt) - 1 :]
     said, best = torch.tensor(plain, device=exact.device), exact.max(dim=-1)
@@ -354,11 +355,10 @@ def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
 
 
 def check_launch(folder: Path, device: torch.device, report: Report) -> None:
-    """A process of its own, from its start until the engine is ready, with the weights in the page cache.
+    """Times a process from its start until the engine is ready, with the weights in the page cache.
 
-    First with no kernel compiled and nothing known of this card; then as everybody starts from then on. Nobody's Python
-    is told to compile all that it imports again.
-    """
+    The first start has no kernel compiled and nothing known of this card; the next ones are as everybody's are.
+    Python's own compiled files are kept."""
     write_tokenizer(folder / "target")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     own = {"TRITON_CACHE_DIR": str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "caches")}

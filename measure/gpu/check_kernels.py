@@ -62,15 +62,15 @@ from tests.kernels.routed import route_rows
 ROWS = (1, 5, 16)
 PARTS = ("products", "experts", "norms", "attention", "trees", "head", "prompts")
 FP32_ERROR = 1e-5
-"""Relative, of sums in fp32 in another order."""
+"""Relative difference of sums in fp32 in another order."""
 
 Make = Callable[[Tensor], Weight]
 Run = Callable[[int], Tensor]
-"""Runs a kernel for so many rows; the results of those rows."""
+"""Runs a kernel for this many rows and returns their results."""
 
 
 class Checks:
-    """One shape on one device."""
+    """Checks the kernels of one shape on one device."""
 
     def __init__(self, shape: Shape, weights: WeightFormat, device: torch.device, report: Report):
         self.target, self.drafter = shape.target, shape.drafter
@@ -87,14 +87,14 @@ class Checks:
         return self.noise(*shape, scale=shape[-1] ** -0.5)
 
     def weight(self, *shape: int) -> Weight:
-        """In the format that is checked."""
+        """A random weight in the format that is checked."""
         return self.make(self.noise_of_weight(*shape))
 
     def int32(self, value: int) -> Tensor:
         return torch.full((1,), value, dtype=torch.int32, device=self.device)
 
     def compare(self, name: str, run: Run, expected: Tensor, allowed: float) -> None:
-        """``expected`` holds all 16 rows, first dimension."""
+        """Compares a kernel's results with ``expected``, which holds all 16 rows in its first dimension."""
         results = {rows: run(rows).clone() for rows in ROWS}
         again = run(16)
         error = float((results[16].float() - expected.float()).norm() / expected.float().norm())
@@ -136,7 +136,7 @@ class Checks:
             self._store_context()
 
     def _store_context(self) -> None:
-        """All layers of a drafter by one launch, against one launch for each."""
+        """Checks that one launch for all layers of a drafter stores what one launch for each does."""
         assert self.drafter is not None
         layers = self.drafter.layers
         ones = [torch.randn(2, layers[0].head_dim, device=self.device).to(self.dtype) for _ in layers]
@@ -185,7 +185,7 @@ class Checks:
         if moe is None:
             return
         if not self.target.intermediate_size:
-            self._route_alone()  # ``check_passes`` compares such experts, which have terms of their own
+            self._route_alone()  # ``check_passes`` compares such experts, which have biases of their own
             return
         gate_up_weight = self.weight(moe.num_experts, 2 * moe.intermediate_size, hidden)
         down = self.weight(moe.num_experts, hidden, moe.intermediate_size)
@@ -239,7 +239,8 @@ class Checks:
             self._in_eights(x, gate_up_weight, down, scale)
 
     def _in_eights(self, x: Tensor, up: Weight, down: Weight, scale: Tensor) -> None:
-        """Entries of eight pairs give the bits of entries of sixteen, also where experts have two."""
+        """Checks that entries of eight pairs give the bits of entries of sixteen, even where experts have two
+        entries."""
         moe, hidden = self.target.moe, self.target.hidden_size
         assert moe is not None
 
@@ -258,7 +259,7 @@ class Checks:
             self.report.line(f"experts in eights, {routing}", "same bits" if same else "OTHER BITS", same)
 
     def _gate_up_and_route(self, scale: Tensor) -> None:
-        """By the router's own scores; several launches one after the other, as layers are."""
+        """Checks the launch by the router's own scores; several launches run one after the other, as in layers."""
         moe, hidden, inter = self.target.moe, self.target.hidden_size, self.target.intermediate_size
         assert moe is not None
         x, weight = self.noise(16, hidden), self.weight(2 * inter, hidden)
@@ -287,7 +288,7 @@ class Checks:
         self.compare("gate and up, router", run, expected, self.rounding)
 
     def _route_alone(self) -> None:
-        """By the router's own scores, where nothing runs beside it."""
+        """Checks the launch of a router beside which nothing runs, by its own scores."""
         moe, hidden = self.target.moe, self.target.hidden_size
         assert moe is not None
         x, weight = self.noise(16, hidden), PlainWeight(self.noise_of_weight(moe.num_experts, hidden))
@@ -361,7 +362,7 @@ class Checks:
         return self.noise(16, heads * layer.head_dim)
 
     def _rope(self, name: str, layer: AttentionConfig, rounded_first: bool) -> None:
-        """By itself, as layers without a window and the drafter's context have it."""
+        """Checks the kernel by itself, as layers without a window and the drafter's context use it."""
         d, heads, kv = layer.head_dim, layer.num_heads, layer.num_kv_heads
         norms, projected = self._norms(d, rounded_first), self._projected(layer)
         frequencies, cursor = inverse_frequencies(layer.rope, self.device), self.int32(1015)
@@ -405,11 +406,11 @@ class Checks:
             return torch.cat([out, *self._stored(k, v, context + first)], dim=1)[:rows]
 
         def run(rows: int) -> Tensor:
-            # A row that sees the whole block sees another one when fewer rows run: nothing to compare then.
+            # A row that sees the whole block sees another one when fewer rows run, so there is nothing to compare.
             return attend(0, rows) if layer.causal or rows == 16 else block[:rows]
 
         block = attend(0, 16)
-        if layer.causal and self.device.type == "cuda":  # the sums of a CPU depend on a row's place
+        if layer.causal and self.device.type == "cuda":  # on a CPU sums depend on a row's place
             for how_alone, choices in self._ways_alone(layer, capacity):
                 exact = attend(0, 16, torch.float32, choices(16))
                 same = all(torch.equal(attend(row, 1, torch.float32, choices(1))[0], exact[row]) for row in range(16))
@@ -429,7 +430,8 @@ class Checks:
         self.compare(f"{name}, stored", lambda rows: run(rows)[:, heads * d :], torch.cat(stored, 1), self.rounding)
 
     def _ways_alone(self, layer: AttentionConfig, capacity: int) -> Iterator[tuple[str, Callable[[int], AttendTiles]]]:
-        """What is in use, by how many rows there are at most; and what the search for tiles tries beside it."""
+        """Tiles for rows alone: those in use, by the most rows there are, and those that the search for tiles tries
+        beside them."""
 
         def in_use(rows: int) -> AttendTiles:
             return attend_tiles(layer, capacity, card_of(self.device), rows)
@@ -505,7 +507,7 @@ def _assigned_alike(found: Assignment, wanted: Assignment) -> bool:
 
 
 def _of_expert(weight: Weight, expert: int) -> Weight:
-    """One matrix of a stack, by itself."""
+    """One matrix of a stack."""
     return type(weight)(weight.values[expert], None if weight.scales is None else weight.scales[expert])
 
 
@@ -529,7 +531,7 @@ def main() -> int:
         "attention": lambda: checks.attention(tuple(options.contexts)),
         "trees": lambda: check_trees(shape, device, report),
         "head": checks.head,
-        "prompts": lambda: check_prompts(shape, options.weights, device, report),  # of Gemma alone
+        "prompts": lambda: check_prompts(shape, options.weights, device, report),  # for Gemma only
     }
     for name in options.parts:
         try:

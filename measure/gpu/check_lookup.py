@@ -1,8 +1,7 @@
-"""``python -m measure.gpu.check_lookup``: drafts looked up in a text, against their definition, and what that takes.
+"""``python -m measure.gpu.check_lookup``: compares drafts looked up in a text with their definition, and times them.
 
-Texts that repeat themselves in every way, up to the longest context; then microseconds in a graph, with the text in the
-cache and after something else has filled it, as in a round.
-"""
+Texts repeat themselves in every way, up to the longest context; then it prints microseconds in a graph, with the text
+in the cache and after something else has filled it, as in a round."""
 
 from __future__ import annotations
 
@@ -28,14 +27,14 @@ from measure.quick import parse
 
 LENGTHS = (700, 2048, 32_768, 131_072, 262_144)
 BOUNDS = {32_768: 30.0, 131_072: 60.0}
-"""Microseconds that finding and choosing may take."""
+"""By context, the most microseconds that finding and choosing may take."""
 COSTS = CostTable((0,), (RoundCosts(0.55, tuple(2.5 + 0.25 * row for row in range(16))),))
 STOPS = (106, 1)
 FLUSHED_BYTES = 2**28
 
 
 def words(rng: random.Random, count: int) -> list[int]:
-    """As often as in a language, roughly."""
+    """Random words that occur roughly as often as those of a language."""
     return [min(int(rng.paretovariate(0.6)), 262_143) for _ in range(count)]
 
 

@@ -32,15 +32,15 @@ from measure.gpu.report import Report
 from measure.quick import parse
 
 BYTES_PER_MS = 4.3e9
-"""What an H200 copies."""
+"""The rate at which an H200 copies."""
 NEARLY_TIED = 0.25
-"""Of a logit: farther apart, host and device must draft the same."""
+"""The margin, in logits, above which host and device must draft the same."""
 TRIALS = 6
 DRAFTS = 7
 
 
 def draft_by_device(launches: RoundLaunches, context: int, anchor: int) -> list[int]:
-    """Behind what the caches hold; the newest hidden state is where the host left it."""
+    """Drafts on the device behind what the caches hold; the newest hidden state is where the host left it."""
     state = launches.state
     state.stops.fill_(-1)
     state.end.fill_(launches.decoder.max_context)
@@ -58,8 +58,8 @@ def draft_by_device(launches: RoundLaunches, context: int, anchor: int) -> list[
 
 @torch.inference_mode()
 def compare_drafts(decoder: Decoder, context: int, seed: int) -> tuple[int, float]:
-    """How many first tokens of the drafts behind a random text are the same, and how far apart in logits the host
-    holds the first two that aren't."""
+    """How many first tokens of the drafts behind a random text are the same, and how far apart, in logits, the first
+    two that differ are by the host."""
     drafter, rounds, cache = decoder.drafter, decoder.rounds, decoder.draft_cache
     assert drafter is not None and cache is not None and isinstance(rounds, DeviceRounds)
     vocab, rng = decoder.target.config.vocab_size, random.Random(seed)

@@ -28,11 +28,11 @@ from measure.quick import parse
 PROMPT = 700
 PIECES = (512, 188)
 WORSE = 1.15
-"""How much farther from the exact result than the modules a pass may be."""
+"""How many times the modules' error a pass's error may be."""
 
 
 class Rows:
-    """A decode pass behind a prompt."""
+    """Runs a decode pass behind a prompt."""
 
     def __init__(self, target: TargetModel, prompt: Tensor, taps: tuple[int, ...]):
         device = target.device
@@ -82,7 +82,7 @@ def check(target: TargetModel, report: Report) -> None:
     plain = choose_backends("sdpa", exact.config.attention, exact.device, torch.float32, "attention_backend")
     exact.use_attention(plain)
     for router, same in zip(exact.routers, target.routers, strict=True):
-        # Near-ties flip with rounding, so both are told what to choose.
+        # Near-ties flip with rounding, so both are given scores.
         scores = torch.randn(64, target.config.moe.num_experts, device=target.device)  # type: ignore[union-attr]
         router.forced = same.forced = scores
     wanted, modules = (by_modules(each, prompt, ids, taps) for each in (exact, target))
@@ -95,7 +95,7 @@ def check(target: TargetModel, report: Report) -> None:
         theirs, mine = (float((each.float() - right.float()).norm() / right.float().norm()) for each in (other, ours))
         report.line(name, f"error {mine:.2e}, of the modules {theirs:.2e}", mine <= WORSE * theirs)
     for router in target.routers:
-        router.forced = None  # which scores a row is told depends on its place
+        router.forced = None  # the scores that a row gets depend on its place
     found[1:] = rows(ids)
     few = rows(ids[:5])
     report.line(
@@ -124,7 +124,7 @@ def main() -> int:
         print(name)
         shape, device = read_shape(name, options.layers), torch.device(options.device)
         check(random_pair(shape, device, weights=options.weights)[0], report)
-        torch.cuda.empty_cache()  # does nothing without one
+        torch.cuda.empty_cache()  # does nothing without a GPU
     report.write(options.out)
     return 0 if report.ok or options.quick else 1  # NumPy adds up few rows in another order than many
 

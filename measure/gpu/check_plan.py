@@ -1,9 +1,8 @@
-"""Whether a plan holds: ``python -m measure.gpu.check_plan``. Needs no pytest.
+"""Checks whether memory plans hold: ``python -m measure.gpu.check_plan``. Needs no pytest.
 
-For each format a pair with random weights at a published shape is loaded as planned, and asked a long question: what
-tensors took at most must lie within 3 % of the plan's sum. ``--memory`` plans as if the card had less free, so that the
-drafter's copies, and then its own bits, give way. Exit code 1 when a plan is off.
-"""
+For each format a pair with random weights at a published shape is loaded as planned, and asked a long question: the
+most that tensors took must lie within 3 % of the plan's sum. ``--memory`` plans as if the card had less free, so that
+the drafter's copies, and then its own bits, give way. Exit code 1 when a plan is off."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ def plan_for(shape: Shape, weights: WeightFormat, context: int, device: torch.de
 
 
 def load(shape: Shape, plan: MemoryPlan, device: torch.device) -> Decoder:
-    """As the runner does."""
+    """Loads a pair as the runner does."""
     target, drafter = random_pair(shape, device, weights=plan.weights)
     if drafter is not None and plan.drafting.packed:
         hold_in_8_bits(drafter)
@@ -57,7 +56,8 @@ def load(shape: Shape, plan: MemoryPlan, device: torch.device) -> Decoder:
 
 
 def ask(decoder: Decoder, rows: int, tokens: int) -> int:
-    """A random question of so many tokens, twice: the second finds a snapshot of the rings. Returns rounds run."""
+    """Asks two different random questions of ``rows`` tokens; the second one finds a snapshot of the rings. Returns how
+    many rounds were run."""
     vocabulary, settings = decoder.target.config.vocab_size, GenerationSettings(max_new_tokens=tokens)
     rng, rounds = random.Random(0), 0
     for _ in range(2):

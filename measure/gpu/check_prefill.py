@@ -1,8 +1,7 @@
-"""Products of a prompt's rows with packed weights, at the real shapes: ``python -m measure.gpu.check_prefill``.
+"""Checks products of a prompt's rows with packed weights, at the real shapes: ``python -m measure.gpu.check_prefill``.
 
-Values against the definition, the same bits twice and in any company, and times beside PyTorch's products in bf16, in
-turns. ``engine.lab.bench --weights fp8 --prompts 2048 8000`` measures whole prompts.
-"""
+Compares values with the definition, and bits with a second run and with fewer rows; times them in turns with PyTorch's
+products in bf16. ``engine.lab.bench --weights fp8 --prompts 2048 8000`` measures whole prompts."""
 
 from __future__ import annotations
 
@@ -37,10 +36,10 @@ FORMATS: dict[str, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
     "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
 }  # fmt: skip
 COPIES = 4
-"""Weights that take turns, so that none is still in the cache."""
+"""Weights that are multiplied in turn, so that none is still in the cache."""
 TURNS = 5
 ERROR = 2.0**-8
-"""Relative, of a product whose weight or result is rounded to bf16."""
+"""Relative error of a product whose weight or result is rounded to bf16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Product:
     experts: int = 0
     top_k: int = 1
     gate: bool = False
-    """Whether a gate follows."""
+    """Whether it is a product of gate and up."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -84,7 +83,7 @@ def products_of(config: Gemma4Config) -> list[Product]:
 
 
 class Measured:
-    """One product on one device: rows, weights of each format that stand for the same, and experts' ends."""
+    """One product on one device: rows, a weight of the same values in each format, and experts' ends."""
 
     def __init__(self, what: Product, device: torch.device):
         self.what, self.device = what, device
@@ -102,7 +101,7 @@ class Measured:
         return torch.randn(shape, generator=generator, device=self.device, dtype=torch.bfloat16)
 
     def ends(self, n: int, *, ragged: bool = False) -> Tensor | None:
-        """Where experts' rows end, chosen evenly; ``ragged``: a few experts have most, some none."""
+        """Where experts' rows end, for evenly chosen experts; ``ragged``: a few experts have most rows, some none."""
         if not self.what.experts:
             return None
         generator = torch.Generator().manual_seed(n)
@@ -113,7 +112,7 @@ class Measured:
 
 
 def defined(x: Tensor, weight: Weight, ends: Tensor | None) -> Tensor:
-    """fp32 products with what the weight stands for."""
+    """fp32 products with the values of the weight."""
     if ends is None:
         return F.linear(x.float(), weight.restored())
     out = torch.empty(len(x), weight.shape[-2], device=x.device)
@@ -127,7 +126,7 @@ def defined(x: Tensor, weight: Weight, ends: Tensor | None) -> Tensor:
 
 
 def check_values(measured: Measured, report: Report, n: int) -> None:
-    """Against the definition, twice the same bits, and those of fewer rows."""
+    """Compares a product's values with the definition, and its bits with a second run and with fewer rows."""
     what = measured.what
     for name, ragged in product(FORMATS, (False, True) if what.experts else (False,)):
         weight, x, ends = measured.weights[name][0], measured.rows(n), measured.ends(n, ragged=ragged)
@@ -155,7 +154,7 @@ def check_values(measured: Measured, report: Report, n: int) -> None:
 
 
 def microseconds(runs: Sequence[Callable[[], object]], device: torch.device, repeat: int = 2) -> float:
-    """Of one run, replayed as a graph, one after the other."""
+    """Microseconds of one run, replayed in a graph, one after the other."""
     if device.type != "cuda":
         return float("nan")
     for run in runs:
@@ -176,7 +175,7 @@ def microseconds(runs: Sequence[Callable[[], object]], device: torch.device, rep
 
 
 def check_times(measured: Measured, report: Report, n: int) -> None:
-    """Beside PyTorch's bf16, in turns."""
+    """Times a product in turns with PyTorch's in bf16."""
     what, x, ends = measured.what, measured.rows(n), measured.ends(n)
     runs: dict[str, list[Callable[[], object]]] = {
         "bf16": [
@@ -195,7 +194,7 @@ def check_times(measured: Measured, report: Report, n: int) -> None:
 
 
 def product_of(what: Product) -> Callable[[Tensor, Weight, Tensor | None], Tensor]:
-    """As a prompt's pass runs it."""
+    """The function that a prompt's pass runs for it."""
     if what.gate:
         return gated_product
     return lambda x, weight, ends: weight.linear(x) if ends is None else weight.grouped(x, ends)

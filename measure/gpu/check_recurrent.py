@@ -1,9 +1,8 @@
-"""``python -m measure.gpu.check_recurrent``: Qwen3.5's layers that recur, on a GPU, with random weights.
+"""``python -m measure.gpu.check_recurrent``: checks Qwen3.5's layers that recur, on a GPU, with random weights.
 
-At a real shape with fewer layers: passes against the modules, a row alone against among sixteen, states that a round
-takes in against those that the host takes in, and answers with and without speculation, over several turns. Then whole
-models: a row, sixteen rows, a draft, and prompts, beside what their bytes take.
-"""
+At a real shape with fewer layers it compares: passes with the modules, a row alone with the same among sixteen, states
+that a round takes in with those that the host takes in, and answers with and without speculation, over several turns.
+Then it times whole models: a row, sixteen rows, a draft, and prompts, beside what their bytes take."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ def same(ours: list[Moment], theirs: list[Moment]) -> bool:
 
 @torch.inference_mode()
 def check_states(decoder: Decoder, report: Report) -> None:
-    """Rounds of which some rows count, beside rows that come alone."""
+    """Compares the states after rounds of which some rows count with those after the same rows alone."""
     target, cache, rng = decoder.target, decoder.cache, random.Random(2)
     vocab = target.config.vocab_size
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=DEVICE) for _ in range(2))
@@ -115,7 +114,7 @@ def check_states(decoder: Decoder, report: Report) -> None:
 
 @torch.inference_mode()
 def check_turns(decoder: Decoder, report: Report) -> None:
-    """A second question goes on from rows that the first answer's last round has only counted."""
+    """Checks a second question, which goes on from rows that the first answer's last round has only counted."""
     rng = random.Random(4)
     vocab = decoder.target.config.vocab_size
     question, other = ([rng.randrange(vocab) for _ in range(count)] for count in (150, 40))
@@ -136,7 +135,7 @@ def check_turns(decoder: Decoder, report: Report) -> None:
 
 
 def told(decoder: Decoder, text: list[int], settings: GenerationSettings) -> tuple[int, list[int]]:
-    """How much of a prompt was reused, and what is answered."""
+    """How many tokens of a prompt were reused, and the answer."""
     reused = -1
     answer: list[int] = []
     for event in decoder.decode(Prompt(tuple(text), len(text)), lambda: settings):
@@ -156,7 +155,7 @@ def check_passes(decoder: Decoder, report: Report) -> None:
 
 @torch.inference_mode()
 def parts(decoder: Decoder, name: str, lines: list[str]) -> None:
-    """What the kernels of layers that recur take by themselves, in microseconds of one layer."""
+    """Prints the microseconds that the kernels of one recurrent layer take by themselves."""
     target = decoder.target
     assert isinstance(target, Qwen35Target)
     layers = kernel_layers(target, decoder.cache)
@@ -191,7 +190,7 @@ def parts(decoder: Decoder, name: str, lines: list[str]) -> None:
             )
         took(f"norm {rows}:", [partial(norm_and_gate, read, m.norm, eps, projected, out, config, rows) for m in mixers])
         for state in table.states:
-            state.clear()  # nothing tells it where it stands here: all that are counted are taken in
+            state.clear()  # nothing says where it stands here, so all counted rows are taken in
         ahead.fill_(rows)
         for values in (4, 8, 16):
             took(f"fold of all {rows} by {values}:", [partial(fold, table, ahead, count, values)] * 2)
@@ -253,8 +252,8 @@ def _tiles(target: TargetModel) -> TargetTiles:
 
 
 def _pass_ms(decoder: Decoder, width: int) -> float:
-    """Of a pass by a graph, and of what it takes in of the one before: all of one row, six of sixteen. What moves the
-    cursor is counted, a launch of the smallest kind."""
+    """Milliseconds of a captured pass, with what it takes in of the one before: the row of a one-row pass, six of
+    sixteen. What moves the cursor is counted, a launch of the smallest kind."""
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=DEVICE) for _ in range(2))
     kernels = decoder.target.decode_pass(decoder.cache, cursor, rows, (1, 2, 3))
     decoder.clear()
@@ -272,7 +271,7 @@ def _pass_ms(decoder: Decoder, width: int) -> float:
 
 
 def copy_bandwidth() -> float:
-    """Bytes a second, read and written."""
+    """Bytes per second, read and written."""
     source = torch.empty(1 << 30, dtype=torch.int32, device=DEVICE)
     target = torch.empty_like(source)
     took = median(time_calls(lambda: target.copy_(source), 10, DEVICE)[2:])

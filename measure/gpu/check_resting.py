@@ -32,12 +32,12 @@ from measure.gpu.report import Report
 from measure.quick import parse
 
 COSTLY = CostTable((0,), (RoundCosts(2.0, tuple(2.0 + 0.8 * row for row in range(16))),))
-"""Drafting so dear that it often rests."""
+"""Costs at which drafting is so dear that it often rests."""
 
 
 @dataclass(slots=True)
 class Seldom(Auto):
-    """Drafts in rounds that are further and further apart."""
+    """A policy that drafts in rounds which are further and further apart."""
 
     asked: int = 0
 
@@ -53,7 +53,8 @@ class Seldom(Auto):
 def told(
     decoder: Decoder, prompt: Sequence[int], settings: GenerationSettings, together: int
 ) -> tuple[list[Round], int, list[Tensor]]:
-    """The rounds, how much the drafter knows in the end, and copies of its context, told of so many tokens at once."""
+    """The rounds, how many tokens the drafter's context holds in the end, and copies of that context, if it takes in
+    ``together`` tokens at once."""
     rounds_of_device.INGEST_BATCH = together
     decoder.use_policy(Seldom(COSTLY))
     made = answer(decoder, prompt, settings)
@@ -80,7 +81,7 @@ def check_bits(name: str, decoder: Decoder, prompt: Sequence[int], tokens: int, 
 
 
 def check_text(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, report: Report) -> None:
-    """With the width chosen at the costs timed here, and at costs that make it rest."""
+    """Compares texts with the width chosen at the costs timed here, and at costs that make drafting rest."""
     timed = time_rounds(decoder, list(range(20, 40)))
     assert timed is not None
     for name, table in (("timed", timed), ("costly", COSTLY)):

@@ -1,10 +1,9 @@
-"""Whole rounds on a GPU: ``python -m measure.gpu.check_rounds``; needs no pytest.
+"""Checks whole rounds on a GPU: ``python -m measure.gpu.check_rounds``; needs no pytest.
 
-The rounds that the device runs by itself, at a real shape with fewer layers and random weights, and then the bundled
-pair: an answer with speculation must be the plain one token for token, at every block size and temperature, and what
-the host's rounds say too, but where two tokens are nearly tied. ``--soak`` then asks the bundled pair the same again
-and again: every answer must stay what it was, and memory must not grow.
-"""
+Runs device rounds at a real shape with fewer layers and random weights, and then the bundled pair: an answer with
+speculation must be the plain one token for token, at every block size and temperature, and the same as the host's
+rounds, except where two tokens are nearly tied. ``--soak`` then asks the bundled pair the same again and again: every
+answer must stay what it was, and memory must not grow."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ WRONG_EVERY = 5
 
 
 class OracleLaunches(RoundLaunches):
-    """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
+    """Drafts what follows in a given text instead of the drafter's tokens; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
         super().__init__(decoder, Int8Weight.of(decoder.target.head))
@@ -52,13 +51,13 @@ class OracleLaunches(RoundLaunches):
 
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:
-    """As the program uses them: drafting in 8 bits."""
+    """Device rounds as the program uses them: drafting in 8 bits."""
     return DeviceRounds(RoundLaunches(decoder, Int8Weight.of(decoder.target.head)))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One way to ask: what is compared are answers that differ only in how they were speculated."""
+    """One way to ask. Only answers that differ just in how they were speculated are compared."""
 
     name: str
     temperature: float = 0.0
@@ -96,7 +95,7 @@ def spoiled(text: Sequence[int]) -> list[int]:
 
 
 def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Report) -> None:
-    """Random weights: the drafter is never right, so a script tells it what the target will say."""
+    """Checks random weights: the drafter is never right, so a script gives it what the target will say."""
     vocab = decoder.target.config.vocab_size
     rng = random.Random(1)
     prompt = [rng.randrange(vocab) for _ in range(PROMPT_LENGTH)]
@@ -140,7 +139,7 @@ def bundled_decoder(device: torch.device, weights: WeightFormat = "bf16") -> Dec
 
 
 def check_bundled(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, report: Report) -> None:
-    """A trained pair, whose drafts are often right: every answer with its own stop."""
+    """Checks a trained pair, whose drafts are often right: every answer ends with its own stop token."""
     for way in WAYS:
         plains = [tokens_of(answer(decoder, prompt, way.settings(tokens, None))) for prompt in prompts]
         for block in (4, 16):
@@ -153,9 +152,9 @@ def check_bundled(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, r
 
 
 def soak(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, seconds: float, report: Report) -> None:
-    """Memory is looked at between answers, with the conversation forgotten: the last one's snapshot of the rings, which
-    an answer without a drafter takes of the target's alone, would else look like growth.
-    """
+    """Asks again and again. Memory is measured between answers, after the conversation was forgotten: the last one's
+    snapshot of the rings, which an answer without a drafter makes of the target's alone, would otherwise look like
+    growth."""
     expected: dict[int, list[int]] = {}
     started, rounds, wrong, memory = perf_counter(), 0, 0, []
     rng, asked = random.Random(0), 0
@@ -175,7 +174,8 @@ def soak(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, seconds: f
 
 
 def _memory(device: torch.device) -> tuple[int, int, int]:
-    """Bytes: of tensors, what PyTorch keeps for them, and all that is taken of the GPU, by libraries too."""
+    """Bytes of tensors, bytes that PyTorch keeps for them, and all bytes that are taken of the GPU, by libraries
+    too."""
     if device.type != "cuda":
         return 0, 0, 0
     free, total = torch.cuda.mem_get_info(device)

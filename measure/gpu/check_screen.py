@@ -54,14 +54,14 @@ from measure.quick import parse
 QUESTION = "Write a quicksort in Python"
 ACCEPTANCE, BLOCK = 7.8, 16
 SWITCH_INTERVAL = 0.0005
-"""As ``dflash_tui.app.main`` sets it."""
+"""See ``dflash_tui.app.main``, which sets the same."""
 DRAWING = 0.012
-"""Seconds of a processor that a frame takes: at 30 frames a second, more than the governor lets the screen have."""
+"""Processor seconds of a frame: at 30 frames a second, more than the governor lets the screen have."""
 LEAST = 0.97
 
 
 class FoldedTokenizer(ChatTokenizer):
-    """The bundled pair's, for another vocabulary: ids that one of the two doesn't have stand for those it has."""
+    """The bundled pair's tokenizer for another vocabulary: ids that one of the two lacks stand for those it has."""
 
     def __init__(self, vocab_size: int) -> None:
         super().__init__(BUNDLED_PAIR / "target")
@@ -79,7 +79,7 @@ class FoldedTokenizer(ChatTokenizer):
 
 
 class Speed:
-    """Tokens per second of an answer, as the engine's thread emits its rounds."""
+    """Measures the tokens per second of an answer, as the engine's thread emits its rounds."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -100,7 +100,7 @@ def ask(tokens: int) -> Ask:
 
 
 def answer(runner: Runner, tokens: int, emit: Callable[[Event], None]) -> None:
-    """What the engine's thread does."""
+    """Does what the engine's thread does for an answer."""
     for event in runner.answer(ask(tokens), list):
         emit(event)
 
@@ -115,7 +115,7 @@ def for_nobody(runner: Runner, tokens: int) -> float:
 
 
 def for_the_screen(runner: Runner, tokens: int, drawing: float, folder: Path) -> tuple[float, float]:
-    """Tokens per second, and the part of a core that the screen took."""
+    """Tokens per second, and the share of a core that the screen took."""
     speed, queue = Speed(), EventQueue(SessionLog.create(folder))
     chat = Chat(ask(tokens).settings, lambda command: None)
     queue.log.user(1, QUESTION)
@@ -145,7 +145,7 @@ async def draw_until_done(engine: Thread, chat: Chat, queue: EventQueue, drawing
 
 
 def keep_busy(seconds: float) -> None:
-    """Runs Python for so much of this thread's time."""
+    """Runs Python for this many seconds of the thread's time."""
     until = thread_time() + seconds
     while thread_time() < until:
         sum(range(50))
@@ -174,7 +174,7 @@ def main() -> int:
     else:
         runner.decoder.use_rounds(ScriptedHostRounds(script))
     script.play(acceptance_script(ACCEPTANCE, BLOCK, 64))
-    for_nobody(runner, min(options.tokens, 200))  # warm
+    for_nobody(runner, min(options.tokens, 200))  # a first answer warms up
     alone, watched, loads = [], [], []
     sys.setswitchinterval(SWITCH_INTERVAL)
     with tempfile.TemporaryDirectory() as folder:

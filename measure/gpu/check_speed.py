@@ -27,11 +27,11 @@ import torch
 from engine.kernels.weights.kinds import MAKERS
 
 MARGIN = 10.0
-"""Seconds to leave for the table."""
+"""Seconds that are kept for the table."""
 SIDE_BY_SIDE = 8
-"""Parts that time nothing."""
+"""How many parts that time nothing run side by side."""
 FAMILIES = ("Llama-3.1-8B", "Qwen3-8B", "Qwen3-Coder-30B-A3B", "gpt-oss-20b")
-"""Shapes of the families beside Gemma's that have passes of their own."""
+"""Shapes of the families other than Gemma's that have passes of their own."""
 LAUNCHED = ("bf16", "fp8", "int4")
 """Formats that Gemma's passes take."""
 
@@ -42,16 +42,16 @@ class Part:
     module: str
     words: str
     seconds: float
-    """Its limit."""
+    """Its limit in seconds."""
     shown: int
-    """Last lines of its output that are printed at the end."""
+    """How many of its last lines of output are printed at the end."""
     environment: tuple[tuple[str, str], ...] = ()
     times: bool = True
-    """One that doesn't runs beside others."""
+    """Whether it times anything; parts that don't run side by side."""
 
 
 SHORT = "--widths 1 16 --contexts 128 --prompts"
-"""What two ways are compared by."""
+"""The arguments with which two ways are compared."""
 IN_ANY_FORMAT = (
     "kernels",
     "rounds",
@@ -108,7 +108,7 @@ QUICK = {
     "plan": "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256",
     "exact": "--device cpu --tiny --tokens 20 --launch",
 }
-"""Words that try the driver out on a CPU, in place of the parts' own."""
+"""By part, arguments that try it out on a CPU, in place of its own."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
 
 
 def run_parts(parts: Sequence[Part], options: argparse.Namespace) -> list[Outcome]:
-    """Those first that time nothing; outcomes are in the order of ``parts``."""
+    """Runs parts, those first that time nothing; outcomes are in the order of ``parts``."""
     started, outcomes = time.perf_counter(), dict[Part, Outcome]()
     folder: Path = options.out
 

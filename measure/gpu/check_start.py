@@ -29,11 +29,12 @@ from tests.app.terminal import Terminal
 SIZE = (120, 36)
 QUESTION = "Write a quicksort in Python"
 LOOKED_AT = 1.5
-"""Seconds between the sight of a chat that is ready and the first key: what getting ready leaves to do is done then."""
+"""Seconds between seeing that a chat is ready and the first key, in which everything is done that getting ready leaves
+to do."""
 TYPED_FOR = 1.0
 """Seconds between the question's last letter and Enter."""
 LIMIT = 1.05
-"""How much later than without a screen, at most."""
+"""How many times as late as without a screen, at most."""
 WRITE = """
 import sys, torch
 from pathlib import Path
@@ -48,7 +49,8 @@ TERMINAL_KIND = "\x1b[?62;22c"
 
 
 def headless(model: list[str], notes: Path) -> None:
-    """Asks as late after ready as somebody who types, for a GPU slows down at rest."""
+    """Runs the program without a screen. It asks as long after ready as somebody who types, for a GPU slows down at
+    rest."""
     rest = str(LOOKED_AT + TYPED_FOR)
     command = [sys.executable, "-m", "measure.gpu.started", str(notes), rest, *model, "-p", QUESTION]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -57,7 +59,7 @@ def headless(model: list[str], notes: Path) -> None:
 
 
 def chat(model: list[str], notes: Path) -> float:
-    """As a person does it: look at the screen, type, and press Enter. Returns when it was seen to be ready."""
+    """Runs a chat as a person does: look at the screen, type, and press Enter. Returns when it was seen to be ready."""
     code = f"import sys, runpy; sys.argv = {['started', str(notes), '0', *model]!r}"
     with Terminal(f"{code}; runpy.run_module('measure.gpu.started', run_name='__main__')", SIZE) as terminal:
         terminal.send(TERMINAL_KIND)
@@ -78,7 +80,7 @@ def chat(model: list[str], notes: Path) -> float:
 
 
 def watch(terminal: Terminal, seconds: float) -> None:
-    """Take what is written, as a terminal does."""
+    """Reads what is written for ``seconds``, as a terminal does."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         terminal.read(left)
@@ -86,7 +88,7 @@ def watch(terminal: Terminal, seconds: float) -> None:
 
 
 def taken(notes: Path, seen: float | None) -> dict[str, Any]:
-    """What a process noted. Ready is when its screen said so, if it has one."""
+    """The moments that a process noted. It is ready when its screen said so, if it has one."""
     found: dict[str, Any] = json.loads(notes.read_text())
     moments = found["moments"]
     for phase in [name for name in moments if " of weights and " in name]:
@@ -98,7 +100,8 @@ def taken(notes: Path, seen: float | None) -> dict[str, Any]:
 
 
 def tell(runs: dict[str, list[dict[str, Any]]], report: Report) -> None:
-    """The moments' medians without a screen and with it, and the ratio; then who computed until ready."""
+    """Prints the moments' medians without a screen and with it, and their ratio; then which threads computed until
+    ready."""
     alone, beside = runs["-p"], runs["chat"]
     for name in alone[0]["moments"]:
         if name in ("asked", "TurnStarted") or not all(name in run["moments"] for run in (*alone, *beside)):
@@ -113,7 +116,7 @@ def tell(runs: dict[str, list[dict[str, Any]]], report: Report) -> None:
 
 
 def computed(runs: list[dict[str, Any]], begin: str, end: str) -> str:
-    """Which thread computed for how long between two moments, in milliseconds; medians."""
+    """Milliseconds that each thread computed between two moments; medians."""
     kinds = sorted({kind for run in runs for kind in run["spent"][end]})
     parts = []
     for kind in kinds:
@@ -123,10 +126,11 @@ def computed(runs: list[dict[str, Any]], begin: str, end: str) -> str:
 
 
 def prepare(folder: Path, device: str, report: Report) -> list[str]:
-    """A checkpoint of the 26B-A4B's shape, made or left there by an earlier call; returns what names it."""
+    """Makes a checkpoint of the 26B-A4B's shape, unless an earlier call left one there; returns the arguments that name
+    it."""
     pair, done = folder / "pair", folder / "pair" / "written"
     if not done.exists():
-        # By a process of its own: the GPU's memory must be free for those that are measured.
+        # In a process of its own: the GPU's memory must be free for those that are measured.
         begun = time.monotonic()
         subprocess.run([sys.executable, "-c", WRITE, str(pair), device], check=True)
         done.touch()
@@ -135,7 +139,7 @@ def prepare(folder: Path, device: str, report: Report) -> list[str]:
 
 
 def warm(folder: Path) -> None:
-    """Every byte read once, so that no start has to wait for a disk."""
+    """Reads every byte once, so that no start has to wait for a disk."""
 
     def read(path: Path) -> None:
         with path.open("rb", buffering=0) as file:
@@ -164,7 +168,7 @@ def main() -> int:
     if not options.bundled:
         warm(options.folder)
     model += ["--device", options.device, "--max-new-tokens", "16"] + ["--no-speculation"] * (not options.speculation)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every start compiles Python
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise every start compiles Python
     runs: dict[str, list[dict[str, Any]]] = {"-p": [], "chat": []}
     with tempfile.TemporaryDirectory() as name:
         os.environ |= {"DFLASH_CHAT_STATE": name, "DFLASH_CHAT_CONFIG": ""}

@@ -1,7 +1,7 @@
-"""``python -m measure.gpu.check_tree_kernels``: the small kernels of a round with a tree, against their definitions.
+"""``python -m measure.gpu.check_tree_kernels``: compares the small kernels of a round with a tree with their
+definitions.
 
-And what each takes, in a graph of many. ``TRITON_INTERPRET=1`` and ``--shape tiny --device cpu`` try the script out.
-"""
+And times each, in a graph of many. ``TRITON_INTERPRET=1`` and ``--shape tiny --device cpu`` try the script out."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from tests.kernels.tree_rounds import Grown, Pass
 
 TILES = DRAFT_TILES.head
 CURSOR = 3000
-"""Rings have begun anew there."""
+"""A cursor at which rings have begun anew."""
 COSTS = CostTable((0,), (RoundCosts(2.0, tuple(16.0 + row / 8 for row in range(16))),))
 
 
 class TreeChecks:
-    """One shape on one device; ``count`` trees of each kind."""
+    """Checks one shape on one device; ``count`` trees of each kind."""
 
     def __init__(self, shape: Shape, device: torch.device, report: Report, count: int):
         self.shape, self.device, self.report, self.count = shape, device, report, count
 
     def head(self) -> HeadOutput:
-        """As ``head_rows`` leaves it, of logits in coarse steps, among which many are equal."""
+        """A head's output as ``head_rows`` leaves it, of logits in coarse steps, many of which are equal."""
         out = HeadOutput.allocate(self.shape.target.vocab_size, TILES, self.device)
         assert out.logits is not None
         out.logits.normal_().mul_(16).round_().div_(4)

@@ -42,12 +42,12 @@ FLAT = CostTable((0,), (RoundCosts(1.0, tuple(16.0 + 0.1 * row for row in range(
 GIVEN = (0.4, 0.3, 0.15, 0.1)
 MARGIN = 64
 MISCOPIED = 13
-"""Every so many tokens, what is looked up is wrong."""
+"""The distance, in tokens, between wrong tokens in what is looked up."""
 
 
 class OracleTrees(RoundLaunches):
-    """Choices hold what follows in a text at four of five positions; the drafter runs all the same. The text that is
-    looked through begins with the answer, so most of it is found there."""
+    """Makes the drafter's choices hold what follows in a given text at four of five positions; the drafter runs all the
+    same. The text that is searched begins with the answer, so most of it is found there."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int], answer: Sequence[int]):
         super().__init__(decoder, Int8Weight.of(decoder.target.head))
@@ -73,7 +73,8 @@ class OracleTrees(RoundLaunches):
 
 
 class Steady(Auto):
-    """Always the whole tree of the drafter's choices: it learns nothing, and looks nothing up where texts repeat."""
+    """A policy that always verifies the whole tree of the drafter's choices: it learns nothing, and looks nothing
+    up."""
 
     def plan(self, context: int, length: int) -> Plan:
         return Plan(True)
@@ -83,7 +84,7 @@ class Steady(Auto):
 
 
 class Sharing(Steady):
-    """And looks up beside it."""
+    """A policy like ``Steady`` that also looks drafts up."""
 
     def plan(self, context: int, length: int) -> Plan:
         return Plan(True, True)
@@ -108,14 +109,14 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
             value = f"{len(ids)} tokens in {len(rounds) - 1} rounds, {accepted} accepted"
             value += f", {len(kept) - found} of them further choices, {found} looked up"
             shares, same = isinstance(policy, Sharing), ids == plain == again
-            # Of a shorter prompt's copy too little is left where the drafter is wrong.
+            # In the copy of a shorter prompt too little is left where the drafter is wrong.
             as_asked = bool(kept) and (bool(found) == shares or (shares and length < tokens))
             said = f"PART AT TOKEN {part}" if not same else "equal" if as_asked else "equal, BUT NOT BY SUCH TREES"
             report.line(f"{length} ahead, {way.name}, {name}", f"{value}, {said}", same and as_asked)
 
 
 def _kept(done: Round) -> list[Verified]:
-    """What was accepted of a tree."""
+    """The tokens of a tree that were accepted."""
     row, kept = 0, []
     for token in done.emitted[: done.num_accepted] if done.tree else ():
         row = next(place for place, each in enumerate(done.tree, 1) if (each.parent, each.id) == (row, token))
@@ -124,7 +125,8 @@ def _kept(done: Round) -> list[Verified]:
 
 
 def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, Any]]:
-    """What ``measure.engine.recorded_costs`` records. The least of several turns, chains and trees by turns."""
+    """Milliseconds of passes, as ``measure.engine.recorded_costs`` records them: the least of several turns, chains and
+    trees in turns."""
     timer = RoundTimer(device_rounds(decoder).launches)
     rng, found = random.Random(5), []
     text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
@@ -163,7 +165,7 @@ def main() -> int:
     options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 12", kernels=True)
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape, options.layers)
-    if options.shape == TINY:  # which has experts, where nothing verifies trees
+    if options.shape == TINY:  # it has experts, where nothing verifies trees
         shape = replace(shape, target=replace(shape.target, moe=None))
     target, drafter = random_pair(shape, device)
     room = max([*(length + options.tokens for length in options.lengths), *options.contexts]) + MARGIN

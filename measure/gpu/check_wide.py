@@ -31,14 +31,15 @@ from measure.gpu.report import Report
 from measure.quick import parse
 
 LOOKUP_MS = 0.03
-"""Looking a chain up: see ``check_lookup``."""
+"""Milliseconds of looking a chain up: see ``check_lookup``."""
 COUNTS = (1, 5, 16, 17, 32, 47, 64)
 WANTED_TOK_S = 3000
-"""What 64 rows should write in a second on an H200, in bf16. What whole rounds must gain is ``check_copying``'s."""
+"""Tokens per second that passes of 64 rows should write on an H200, in bf16. What whole rounds must gain is up to
+``check_copying``."""
 
 
 class Rows:
-    """Passes of sixteen and wide ones over caches that hold the same."""
+    """Passes of sixteen rows and wide ones over caches that hold the same."""
 
     def __init__(self, target: Gemma4, context: int, num_tiles: int):
         self.device, most = target.device, num_tiles * MAX_ROWS
@@ -62,7 +63,7 @@ class Rows:
         return torch.full((1,), value, dtype=torch.int32, device=self.device)
 
     def same_bits(self, count: int) -> bool:
-        """Of so many rows."""
+        """Whether wide passes of ``count`` rows give the bits of passes of sixteen."""
         self.counts[1].fill_(count)
         self.wide.forward(self.most)
         wide, out, same = self.wide, self.narrow.out, True
@@ -79,7 +80,7 @@ class Rows:
         return same and all(torch.equal(a, b) for a, b in stores)
 
     def milliseconds(self) -> tuple[float, float]:
-        """Of a full pass of sixteen, and of a full wide one."""
+        """Milliseconds of a full pass of sixteen rows, and of a full wide one."""
         self.cursors[0].fill_(self.context)
         self.counts[0].fill_(MAX_ROWS)
         self.counts[1].fill_(len(self.ids))

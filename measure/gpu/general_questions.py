@@ -1,7 +1,7 @@
-"""Questions that people ask a small chat model: what SmolLM2's drafter learns from are its target's answers.
+"""Makes questions that people ask a small chat model; SmolLM2's drafter learns from its target's answers to them.
 
-Half a million can be made, so that no answer need be met twice: a form and a topic, perhaps said for somebody or at a
-length; two topics; small talk; programs. None is about a topic of the questions that the drafter is measured with
+Half a million can be made, so that no answer need come twice: a form and a topic, perhaps said for somebody or at a
+length; two topics; small talk; programs. None is about a topic of the questions with which the drafter is measured
 (``measure.engine.acceptance``)."""
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ What should I do next?""".splitlines()
 
 
 def general_questions(count: int, seed: int = 1) -> list[str]:
-    """So many different ones, in an order by chance: half plain, a quarter in a style, the rest about two topics, with
+    """``count`` different questions in random order: half plain, a quarter in a style, the rest about two topics, with
     programs and small talk among them."""
     rng = random.Random(f"questions/{seed}")
     plain = [form.format(topic) for form, topic in product(FORMS, TOPICS)]

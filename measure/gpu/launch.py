@@ -26,14 +26,14 @@ from engine.events import EngineError, EngineReady, Event, LoadProgress  # noqa:
 from engine.service import EngineService  # noqa: E402
 
 HEAVY = ("torch", "torch._dynamo", "torch._inductor", "triton", "transformers", "huggingface_hub", "sympy")
-"""Modules whose coming is told."""
+"""Modules whose import is reported."""
 WIDTH = 40
-"""Characters of an event that are told."""
+"""Characters of an event that are printed."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An event's first, and what had been done by then."""
+    """The first time of an event, and what had been done by then."""
 
     name: str
     at: float
@@ -42,14 +42,14 @@ class Moment:
 
 
 def process_start() -> float:
-    """Seconds since the epoch, by the kernel's own books."""
+    """When the process started, in seconds since the epoch, as the kernel says."""
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     uptime = float(Path("/proc/uptime").read_text().split()[0])
     return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def tell(moments: list[Moment], begun: float) -> None:
-    """Where the time went, on stderr."""
+    """Prints on stderr where the time went."""
     for before, moment in pairwise(moments):
         span = f"{before.at - begun:6.2f} to {moment.at - begun:.2f}"
         new = [name for name in moment.heavy if name not in before.heavy]

@@ -1,4 +1,5 @@
-"""A prompt's pass by fused kernels against the modules that define it, at the real shape: one layer of each kind."""
+"""Compares a prompt's pass by fused kernels with the modules that define it, at the real shape: one layer of each
+kind."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from measure.gpu.report import Report
 
 SLACK = 256
 ERROR_RATIO = 1.1
-"""How much larger the kernels' error may be than that of the modules, which round in other places."""
+"""How many times the modules' error the kernels' error may be; the two round in different places."""
 ROUTER_ERROR = 1e-5
-"""Of fp32 scores, summed in another order."""
+"""Relative difference of fp32 scores that are summed in another order."""
 
 
 def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, report: Report) -> None:
-    """A piece longer than the rings, then a short one behind it; both against the modules in fp32."""
+    """Compares a piece longer than the rings, then a short one behind it, with the modules in fp32."""
     layers = shape.target.layers
     full = next(index for index, layer in enumerate(shape.target.attention) if layer.window is None)
     config = replace(shape.target, layers=layers[full - 1 : full + 1])
@@ -59,7 +60,7 @@ def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, rep
 
 
 def check_routing(target: Gemma4, n: int, report: Report) -> None:
-    """Scores on tensor cores against fp32, then the choice against its definition, with equal scores among them."""
+    """Compares scores on tensor cores with fp32, then the choice with its definition, with equal scores among them."""
     router, moe = target.routers[0], target.config.moe
     assert moe is not None
     weight = router.proj.weight
@@ -80,7 +81,7 @@ _NAMES = ("last rows", "features", "keys", "values")
 
 
 class _Reader:
-    """A cache of its own, and the prompt that goes into it piece by piece."""
+    """A cache of its own, and a prompt that is run into it piece by piece."""
 
     def __init__(self, target: Gemma4, pieces: Sequence[int]):
         self.target, self.pieces = target, pieces
@@ -91,7 +92,7 @@ class _Reader:
         self._ids = ids.to(weight.device)
 
     def read(self, run: Callable[..., object]) -> list[Tensor]:
-        """What ``_NAMES`` say, of all pieces."""
+        """Runs all pieces; returns the tensors that ``_NAMES`` lists."""
         hidden, features, start = [], [], 0
         for size in self.pieces:
             out = run(self._ids[start : start + size], start, self.cache, (0,))

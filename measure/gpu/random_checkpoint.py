@@ -1,5 +1,5 @@
-"""Checkpoints with random weights at the published sizes, in bf16 or packed as they are published: made on the device
-tensor by tensor, written in shards."""
+"""Writes checkpoints with random weights at the published sizes, in bf16 or packed as they are published: made on the
+device tensor by tensor, written in shards."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ GROUP = 32
 """Neighbours that share a scale."""
 SHARD_BYTES = 5_000_000_000
 DISK_SHARE = 0.9
-"""Of the free disk, what a checkpoint may take."""
+"""The share of the free disk that a checkpoint may take."""
 PROBE_BYTES = 1_000_000_000
 
 
 def writable_bytes(folder: Path, seconds: float) -> int:
-    """What fits on the disk and can be written in that time, judging by one file that is written and deleted."""
+    """Bytes that fit on the disk and can be written in ``seconds``, judging by one file that is written and deleted."""
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / "probe"
     block = os.urandom(1 << 20)
@@ -82,8 +82,8 @@ def write_checkpoint(
 
 
 def _packed(weight: Tensor, weights: WeightFormat) -> dict[str, Tensor]:
-    """As compressed-tensors stores a weight [..., rows, depth], by the ends of the tensors' names."""
-    matrices = [weight] if weight.ndim == 2 else list(weight)  # one by one: fp32 takes room
+    """The tensors as which compressed-tensors stores a weight [..., rows, depth], by the ends of their names."""
+    matrices = [weight] if weight.ndim == 2 else list(weight)  # one after the other: fp32 takes room
     if weights == "fp8":
         made = [fp8(matrix.float())[:2] for matrix in matrices]
         numbers, scales = ([each[part] for each in made] for part in (0, 1))
@@ -114,7 +114,7 @@ def _shards(shapes: Iterable[tuple[str, tuple[int, ...]]]) -> Iterator[list[tupl
 
 
 def _flush(path: Path) -> None:
-    """To the disk and out of the page cache, so that loading reads the disk."""
+    """Writes a file to the disk and out of the page cache, so that loading reads the disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         if hasattr(os, "posix_fadvise"):

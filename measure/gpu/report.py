@@ -1,4 +1,4 @@
-"""What a check on a GPU found: lines for people, the same as JSON, and whether everything held."""
+"""Collects what a check on a GPU found: lines for people, the same as JSON, and whether everything held."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass
 class Report:
-    """Lines of ``name  value``."""
+    """Collects lines of ``name  value``."""
 
     ok: bool = True
     lines: list[tuple[str, str, bool]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Whether every kernel asks for its line's split of a multiprocessor's memory: with another one it starts late."""
+"""Checks that every kernel asks for its line's split of a multiprocessor's memory: with another one it starts late."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from .launch import process_start  # noqa: E402
 
 
 class Notes:
-    """Moments, in seconds since the process began, and what each thread of Python had computed by then."""
+    """Notes moments, in seconds since the process began, and what each thread of Python had computed by then."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class Notes:
         self.spent: dict[str, dict[str, float]] = {}
 
     def note(self, what: str) -> None:
-        """Once for each moment."""
+        """Notes a moment, the first time that it comes."""
         if what not in self.moments:
             self.moments[what] = time.time() - self._begun
             self.spent[what] = processor_seconds()
@@ -45,18 +45,18 @@ class Notes:
 
 
 def processor_seconds() -> dict[str, float]:
-    """By the thread's name; those of one kind together, and ``all`` of the process."""
+    """Processor seconds by thread name; threads of one kind together, and ``all`` of the process."""
     spent = {"all": time.process_time()}
     for thread in threading.enumerate():
         kind = thread.name.rstrip("_0123456789-")
-        with suppress(OSError):  # it may have ended
+        with suppress(OSError):  # the thread may have ended
             clock = time.pthread_getcpuclockid(thread.ident or 0)
             spent[kind] = spent.get(kind, 0.0) + time.clock_gettime(clock)
     return spent
 
 
 def watched(notes: Notes, rest: float) -> type[engine.service.EngineService]:
-    """The engine, with its moments noted as they come. Each question is held back for ``rest`` seconds."""
+    """The engine's service, with its moments noted as they come. Each question is held back for ``rest`` seconds."""
 
     class Watched(engine.service.EngineService):
         def __init__(self, options: EngineOptions, emit: Callable[[Event], None], words: Words = str) -> None:
@@ -82,7 +82,7 @@ def watched(notes: Notes, rest: float) -> type[engine.service.EngineService]:
 
 
 def run(notes: Path, rest: float, arguments: list[str]) -> int:
-    """The program with these arguments; leaves its notes in a file."""
+    """Runs the program with these arguments; writes its notes to a file."""
     engine.service.EngineService = watched(Notes(notes), rest)  # type: ignore[misc]
     return main(arguments)
 

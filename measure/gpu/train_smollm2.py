@@ -1,10 +1,10 @@
-"""``python -m measure.gpu.train_smollm2 FOLDER``: the drafter that comes with the program, on one H200 in nine minutes.
+"""``python -m measure.gpu.train_smollm2 FOLDER``: trains the drafter that comes with the program, on one H200 in nine
+minutes.
 
 It goes on from a drafter (``--begun``, the shipped one or the folder of an earlier run, whose answers then count, too),
 asks SmolLM2 general questions, a quarter of them behind an answer of its own, learns every answer once, and measures on
 the hundred questions of ``measure.engine.acceptance``. Learning the same answers again and again brought the loss down
-and the acceptance of new ones with it: so there are many, and the held-out loss is told beside the other.
-"""
+and the acceptance of new ones with it: so there are many, and the held-out loss is printed beside the other."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from .general_questions import FOLLOW_UPS, general_questions
 SHORT = 128
 """Tokens of an answer that most people would read; longer ones repeat themselves, which is easily guessed."""
 FOLLOWED = 160
-"""Tokens of an answer that somebody says something to, at most."""
+"""The most tokens of an answer that gets a follow-up."""
 TEMPERATURES = (0.0, 0.0, 0.7)
-"""Of the answers: what is measured is greedy."""
+"""Temperatures of the answers, in turn: what is measured is greedy."""
 ASKED_BY, FOLLOWED_BY = 0.5, 0.65
-"""Of the time, for first answers and for all."""
+"""The shares of the time by which first answers, and all answers, are there."""
 EARLIER = 9000
-"""Numbers of an earlier run's files of answers begin here."""
+"""The number at which an earlier run's files of answers begin."""
 
 
 class Log:
-    """A line every few seconds."""
+    """Prints a line every few seconds."""
 
     def __init__(self) -> None:
         self.began = self.last = time.perf_counter()
@@ -61,7 +61,7 @@ class Log:
 
 
 def answer(pipeline: Pipeline, prompts: Sequence[Prompt], asking: Asking, log: Log) -> None:
-    """Three quarters are asked at once, the rest behind what became of some of those."""
+    """Records the answers: three quarters of the prompts are asked at once, the rest behind some of those answers."""
     minutes, size = pipeline.plan.minutes or inf, asking.batch
 
     def told(done: int, total: int, tokens: int) -> None:
@@ -84,7 +84,7 @@ def answer(pipeline: Pipeline, prompts: Sequence[Prompt], asking: Asking, log: L
 
 
 def follow_up(tokenizer: ChatTokenizer, said: Recorded, index: int) -> Prompt:
-    """An answer, and what somebody says to it."""
+    """The prompt of a follow-up to an answer."""
     before, behind = tokenizer.around(MARK)
     question = tokenizer.decode(said.prompt[len(before) : len(said.prompt) - len(behind)])
     answer = tokenizer.decode([id for id in said.answer if id not in tokenizer.special_ids])
@@ -151,7 +151,7 @@ def main() -> None:
     prompts, apart = pipeline.split_prompts()
     answer(pipeline, prompts, Asking(plan.batch, wanted.tokens, plan.seed, TEMPERATURES), log)
     if device.type == "cuda":
-        torch.cuda.empty_cache()  # answers took most of it, in other sizes
+        torch.cuda.empty_cache()  # answers took most of the memory, in other sizes
     pipeline.drafter(apart)
     drafter = load_drafter(wanted.folder, pipeline.target, lambda *_: None)
     assert isinstance(drafter, DFlashDrafter)

@@ -1,4 +1,5 @@
-"""Attention of trees of drafts at the real shapes: rows against chains of their ancestors, and by themselves."""
+"""Compares attention of trees of drafts at the real shapes: rows against chains of their ancestors, and by
+themselves."""
 
 from __future__ import annotations
 
@@ -20,14 +21,15 @@ from engine.speculation.trees import Node, best_first, in_rows, path_to
 from measure.gpu.report import Report
 
 CURSORS = (100, 2040, 2100, 33_000)
-"""Short, where a tree's rows reach further splits or splits of another size, and where a program has several splits."""
+"""Cursors that are short, where a tree's rows reach further splits or splits of another size, and where a program has
+several splits."""
 CPU_CURSORS = (30, 100)
 CPU_ERROR = 1e-5
-"""In the interpreter the order of a row's sums depends on its place."""
+"""Relative difference in the interpreter, where the order of a row's sums depends on its place."""
 
 
 def check_trees(shape: Shape, device: torch.device, report: Report) -> None:
-    """Each kind of the target's layers."""
+    """Checks each kind of the target's layers."""
     on_gpu = device.type == "cuda"
     for layer in dict.fromkeys(shape.target.attention):
         for cursor in CURSORS if on_gpu else CPU_CURSORS:
@@ -44,7 +46,7 @@ def check_trees(shape: Shape, device: torch.device, report: Report) -> None:
 
 
 def _trees() -> list[list[Node]]:
-    """Fifteen alternatives, trees deep and broad, some of fewer rows, and a chain."""
+    """Fifteen alternatives, trees deep and broad, some with fewer rows, and a chain."""
     trees = [[Node(0, 1, choice, 0.1) for choice in range(MAX_ROWS - 1)]]
     for seed, rows in enumerate((7, 12, 16, 16, 16, 16)):
         rng = random.Random(seed)
@@ -90,7 +92,8 @@ class _Case:
         )
 
     def attend(self, rows: list[int], first: int = 0, tree: TreeRows | None = None, max_rows: int = MAX_ROWS) -> Tensor:
-        """Some of the projection's rows, from so many positions behind the cursor on, [rows, heads * head_dim]."""
+        """Attention of some of the projection's rows, from ``first`` positions behind the cursor on, [rows, heads *
+        head_dim]."""
         out, given = self._out(), self._given(rows, first)
         attend_rows(*given, self.layer, out, self.scratch, max_rows=max_rows, tree=tree)
         return out[: len(rows)]
@@ -118,13 +121,13 @@ class _Case:
 @dataclass(frozen=True)
 class _Result:
     as_chains: int
-    """Rows whose bits are others in a chain of their ancestors."""
+    """How many rows have other bits in a chain of their ancestors."""
     as_steps: int
-    """Rows whose bits are others in a pass by themselves, behind their ancestors."""
+    """How many rows have other bits in a pass by themselves, behind their ancestors."""
     difference: float
-    """The largest, from either."""
+    """The largest difference from either."""
     error: float
-    """Relative to the reference."""
+    """The error relative to the reference."""
 
     @classmethod
     def of(cls, case: _Case, tree: list[Node]) -> _Result:

@@ -45,17 +45,17 @@ LARGE = 1000.0
 @dataclass(frozen=True)
 class Run:
     first_ms: float
-    """From asking to the first token."""
+    """Milliseconds from asking to the first token."""
     rate: float
     """Tokens behind the first round, per second."""
     tokens: int
 
 
 class Host:
-    """The process with engine and server: asked directly through its standard input, and through its socket."""
+    """The process with engine and server: it is asked directly through its standard input, and through its socket."""
 
     def __init__(self, model: str | None, device: str, more: dict[str, Any]) -> None:
-        """``more`` goes into every request."""
+        """``more``: fields that go into every request."""
         command = [sys.executable, "-m", "measure.serve.overhead", "--hosting", "--device", device]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([*command, *([model] if model else [])], stdin=pipe, stdout=pipe, text=True)
@@ -95,7 +95,7 @@ class Host:
 
 
 def hosting(model: str | None, device: str) -> None:
-    """What that process runs."""
+    """Runs the engine and the server, in that process."""
     told: SimpleQueue[Happening] = SimpleQueue()
     engines: list[Source] = []
     direct = False
@@ -131,7 +131,7 @@ def hosting(model: str | None, device: str) -> None:
 
 
 def processor_seconds(process: subprocess.Popen[str]) -> float:
-    """What a process has used so far; 0 where nobody says."""
+    """Processor seconds that a process has used so far; 0 where nobody says."""
     path = Path(f"/proc/{process.pid}/stat")
     fields = path.read_text().rpartition(") ")[2].split() if path.exists() else ["0"] * 13
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -165,7 +165,7 @@ def main() -> int:
 
 
 def compare(host: Host, question: str, wanted: argparse.Namespace) -> bool:
-    """Prints a line for each pair and one for all; whether the bounds were kept."""
+    """Prints a line for each pair and one for all; returns whether the bounds were kept."""
     tokens, pairs = wanted.tokens, wanted.pairs
     ways = (host.ask_directly, host.ask_server)
     for ask in ways:

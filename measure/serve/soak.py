@@ -29,7 +29,7 @@ from measure.quick import parse
 
 MOST_GROWTH_MB = 10.0
 SETTLING = 0.2
-"""The share of the time after which memory is compared with."""
+"""The share of the time after which memory is measured for comparison."""
 PATIENCE = 60.0
 """Seconds in which anything has to be answered or refused."""
 CLIENTS = 6
@@ -65,12 +65,12 @@ class Server:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def sockets(self) -> int:
-        """Open ones, and those that nobody closed."""
+        """How many sockets are open, those that nobody closed among them."""
         links = (Path(f"/proc/{self.process.pid}/fd") / name for name in os.listdir(f"/proc/{self.process.pid}/fd"))
         return sum("socket" in os.readlink(link) for link in links if os.path.lexists(link))
 
     def busy(self) -> int:
-        """Requests that run or wait."""
+        """How many requests run or wait."""
         lines = self.get("/metrics").splitlines()
         counts = [line for line in lines if re.match(r"vllm:num_requests_(running|waiting)\{", line)]
         return int(sum(float(line.rpartition(" ")[2]) for line in counts))
@@ -78,7 +78,7 @@ class Server:
 
 @dataclass
 class Told:
-    """What clients report."""
+    """What the clients report."""
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -117,7 +117,8 @@ def streamed(server: Server, chance: random.Random) -> None:
 
 
 def vanishing(server: Server, chance: random.Random) -> None:
-    """Goes while it waits, in the middle of the stream, or before it has sent everything; in one way or the other."""
+    """A client that goes while it waits, in the middle of the stream, or before it has sent everything; in one way or
+    the other."""
     data = json.dumps(body(chance, stream=chance.random() < 0.7, max_tokens=400)).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: {len(data)}\r\n\r\n".encode()
     with socket.create_connection((server.host, server.port), PATIENCE) as client:
@@ -179,7 +180,7 @@ def start(command: list[str]) -> Server:
 
 
 def soak(command: list[str], seconds: float) -> list[str]:
-    """Prints figures; returns what went wrong."""
+    """Lets clients loose on the server and prints figures; returns what went wrong."""
     server, told = start(command), Told()
     began = time.monotonic()
     threads = [
@@ -199,7 +200,7 @@ def soak(command: list[str], seconds: float) -> list[str]:
         deadline = time.monotonic() + PATIENCE
         while (busy := server.busy()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        time.sleep(1)  # connections that were left are closed
+        time.sleep(1)  # closes connections that were left
         grown, sockets = server.megabytes() - settled, server.sockets()
         print(
             f"{sum(told.counts.values())} requests in {seconds:.0f} s ({dict(told.counts)}): {settled:.1f} MB after "

@@ -347,7 +347,7 @@ def test_an_interface_may_begin_elsewhere(serve: Serve, attach: Attach) -> None:
 
 
 @pytest.mark.parametrize("split", [1, 5, 100])
-def test_a_key_that_a_server_echoes_is_blotted_out(split: int, serve: Serve, attach: Attach) -> None:
+def test_a_key_that_a_server_echoes_is_redacted(split: int, serve: Serve, attach: Attach) -> None:
     text = f"Your key is {KEY}, or sk-verily, or {KEY}."
     pieces = [text[at : at + split] for at in range(0, len(text), split)]
     echo = streamed(sse(*map(content, pieces), finish(), "[DONE]"))

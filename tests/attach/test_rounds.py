@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dflash_tui.attach.chunks import ChunkReader
 from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
 from dflash_tui.attach.rounds.matching import ALONE, RoundCount, by_order
-from dflash_tui.attach.rounds.sharing import carry, shared
 from dflash_tui.attach.rounds.steps import Report, Rounds, Steps
+from dflash_tui.attach.rounds.token_texts import carry, shared
 from dflash_tui.attach.transport.framing import Framing
 from engine.events import Settled, Step
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.serve.fair_queue import FairQueue
-from dflash_tui.serve.stopping import StopWatch
+from dflash_tui.serve.stop_texts import StopTextFilter
 
 
 def test_clients_take_turns_and_keep_their_own_order() -> None:
@@ -43,7 +43,7 @@ def test_nobody_waits_for_more_than_one_of_each_other(joined: list[tuple[str, in
 
 
 def passed(pieces: list[str], stops: list[str]) -> tuple[str, str | None]:
-    watch = StopWatch(stops)
+    watch = StopTextFilter(stops)
     shown = ""
     for piece in pieces:
         shown += watch.push(piece)
@@ -66,4 +66,4 @@ def test_a_stop_text_cuts_at_the_same_place_however_the_answer_comes(pieces: lis
 
 @pytest.mark.parametrize(("piece", "shown"), [("ab", "a"), ("b", ""), ("bc", "bc"), ("xyz", "xyz")])
 def test_only_what_may_become_a_stop_text_is_held_back(piece: str, shown: str) -> None:
-    assert StopWatch(["bd"]).push(piece) == shown
+    assert StopTextFilter(["bd"]).push(piece) == shown

@@ -1,5 +1,6 @@
-"""Rounds from events that each stand for one step, as far as a server keeps up: a guess at first, which the server's
-own count at the end settles (:mod:`.matching`). Without a guess and without a count, plain text and its totals."""
+"""Makes rounds of a stream in which each event stands for one decoding step, as far as the server keeps up: a guess at
+first, which the server's own count at the end settles (:mod:`.matching`). Where there is neither guess nor count, an
+answer is plain text and its totals."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from dataclasses import dataclass, replace
 from engine.events import Settled, Step, TurnStatistics, Verdict
 
 from ..chunks import Chunk, Prompt, usage_prompt
-from ..reading import count
+from ..untrusted import count
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
-from .sharing import Sharing
 from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
+from .token_texts import TokenTexts
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a server says at the end of an answer."""
+    """The server's totals of one answer's speculation, read at its end; None where it doesn't say."""
 
     tokens: int | None = None
     drafted: int | None = None
@@ -26,17 +27,17 @@ class Count:
     histogram: tuple[int, ...] = ()
     """Entry k: rounds that accepted k drafted tokens."""
     order: tuple[RoundCount, ...] = ()
-    """Every round, where it tells them one by one."""
+    """Every round in its order, where the server lists them one by one."""
 
     @property
     def told(self) -> bool:
-        """It says something of speculation."""
+        """Whether it says anything of speculation."""
         return self.drafted is not None or self.rounds is not None
 
 
 @dataclass(slots=True)
 class Part:
-    """One event's tokens."""
+    """The tokens of one event, and the seconds after the question at which it came."""
 
     tokens: list[Token]
     time: float
@@ -44,14 +45,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What to make of an event before the server's count comes."""
+    """What an event is taken for before the server's count comes."""
 
     speculates: bool | None = None
     """None: not known."""
     drafted: int = 0
     """Tokens that a round drafts; 0 where that is not known."""
     by_event: bool = True
-    """An event is a step, as far as is known. False: events say nothing of steps."""
+    """Whether each event is one decoding step, as far as is known; False where events say nothing of steps."""
 
 
 Counter = Callable[[Sequence[Chunk]], Count]
@@ -59,16 +60,18 @@ Counter = Callable[[Sequence[Chunk]], Count]
 
 
 class ChunkRounds:
-    """See :class:`.steps.Rounds`."""
+    """Turns a stream of one event per step into rounds: an implementation of
+    :class:`dflash_tui.attach.rounds.steps.Rounds`."""
 
     def __init__(self, steps: Steps, guess: Guess, counter: Counter, uncounted: str, odds: bool = False) -> None:
-        """``uncounted``: why the server may send no count. ``odds``: its probabilities are those it sampled from."""
+        """``uncounted``: why the server may send no count, in words. ``odds``: whether the probabilities it sends are
+        those it sampled from."""
         self.steps = steps
         self._guess, self._counter, self._uncounted = guess, counter, uncounted
         self._odds = odds
         self._parts: list[Part] = []
         self._texts = Texts()
-        self._sharing = Sharing()
+        self._token_texts = TokenTexts()
         self._ends: list[Chunk] = []
         self._tokens = 0
         self._whole = False
@@ -93,7 +96,7 @@ class ChunkRounds:
         self.count = self._counter(self._ends)
         time = self._ends[-1].time if self._ends else self._parts[-1].time if self._parts else 0.0
         unseen = (self.count.tokens or 0) - self._tokens
-        if self._guess.by_event and self._parts and 0 < unseen <= WIDEST:  # the stop token brings no text, and no event
+        if self._guess.by_event and self._parts and 0 < unseen <= WIDEST:  # the stop token brings no text and no event
             self._tell(Part([self._texts.token() for _ in range(unseen)], time))
         while self._texts:
             self._tell(Part([self._texts.token()], time))
@@ -121,7 +124,8 @@ class ChunkRounds:
             self.steps.prompt = told
 
     def _tokens_of(self, chunk: Chunk) -> list[Token]:
-        """What the event stands for. Without ids or probabilities the running count tells how many tokens."""
+        """The tokens that an event stands for. Without ids or probabilities the usage's running count tells how
+        many."""
         so_far = count(chunk.usage.get("completion_tokens")) if chunk.data.get("choices") else None
         number = len(chunk.ids) or len(chunk.logprobs)
         if not number and so_far is not None and 0 <= so_far - self._tokens <= WIDEST:
@@ -132,7 +136,7 @@ class ChunkRounds:
         if not number:
             return []
         self._tokens += number
-        return self._sharing.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
+        return self._token_texts.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
 
     def _tell(self, part: Part) -> None:
         first = not self._parts
@@ -168,7 +172,8 @@ class ChunkRounds:
         return Settled(turn, tuple(steps), proved=not note, note=note)
 
     def _retold(self, counted: Count) -> tuple[list[Step], str]:
-        """The turn as the server counted it, and what stays open."""
+        """The turn's steps as the server counted them, and a sentence on what its count leaves open (empty for
+        nothing)."""
         sizes = [len(part.tokens) for part in self._parts[1:]]
         if counted.order:
             roles = by_order(sizes, counted.order)
@@ -188,8 +193,8 @@ class ChunkRounds:
         return self._by_roles(roles, counted)
 
     def _by_roles(self, roles: Sequence[Role], counted: Count) -> tuple[list[Step], str]:
-        """One step per event. Which of some single tokens were drafted may stay open: then as many of them as the
-        server counted carry a draft, all of them unknown."""
+        """One step per event, judged by its role. Where it stays open which of some single tokens were drafted, as many
+        of them as the server counted carry a draft, and all have the verdict ``unknown``."""
         fresh = self._beginning()
         spare = _spare(roles, counted)
         unsure = 0
@@ -213,11 +218,12 @@ class ChunkRounds:
         return fresh.made, open_ if unsure else ""
 
     def _in_doubt(self, order: Sequence[RoundCount]) -> list[Step]:
-        """Rounds that add up to the server's totals, without saying which tokens were which's."""
+        """Steps that add up to the server's totals, although no token's round is known."""
         return self._by_lengths([each.size for each in order], order, doubted=True)
 
     def _by_lengths(self, lengths: Sequence[int], order: Sequence[RoundCount], doubted: bool = False) -> list[Step]:
-        """One step per round, whichever events they arrived in. ``doubted``: no token's round is known."""
+        """One step per round, whichever events its tokens arrived in; ``lengths`` are tokens. ``doubted``: no token's
+        round is known, so that each verdict is ``unknown``."""
         fresh = self._beginning()
         tokens = [(token, part.time) for part in self._parts[1:] for token in part.tokens]
         before = self._parts[0].time
@@ -237,7 +243,7 @@ class ChunkRounds:
         return fresh.made
 
     def _beginning(self) -> Steps:
-        """The turn anew, with its first step: the prefill's token."""
+        """A new record of the turn that holds its first step alone: the prefill's token."""
         fresh = self.steps.again()
         first = self._parts[0]
         fresh.make([token.emitted("plain") for token in first.tokens], 0, 0, first.time, first.time * 1000)
@@ -249,7 +255,8 @@ MERGED = "Events of several rounds arrived as one, so that no token's round is k
 
 
 def _any_order(counted: Count) -> list[RoundCount]:
-    """As many rounds as were counted, that accepted as many drafts as often; their order is not known."""
+    """Rounds that have the counted acceptance histogram. Their order isn't known: they stand from the fewest accepted
+    drafts to the most."""
     rounds = max(sum(counted.histogram), 1)
     even, more = divmod(counted.drafted or 0, rounds)
     kept = [accepted for accepted, times in enumerate(counted.histogram) for _ in range(min(times, MOST_ROUNDS))]
@@ -257,7 +264,8 @@ def _any_order(counted: Count) -> list[RoundCount]:
 
 
 def _spare(roles: Sequence[Role], counted: Count) -> list[int]:
-    """What was drafted in rounds that accepted nothing and have no event of their own in every way to match."""
+    """The drafted tokens of every round that accepted nothing, less those of events whose role is that in every way to
+    match."""
     if counted.order:
         empty = [each.drafted for each in counted.order if not each.accepted]
         for role in roles:

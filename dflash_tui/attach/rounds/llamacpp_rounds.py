@@ -1,10 +1,10 @@
-"""llama.cpp's rounds, live and exact, from the counters that ride on every event.
+"""Makes rounds of llama.cpp's stream, live and exact, from the counters that ride on every event.
 
 All tokens of one verification carry the same ``predicted_ms``; ``draft_n`` and ``draft_n_accepted`` have grown by that
 round's drafts by then, and ``predicted_n`` counts tokens, those too that brought no event because their text was held
 back. A round of ``a`` accepted drafts yields ``a + 1`` tokens: so it is whole when as many have been seen, and tokens
-that were held back between two rounds are shared out by counting. Where more rounds than one may hide in them,
-verdicts are ``unknown``."""
+that were held back between two rounds are shared out by counting. Where more than one round may hide in them, verdicts
+are ``unknown``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
 
 from ..chunks import Chunk, Prompt
-from ..reading import count, mapping, real
+from ..untrusted import count, mapping, real
 from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What an event says of the answer so far."""
+    """The counters of one event: totals of the answer so far."""
 
     tokens: int = 0
     drafted: int = 0
@@ -29,28 +29,29 @@ class Counters:
 
 @dataclass(slots=True)
 class _Group:
-    """The tokens of one verification, as far as they were seen, and what was held back before them."""
+    """The tokens of one verification, as far as they were seen, and those that were held back before them."""
 
     milliseconds: float = 0.0
     drafted: int = 0
     accepted: int = 0
     anchored: bool = True
-    """The round before is known to end where this group's tokens begin."""
+    """Whether the round before is known to end where this group's tokens begin."""
     before: int = 0
-    """Of ``tokens``, those held back before the first that was seen: its own, or of rounds of which none was seen."""
+    """How many of ``tokens`` were held back before the first one that was seen: they are its round's, or of rounds of
+    which none was seen."""
     tokens: list[Token] = field(default_factory=list)
     time: float = 0.0
     told: bool = False
-    """Its step is out."""
+    """Whether its step was given out."""
 
     @property
     def size(self) -> int:
-        """The tokens of its round."""
+        """How many tokens its round yields."""
         return self.accepted + 1 if self.drafted else 1
 
     @property
     def certain(self) -> bool:
-        """Its tokens begin where its round does, and the counters grew by this round alone."""
+        """Whether its tokens begin where its round does, and the counters grew by this round alone."""
         return self.anchored and not self.before
 
     def hold(self, count: int) -> None:
@@ -61,21 +62,21 @@ HELD = Token(channel="control", held=True)
 
 
 class LlamaCppRounds:
-    """See :class:`.steps.Rounds`."""
+    """Turns llama.cpp's stream into rounds: an implementation of :class:`dflash_tui.attach.rounds.steps.Rounds`."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
         self._texts = Texts()
         self._last = Counters()
         self._group = _Group()
-        """At first the prefill's, which yields one token."""
+        """The tokens of the verification that is being read; at first the prefill's, which yields one."""
         self._told_ms = 0.0
-        """The server's clock at the last step."""
+        """The server's clock at the last step, in milliseconds."""
         self._prefill_ms: float | None = None
         self._doubtful = 0
-        """Tokens in rounds that could not be told apart."""
+        """How many tokens came in rounds that could not be told apart."""
         self._uncounted = False
-        """Text came without any counter."""
+        """Whether text came without any counter."""
 
     def take(self, chunk: Chunk) -> list[Step]:
         before = len(self.steps.made)
@@ -153,7 +154,7 @@ class LlamaCppRounds:
         return now if 0 <= kept <= drafts and (drafts <= WIDEST or self._uncounted) else None
 
     def _advance(self, now: Counters, time: float) -> None:
-        """One token more was seen, after those that were held back since the last."""
+        """Counts one token more, behind those that were held back since the last one."""
         last, group = self._last, self._group
         held = now.tokens - last.tokens - 1
         same = (now.milliseconds, now.drafted, now.accepted) == (last.milliseconds, last.drafted, last.accepted)
@@ -172,8 +173,8 @@ class LlamaCppRounds:
             self._tell(group, verdicts(len(group.tokens), group.drafted, group.accepted))
 
     def _close(self, group: _Group, held: int, *, last: bool = False) -> tuple[int, bool]:
-        """The round that follows has begun, before which ``held`` tokens were held back. How many of them are not this
-        group's, and whether that is known. The ``last`` may have been cut off."""
+        """Ends a group when the next round begins, before which ``held`` tokens were held back. Returns how many of
+        those belong to later rounds, and whether that is known. The ``last`` group may have been cut off."""
         if group.told:
             return held, True
         missing = group.size - len(group.tokens)
@@ -190,7 +191,7 @@ class LlamaCppRounds:
         return held, not held
 
     def _tell(self, group: _Group, judged: list[Verdict]) -> None:
-        drafts = self._last.drafted > 0  # without any, a token that was held back was written alone as well
+        drafts = self._last.drafted > 0  # without drafts, held tokens were written by the target alone, too
         emitted = [
             token.emitted("unknown" if token.held and drafts else verdict)
             for token, verdict in zip(group.tokens, judged, strict=True)
@@ -205,7 +206,7 @@ class LlamaCppRounds:
         group.tokens = []
 
     def _tell_more(self, group: _Group) -> None:
-        """More tokens of one verification than its drafts account for: the target wrote them alone."""
+        """Tells the tokens of one verification that its drafts don't account for: the target wrote them alone."""
         emitted = [token.emitted("unknown" if token.held else "plain") for token in group.tokens]
         group.tokens = []
         self.steps.make(emitted, 0, 0, group.time, 0.0)
@@ -218,8 +219,9 @@ class LlamaCppRounds:
 
 
 def _doubtful(group: _Group, ends: bool) -> list[Verdict]:
-    """Behind tokens of rounds that were not seen. What more tokens of the same verification follow was accepted; the
-    last seen is known to be its round's last where it ``ends`` there, and came free if every draft was accepted."""
+    """Verdicts of a group behind tokens of rounds that were not seen. A token that others of its verification follow
+    was accepted; the last one seen is known to be its round's last only if the group ``ends`` there, and is a bonus if
+    every draft was accepted."""
     seen = len(group.tokens) - group.before
     free = ends and seen > 1 and group.accepted == group.drafted
     return [*["unknown"] * group.before, *["accepted"] * (seen - 1), "bonus" if free else "unknown"]  # type: ignore[list-item]

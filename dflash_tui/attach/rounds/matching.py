@@ -1,7 +1,7 @@
-"""Which events of a stream are which rounds, by the server's own count of its rounds. Pure.
+"""Tells which events of a stream are which rounds, by the server's own count of its rounds. Pure.
 
 A server that sends one event per step may merge events when it falls behind, may step without a draft, and may cut its
-last round off. All ways to match are considered at once, as sets of bits; a role is given where all of them agree."""
+last round off. All ways to match are considered at once, as bit sets; a role is given where all of them agree."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What an event is, in every way to match. ``drafted`` and ``accepted`` are None where ways differ; both are 0 for
-    a step without a draft."""
+    """What an event is in every way to match: its round's ``drafted`` and ``accepted`` tokens, None where ways differ.
+    Both are 0 for a step without a draft."""
 
     drafted: int | None
     accepted: int | None
@@ -47,7 +47,7 @@ def by_order(sizes: Sequence[int], rounds: Sequence[RoundCount]) -> list[Role] |
     if rounds and rounds[-1].size > sizes[-1]:
         fits[-1] |= 1 << (total - 1)
     ahead = [1]
-    """Bit k: so many rounds may lie before this event."""
+    """Bit k is set where k rounds may lie before this event."""
     for size, fit in zip(sizes, fits, strict=True):
         ahead.append((ahead[-1] & fit) << 1 | (ahead[-1] if size == 1 else 0))
     behind = 1 << total
@@ -64,7 +64,8 @@ def by_order(sizes: Sequence[int], rounds: Sequence[RoundCount]) -> list[Role] |
 
 
 def _role(rounds: Sequence[RoundCount], places: int, alone: bool) -> Role:
-    """Of an event that may be any round in ``places``, or ``alone``, a step without a draft."""
+    """The role of an event that may be any round in the bit set ``places``, or, if ``alone``, a step without a
+    draft."""
     if alone:
         return OPEN if places else ALONE
     drafted, accepted = set(), set()
@@ -77,8 +78,9 @@ def _role(rounds: Sequence[RoundCount], places: int, alone: bool) -> Role:
 
 
 def by_tokens(num_tokens: int, sizes: Sequence[int], rounds: Sequence[RoundCount]) -> list[int] | None:
-    """How many tokens each round has where every step drafted, whatever events were merged: None unless rounds and
-    events both fill the ``num_tokens`` behind the first, the last round cut off, and every event ends with a round."""
+    """How many tokens each round has where every step drafted, whatever events were merged. None unless rounds and
+    events both fill the ``num_tokens`` behind the first token, with the last round cut off, and every event ends with a
+    round."""
     left, lengths, ends = num_tokens, [], set()
     for each in rounds:
         if left <= 0:
@@ -95,8 +97,9 @@ def by_tokens(num_tokens: int, sizes: Sequence[int], rounds: Sequence[RoundCount
 
 
 def by_tally(sizes: Sequence[int], histogram: Sequence[int], drafted: int | None) -> list[Role] | None:
-    """A role for every event behind the first token's, from how often each number of drafts was accepted. ``sizes`` as
-    in :func:`by_order`; every round drafted as many, None where that is not known. None where the tallies differ."""
+    """A role for every event behind the first token's, from a histogram: entry k counts the rounds that accepted k
+    drafts. ``sizes`` as in :func:`by_order`; ``drafted`` is what every round drafted, None where that isn't known. None
+    where the tallies differ."""
     if not sizes:
         return None if any(histogram) else []
     left = Counter({accepted: times for accepted, times in enumerate(histogram) if accepted and times})

@@ -1,4 +1,4 @@
-"""Events that our own server passes on as they are, drafts included, looked at like those of a stranger's file."""
+"""Checks the events that our own server passes on, drafts included, as strictly as those of a stranger's file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dflash_tui.core.records.rows import Piece, row_of, step_of
 from dflash_tui.core.traces.checking import checked_event, is_sound
 from engine.events import Event, PrefillDone, Settled, Step, TurnFinished, TurnStarted, event_from_dict
 
-from ..reading import mapping, words
+from ..untrusted import mapping, words
 
 
 def relayed(data: Any, turn: int) -> Event | None:
-    """The event, as one of this turn; None for what is none."""
+    """The event, renumbered as one of this turn; None for what is no event."""
     said = dict(mapping(data))
     event = _step(said) if said.get("event") == "Step" else checked_event(said)
     if isinstance(event, TurnStarted | PrefillDone | Step | Settled | TurnFinished):
@@ -34,7 +34,8 @@ def _step(data: dict[str, Any]) -> Step | None:
 
 
 def _as_stored(step: Step) -> Step | None:
-    """As it comes back from a file, if it does: its parts fit together, and its numbers are as exact as ours."""
+    """The step as it comes back from a file, if it does: its parts fit together, and its numbers are rounded as ours
+    are."""
     pieces: dict[Piece, int] = {}
     try:
         return step_of(row_of(step, pieces), step.turn, tuple(pieces))

@@ -1,4 +1,4 @@
-"""What all dialects share: steps made of tokens that arrived, and what a turn comes to."""
+"""What all dialects share: making steps of the tokens that arrived, and the report of a turn."""
 
 from __future__ import annotations
 
@@ -23,26 +23,28 @@ from engine.statistics import TurnMeter
 from ..chunks import Chunk, Piece, Prompt
 
 WIDEST = 255
-"""No round drafts more tokens, and no event stands for more of them."""
+"""The most tokens that a round drafts or that an event stands for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One that the server counted."""
+    """A token that the server counted."""
 
     text: str = ""
     channel: Channel = "answer"
     id: int | None = None
     probability: float | None = None
     held: bool = False
-    """Its text came with a later token's: it ends inside a character, or inside what might have become a stop word."""
+    """Whether its text came with a later token's, since it ends inside a character, or inside what might have become a
+    stop word."""
 
     def emitted(self, verdict: Verdict) -> EmittedToken:
         return EmittedToken(self.id, self.text, verdict, self.channel, self.probability)
 
 
 class Texts:
-    """Text that arrived and no token carries yet. A token's text is of one channel; what is more waits for the next."""
+    """Holds the text that arrived and that no token carries yet. A token's text is of one channel; the rest waits for
+    the next token."""
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
@@ -54,7 +56,7 @@ class Texts:
         self._pieces.extend(pieces)
 
     def take(self) -> Piece | None:
-        """Everything up to the next change of channel; None when nothing waits."""
+        """Takes everything up to the next change of channel; None when nothing waits."""
         if not self._pieces:
             return None
         channel, text = self._pieces.popleft()
@@ -68,7 +70,7 @@ class Texts:
         return pieces
 
     def token(self, id: int | None = None, probability: float | None = None) -> Token:
-        """The next token, with the text that waits for it; markup without a text."""
+        """Makes the next token, with the text that waits for it; without a text it is ``control``."""
         piece = self.take()
         return Token("", "control", id, probability) if piece is None else Token(piece[1], piece[0], id, probability)
 
@@ -93,7 +95,8 @@ class Steps:
         total_ms: float,
         provisional: bool = False,
     ) -> Step:
-        """One round. ``accepted`` is the server's count: also what the end of the answer cut off."""
+        """Makes one round's step. ``accepted`` is the server's count, which includes what the end of the answer cut
+        off; ``time`` is in seconds since the question, ``total_ms`` the round's duration."""
         accepted = min(accepted, drafted)
         self._context += len(emitted)
         self._widest = max(self._widest, drafted + 1)
@@ -123,14 +126,14 @@ class Steps:
         return meter.statistics()
 
     def again(self) -> Steps:
-        """An empty record of the same turn, to tell it anew."""
+        """An empty record of the same turn, to make its steps anew."""
         fresh = Steps(self.turn, self.temperature)
         fresh.prompt = self.prompt
         return fresh
 
 
 def _draft(emitted: Sequence[EmittedToken], drafted: int, accepted: int) -> tuple[DraftToken, ...]:
-    """Of drafts only those are known that became text."""
+    """The round's draft. Only drafts that became text are known; the others are ``UNKNOWN_DRAFT``."""
     kept = [
         DraftToken(token.id, token.text, None, token.probability) if token.verdict == "accepted" else UNKNOWN_DRAFT
         for token in emitted[:accepted]
@@ -142,7 +145,7 @@ UNKNOWN_DRAFT = DraftToken(None, None, None)
 
 
 def verdicts(num_tokens: int, drafted: int, accepted: int) -> list[Verdict]:
-    """Of the first ``num_tokens`` tokens of a round: it may have been cut off."""
+    """The verdicts of the first ``num_tokens`` tokens of a round, which may have been cut off."""
     if not drafted:
         return ["plain"] * num_tokens
     last: Verdict = "corrected" if accepted < drafted else "bonus"
@@ -151,12 +154,12 @@ def verdicts(num_tokens: int, drafted: int, accepted: int) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a turn came to."""
+    """The figures of a finished turn, and the steps as the server's count settles them."""
 
     statistics: TurnStatistics
     settled: Settled | None = None
     counted: bool = True
-    """The server said how many tokens were drafted and accepted."""
+    """Whether the server said how many tokens were drafted and accepted."""
 
 
 class Rounds(Protocol):
@@ -165,19 +168,19 @@ class Rounds(Protocol):
     steps: Steps
 
     def take(self, chunk: Chunk) -> list[Step]:
-        """The steps that are known with this event."""
+        """Takes one event; returns the steps that are known with it."""
 
     def end(self, whole: bool) -> list[Step]:
-        """The last ones. Not ``whole``: it was stopped, or broke off."""
+        """Ends the stream; returns the last steps. ``whole``: False where the answer was stopped or broke off."""
 
     def report(self) -> Report:
-        """After the end."""
+        """The report of the turn, once it has ended."""
 
 
 def with_counts(
     own: TurnStatistics, tokens: int | None, drafted: int | None, accepted: int | None, rounds: int | None = None
 ) -> TurnStatistics:
-    """``own`` figures where the server has none; everywhere else the server's."""
+    """The turn's figures: the server's, and those of ``own`` where the server has none."""
     spec = own.num_spec_steps if rounds is None else rounds
     kept = own.num_accepted_draft_tokens if accepted is None else accepted
     return replace(

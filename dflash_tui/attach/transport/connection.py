@@ -1,4 +1,4 @@
-"""HTTP to one server: asking for JSON, posting a question, and hearing its stream. What goes wrong becomes a
+"""HTTP to one server: asks for JSON, posts a question, and hears its stream. What goes wrong becomes a
 :class:`ServerFailure`; keys go to this server alone, and into no sentence."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import httpx2
 from dflash_tui.core.settings.servers import ServerAddress
 
 from ..failures import Loading, ServerFailure, broke_off, endless, refused, silent, transport, unreadable
-from ..reading import parsed, sentence
+from ..untrusted import parsed, sentence
 from .framing import MOST_BODY, Endless, Framing, Json, Unreadable
 from .keys import Keys
 from .urls import INTERFACE, is_this_machine, proxy_for, root_of, same_server, without_password
@@ -26,24 +26,24 @@ MOST_REDIRECTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds to wait."""
+    """How many seconds each part of a conversation with a server is waited for."""
 
     connect: float = 10.0
     answer: float = 20.0
-    """For what is known at once, such as the list of models."""
+    """For answers that a server knows at once, such as its list of models."""
     first_token: float = 600.0
-    """From the question on: a long prompt takes its time, and other people's questions come first. Behind the first
-    token for the next one, as long as there are other signs of life."""
+    """For the first token, counted from the question: a long prompt takes its time, and other people's questions come
+    first. Behind it also for the next token, as long as there are other signs of life."""
     silence: float = 120.0
     """Between two signs of life, once there was a token."""
     figures: float = 3.0
-    """For what comes behind the end of an answer on a connection that stays open."""
+    """For the figures behind the end of an answer, on a connection that stays open."""
     loading: float = 1800.0
     """For a server that says that it loads its model."""
 
 
 class Clock:
-    """How long an answer is waited for. Whoever reads it says what has come."""
+    """Keeps the deadline of one answer. Whoever reads the answer tells it what has come."""
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
@@ -52,7 +52,7 @@ class Clock:
         self._ended: float | None = None
 
     def sign(self) -> None:
-        """Anything: a comment, an event without a token."""
+        """Notes a sign of life: a comment, or an event without a token."""
         self._sign = monotonic()
 
     def token(self) -> None:
@@ -61,7 +61,7 @@ class Clock:
             self._ended = self._token
 
     def end(self) -> None:
-        """The answer is whole; figures may follow."""
+        """Notes that the answer is whole; only figures may follow."""
         self._ended = self._ended or monotonic()
 
     @property
@@ -77,7 +77,7 @@ class Clock:
         return min(self._sign + times.silence, self._token + times.first_token)
 
     def silent(self, where: str) -> ServerFailure:
-        """For a deadline that is over."""
+        """The failure to raise when the deadline has passed."""
         times = self._patience
         if self._token is None:
             return silent(where, times.first_token, "no token")
@@ -86,8 +86,8 @@ class Clock:
 
 
 class Connection:
-    """To the server at an address. Every request has a connection of its own, so that a server that was started anew
-    answers the next one, and closing it cancels the question."""
+    """HTTP to the server at one address. Every request has a connection of its own, so that a server that was started
+    anew answers the next one, and so that closing it cancels the question."""
 
     def __init__(self, address: ServerAddress, patience: Patience) -> None:
         """Raises ``ServerFailure`` for an address that can't be used."""
@@ -126,7 +126,7 @@ class Connection:
         try:
             return parsed(text.removeprefix("\ufeff"))
         except ValueError:
-            raise unreadable(self.where, self.keys.blotted(text)) from None
+            raise unreadable(self.where, self.keys.redacted(text)) from None
 
     async def maybe(self, path: str) -> Any:
         """The JSON at a path, None where there is none; raises ``Loading``."""
@@ -163,10 +163,10 @@ class Connection:
                 if failure is not None and not (framing.done or clock.ended):
                     raise failure
         if not (framing.done or clock.ended):
-            raise broke_off(self.where, self.keys.blotted(framing.stray))
+            raise broke_off(self.where, self.keys.redacted(framing.stray))
 
     async def _next(self, parts: AsyncIterator[bytes], clock: Clock) -> bytes | None:
-        """What comes next; None at the end, which a whole answer has also where its connection stays open."""
+        """The next bytes; None at the end, which a whole answer also has where its connection stays open."""
         try:
             with self._failures():
                 async with asyncio.timeout_at(clock.deadline()):
@@ -179,17 +179,18 @@ class Connection:
         return part
 
     def _events(self, framing: Framing, part: bytes | None, failure: ServerFailure | None) -> list[Json]:
-        """Those in a part of an answer, or at its end. What can't be read is told, unless there is a ``failure``."""
+        """The events in a part of an answer, or at its end (None). Unreadable bytes raise, unless there is a
+        ``failure`` that explains them."""
         try:
             return framing.end() if part is None else framing.feed(part)
         except Endless:
             raise endless(self.where) from None
         except Unreadable as error:
-            raise failure or unreadable(self.where, self.keys.blotted(error.text)) from None
+            raise failure or unreadable(self.where, self.keys.redacted(error.text)) from None
 
     @asynccontextmanager
     async def _asked(self, path: str, body: Mapping[str, Any], clock: Clock) -> AsyncIterator[httpx2.Response]:
-        """The response to a question. Raises ``ServerFailure``."""
+        """Posts a question and yields the response. Raises ``ServerFailure``."""
         async with AsyncExitStack() as open_:
             try:
                 async with asyncio.timeout_at(clock.deadline()):
@@ -203,14 +204,14 @@ class Connection:
     async def _response(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> AsyncIterator[httpx2.Response]:
-        """A response of success, whose body has not been read."""
+        """Yields a response whose status is a success, and whose body has not been read."""
         with self._failures():
             place = self._interface + path.removeprefix(INTERFACE) if path.startswith(INTERFACE) else path
             url = self._root.copy_with(path=self._root.path.rstrip("/") + place)
             response = await self._follow(self._client.build_request(method, url, json=body))
             try:
                 if not response.is_success:
-                    said = self.keys.blotted(_said(await self._error(response)))
+                    said = self.keys.redacted(_said(await self._error(response)))
                     raise refused(self.where, response.status_code, response.headers, said, self._proxy)
                 yield response
             finally:
@@ -257,7 +258,8 @@ class Connection:
 
 
 def _headers(address: ServerAddress) -> dict[str, str]:
-    """Raises ``ServerFailure`` where one can't be sent; its words hold no value."""
+    """The request's headers, the key among them. Raises ``ServerFailure`` where one can't be sent; its words hold no
+    value."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "dflash-chat", **address.headers}
     if address.key:
         headers["Authorization"] = f"Bearer {address.key}"
@@ -269,7 +271,7 @@ def _headers(address: ServerAddress) -> dict[str, str]:
 
 
 async def _body(response: httpx2.Response) -> bytes:
-    """Raises ``Endless``."""
+    """Reads a whole body. Raises ``Endless`` for one that is too long."""
     parts, size = [], 0
     async for part in response.aiter_bytes():
         size += len(part)
@@ -280,7 +282,7 @@ async def _body(response: httpx2.Response) -> bytes:
 
 
 def _said(body: bytes) -> Any:
-    """The JSON of an error, also where it came as an event, or its text."""
+    """The JSON of an error, even where it came as a server-sent event; otherwise its text."""
     framing = Framing()
     try:
         events = [*framing.feed(body), *framing.end()]

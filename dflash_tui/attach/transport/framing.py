@@ -1,5 +1,6 @@
-"""From the bytes of an answer to its events, judged by what they are and never by their label: server-sent events,
-JSON by itself or one after the other, or something else, of which the words are kept. Pure: it knows no connection."""
+"""Turns the bytes of an answer into its events, judged by what they are and never by their label: server-sent events,
+JSON by itself or one object after the other, or something else, of which the words are kept. Pure: it knows no
+connection."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..reading import parsed, values
+from ..untrusted import parsed, values
 
 MOST_BODY = 8 << 20
-"""Bytes of an answer that is no stream."""
+"""Most bytes of an answer that is no stream."""
 MOST_EVENT = 1 << 20
 MOST_EMPTY = 4 << 20
-"""Bytes of a stream without an event."""
+"""Most bytes of a stream without an event."""
 TRIED_ANEW = 1 << 18
-"""Bytes of a JSON that is not whole yet, up to which it is tried with every part that comes; then more rarely."""
+"""Bytes of an unfinished JSON up to which parsing is tried with every part that comes; beyond that more rarely."""
 MOST_STRAY = 4000
 
 Json = Mapping[str, Any]
@@ -25,11 +26,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Endless(Exception):
-    """More bytes than any answer has, and none that says something."""
+    """Raised for more bytes than any answer has, without an event in them."""
 
 
 class Unreadable(Exception):
-    """No events and no JSON. ``text`` is what came instead."""
+    """Raised where there are neither events nor JSON. ``text`` is what came instead."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -37,13 +38,14 @@ class Unreadable(Exception):
 
 
 class Framing:
-    """Takes bytes in any pieces. Its events are JSON objects; what a server calls an error is one with ``error``."""
+    """Takes the bytes of an answer in pieces of any size and gives its events, which are JSON objects; what a server
+    calls an error is one with the field ``error``."""
 
     def __init__(self) -> None:
         self.done = False
-        """``[DONE]`` has come: what stands behind it doesn't count."""
+        """Whether ``[DONE]`` has come: what stands behind it is ignored."""
         self.stray = ""
-        """Lines of a stream that belong to none of its events."""
+        """The lines of a stream that belong to no event."""
         self._rest = b""
         self._kind = ""
         """``json``, ``page`` or ``lines``; empty before the first byte that tells."""
@@ -52,13 +54,13 @@ class Framing:
         """Characters in ``_data``."""
         self._name = ""
         self._split_end = False
-        """The last part ended between CR and LF, or with a CR alone."""
+        """Whether the last part ended between CR and LF, or with a CR alone."""
         self._idle = 0
         self._next_try = 0
         self._told = False
 
     def feed(self, part: bytes) -> list[Json]:
-        """The events that are whole with these bytes. Raises ``Endless`` and ``Unreadable``."""
+        """The events that these bytes complete. Raises ``Endless`` and ``Unreadable``."""
         if self._split_end and part.startswith(b"\n"):
             part = part[1:]
         self._rest += part
@@ -102,7 +104,7 @@ class Framing:
             yield from self._values()
         if self._kind == "lines":
             *lines, self._rest = _LINE_END.split(self._rest)
-            if self._rest.endswith((b"}", b"]")) and _is_whole(self._rest):  # the last, and nothing ends it
+            if self._rest.endswith((b"}", b"]")) and _is_whole(self._rest):  # the last object, which nothing ends
                 lines, self._rest = [*lines, self._rest], b""
             if len(self._rest) + self._size > MOST_EVENT:
                 raise Endless
@@ -112,7 +114,7 @@ class Framing:
                     return
 
     def _values(self) -> Iterator[Json]:
-        """Of JSON by itself. Server-sent events may follow."""
+        """The events of JSON that stands by itself. Server-sent events may follow it."""
         size = len(self._rest)
         if size < self._next_try:
             return
@@ -134,7 +136,7 @@ class Framing:
             case b"data":
                 text = value.decode("utf-8", "replace").strip()
                 said = None if self._data else _said(text)
-                if said is not None:  # whole: it waits for no blank line
+                if said is not None:  # it is whole, hence waits for no blank line
                     yield from self._told_by(said, text)
                 else:
                     self._data.append(text)
@@ -151,14 +153,15 @@ class Framing:
                 yield from self._strange(line.decode("utf-8", "replace"))
 
     def _strange(self, text: str) -> Iterator[Json]:
-        """A line that is no field: JSON as it stands, or words."""
+        """The events of a line that is no field of server-sent events: JSON as it stands. Other text is kept as
+        ``stray``."""
         events, left = values(text)
         if left.strip() and len(self.stray) < MOST_STRAY:
             self.stray = f"{self.stray}\n{left}".strip()[:MOST_STRAY]
         yield from events
 
     def _dispatched(self) -> Iterator[Json]:
-        """What waited for a blank line. Raises ``Unreadable``."""
+        """The event whose lines waited for a blank line. Raises ``Unreadable``."""
         text = "\n".join(self._data)
         self._data, self._size = [], 0
         if text.strip():
@@ -169,7 +172,7 @@ class Framing:
         self._name = ""
 
     def _told_by(self, said: Any, text: str) -> Iterator[Json]:
-        """``said``: the JSON in an event's text; None where there is none, as in a ``ping``."""
+        """The events of a text whose JSON is ``said``; None where it has none, as in a ``ping``."""
         if text.strip() in _ENDS:
             self.done = True
         elif self._name == "error":
@@ -179,11 +182,11 @@ class Framing:
 
 
 def _said(text: str) -> Any:
-    """The JSON of a text, or the text that ends a stream; None where it is neither."""
+    """The JSON of a text, or the text that ends a stream; None for anything else."""
     if text in _ENDS:
         return text
     try:
-        return parsed(text) or []  # whatever says nothing says it the same way
+        return parsed(text) or []  # null, "" and {} all say nothing
     except ValueError:
         return None
 

@@ -1,5 +1,5 @@
-"""Keys that were sent to a server, blotted out of everything that comes back: whoever echoes one shall not get it onto
-a screen, into a file or a log."""
+"""Redacts the keys that were sent to a server in everything that comes back: if it echoes one, that shall not reach a
+screen, a file or a log."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 from dflash_tui.core.settings.servers import ServerAddress
 from engine.events import Settled, Step, TurnFinished, TurnStarted
 
-BLOT = "•••"
+REDACTED = "•••"
 SHORTEST = 4
-"""Characters of a key that no sentence of a server shows."""
+"""The fewest characters of a key that is redacted in a server's own sentences, such as errors."""
 SHORTEST_IN_TEXT = 6
-"""Of one that no answer shows. A shorter one, or one of letters alone, may be a word, and blotting words would spoil
-the text."""
+"""The fewest characters of a key that is redacted in an answer. A shorter one, or one of letters alone, may be a
+word, and redacting words would spoil the text."""
 LONGEST_WORD = 16
 NO_KEYS = frozenset({"lm-studio", "not-needed", "not_needed", "no-key", "no-key-required", "sk-no-key-required"})
-"""Put where a key must stand and none is wanted."""
+"""Placeholders that people write where a key must stand and none is needed."""
 _TELLING = re.compile(r"auth|key|token|secret|cookie|pass", re.IGNORECASE)
 T = TypeVar("T")
 
@@ -36,8 +36,9 @@ class Keys:
         self._all = sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
         self.in_text = tuple(key for key in self._all if not _is_word(key))
 
-    def blotted(self, value: T) -> T:
-        """A text, an event, or anything made of texts, without them. Of an answer only what can be no word is taken."""
+    def redacted(self, value: T) -> T:
+        """A text, an event, or anything made of texts, without the keys. From an answer only those are taken that can
+        be no word."""
         keys = self.in_text if isinstance(value, Step | Settled | TurnStarted | TurnFinished) else self._all
         changed: T = self._without(value, keys) if keys else value
         return changed
@@ -46,7 +47,7 @@ class Keys:
         if isinstance(value, str):
             for key in keys:
                 if key in value:
-                    value = value.replace(key, BLOT)
+                    value = value.replace(key, REDACTED)
         elif isinstance(value, tuple | list):
             changed = [self._without(each, keys) for each in value]
             if any(new is not old for new, old in zip(changed, value, strict=True)):
@@ -60,14 +61,14 @@ class Keys:
         return value
 
 
-class Blotting:
-    """Of a text that comes in pieces, between two of which a key may lie. What may become one is held back: from its
-    fourth character on, since every text ends with what some key begins with."""
+class StreamRedactor:
+    """Redacts keys in a text that comes in pieces, even where a key spans two of them. What may become a key is held
+    back once four characters of it have come: fewer are the end of nearly every text."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
         self._shown = ""
-        """The last characters that went out."""
+        """The last characters that were given out."""
         self._held = ""
 
     def feed(self, piece: str) -> str:
@@ -77,7 +78,7 @@ class Blotting:
         text = self._shown + self._held + piece
         for key in self._keys:
             while (place := text.find(key)) >= 0:
-                text = text[: max(place, shown)] + BLOT + text[place + len(key) :]
+                text = text[: max(place, shown)] + REDACTED + text[place + len(key) :]
         held = max((_begun(text, key) for key in self._keys), default=0)
         cut = max(len(text) - held, shown)
         self._shown, self._held = text[:cut][-SHORTEST + 1 :], text[cut:]
@@ -93,7 +94,7 @@ def _is_word(key: str) -> bool:
 
 
 def _begun(text: str, key: str) -> int:
-    """How many of the last characters are the beginning of the key; 0 where fewer than ``SHORTEST`` are."""
+    """How many of the text's last characters are the beginning of ``key``; 0 where fewer than ``SHORTEST`` are."""
     for size in range(min(len(key) - 1, len(text)), SHORTEST - 1, -1):
         if text.endswith(key[:size]):
             return size

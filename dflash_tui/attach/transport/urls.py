@@ -1,4 +1,4 @@
-"""Addresses: where a server's paths begin, whether that is this machine, and which proxy leads there."""
+"""Reads addresses: where a server's paths begin, whether it is this machine, and which proxy leads there."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _HINT = "An address looks like http://host:8000"
 
 
 def root_of(url: str) -> tuple[httpx2.URL, str]:
-    """Where a server's own paths begin, and behind that those of the interface: from its address with or without
-    ``/v1``, or from that of one of its places. Raises ``ServerFailure``."""
+    """The root of a server's own paths, and the prefix of the interface below it (``/v1`` or empty). The address may
+    end with ``/v1`` or with an endpoint such as ``/v1/chat/completions``. Raises ``ServerFailure``."""
     try:
         root = httpx2.URL(url.strip())
     except (httpx2.InvalidURL, ValueError, TypeError):
@@ -34,13 +34,13 @@ def root_of(url: str) -> tuple[httpx2.URL, str]:
         )
     path = re.sub(r"/{2,}", "/", root.path).rstrip("/")
     base = _PLACES.sub("", path)
-    named = base != path and not base.endswith(INTERFACE)  # a place whose interface begins somewhere else
+    named = base != path and not base.endswith(INTERFACE)  # an endpoint whose interface doesn't begin with /v1
     base, interface = (base, "") if named else (base.removesuffix(INTERFACE).rstrip("/"), INTERFACE)
     return root.copy_with(path=base or "/", fragment=None), interface
 
 
 def same_server(here: httpx2.URL, there: httpx2.URL) -> bool:
-    """The same host and port, or the same host with TLS now."""
+    """Whether both are the same host and port, or the second is the same host with TLS."""
     if (here.scheme, here.host, here.port) == (there.scheme, there.host, there.port):
         return True
     encrypted = (here.scheme, there.scheme) == ("http", "https") and here.port is there.port is None
@@ -48,7 +48,7 @@ def same_server(here: httpx2.URL, there: httpx2.URL) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """A name or an address that never leaves it."""
+    """Whether a host name or address never leaves this machine."""
     name = host.lower().rstrip(".").strip("[]")
     if name in ("localhost", "localhost.localdomain") or name.endswith(".localhost"):
         return True
@@ -61,7 +61,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def proxy_for(url: httpx2.URL) -> str | None:
-    """The proxy that the environment names for an address, None where it is asked without one."""
+    """The proxy that the environment names for an address; None where it is asked without one."""
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     place = url.host if url.port is None else f"{url.host}:{url.port}"
@@ -75,7 +75,7 @@ def without_password(proxy: str) -> str:
 
 
 def _in_network(host: str, named: str) -> bool:
-    """The host lies in one of the networks that are named by numbers, such as ``10.0.0.0/8``."""
+    """Whether the host lies in one of the networks of a ``NO_PROXY`` entry, such as ``10.0.0.0/8``."""
     try:
         address = ip_address(host.strip("[]"))
     except ValueError:

@@ -1,7 +1,7 @@
-"""The last step of layers with a window: a tile's last program adds all splits, in one order whatever the kernel, so
-that a row's bits are the same in all; ``tl.fma`` says which product is fused. Behind a sink the sum of weights begins
-with a 1 that the compiler knows where it unrolls: a product left to it would then be fused with the factor in place of
-the sum, and was, in one kernel of two."""
+"""Adds up the splits of attention, the last step of layers with a window. A tile's last program adds all of its splits,
+in the same order in every kernel, so that a row's bits are the same in all; ``tl.fma`` says which product is fused.
+With a sink the sum of weights begins with a 1 that the compiler knows where it unrolls: left to it, a product would be
+fused with the factor in place of the sum, and was, in one kernel of two."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from ..shared.sinks import sink_score
 from ..toolchain.jit import constexpr_function, jit, tl
 
 FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
-"""Of a row alone: behind a short text, and of a window of 1024."""
+"""How many splits of a single row are added without a loop: behind a short text, and of a window of 1024."""
 
 
 @constexpr_function
 def splits_ahead(values: int) -> int:
-    """How many splits are on their way at a time, of so many values each: a wait for memory takes long, and so many
-    registers there are."""
+    """How many splits, of ``values`` numbers each, are loaded ahead: a wait for memory takes long, and registers hold
+    this many."""
     return max(3, min(9, 9 * 1024 // values))
 
 
 class Parts(NamedTuple):
-    """What splits leave of each grouped row for whoever adds them: fp32 [rows], of ``mixed`` [rows, HEAD_DIM]."""
+    """What splits leave of each grouped row for whoever adds them: highest scores and sums of weights fp32 [rows], and
+    mixes of values [rows, HEAD_DIM]."""
 
     highest: tl.tensor
     total: tl.tensor
@@ -31,7 +32,7 @@ class Parts(NamedTuple):
 
 @jit
 def _begin(sinks: tl.tensor, head: tl.tensor, ROWS: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """The highest score and the sum of weights before the first split: none, or a sink's, as if that were a split."""
+    """The highest score and the sum of weights before the first split: -inf and 0, or, with a sink, its score and 1."""
     if sinks is None:
         return tl.full((ROWS,), float("-inf"), tl.float32), tl.zeros((ROWS,), tl.float32)
     else:
@@ -52,8 +53,9 @@ def add_splits(
     GROUP_ROWS: tl.constexpr,
     ROWS: tl.constexpr,
 ) -> None:
-    """Attention of ``num_packed`` grouped rows: their ``count`` splits, added in order, a few rows at a time to overlap
-    loads. A split a row sees nothing of changes no bit: factor exactly 1, terms exactly 0."""
+    """Adds the ``count`` splits of ``num_packed`` grouped rows in order, and stores their attention. A few rows are
+    added at a time, so that loads overlap. A split of which a row sees nothing changes no bit: factor exactly 1, terms
+    exactly 0."""
     splits: tl.constexpr = splits_ahead(ROWS * HEAD_DIM)
     lane = tl.arange(0, HEAD_DIM)
     for first in range(0, num_packed, ROWS):
@@ -95,8 +97,8 @@ def add_splits_of_one_row(
     ROWS: tl.constexpr,
     MOST: tl.constexpr,
 ) -> None:
-    """``add_splits`` of one row with at most ``MOST`` splits: one wait for memory, no loop, constant address distances.
-    The row sees something of each of its splits, so a highest score is -inf only where nothing counts."""
+    """``add_splits`` of one row with at most ``MOST`` splits, with one wait for memory, no loop and constant address
+    distances. The row sees some keys of each of its splits, so a highest score is -inf only where no key counts."""
     lane = tl.arange(0, HEAD_DIM)
     for first in tl.static_range(0, GROUP, ROWS):
         place = first + tl.arange(0, ROWS)

@@ -1,5 +1,5 @@
-"""Asks for what a kernel reads first while the launch before still runs, so that memory isn't idle between the two: a
-product's first tiles, attention's first keys and values."""
+"""Prefetches into L2 what a kernel reads first while the launch before still runs, so that memory isn't idle between
+the two: a product's first tiles, attention's first keys and values."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ..weights.matrix import INT8, Matrix
 
 @constexpr_function
 def lines_of(depth: int, step: int, steps: int, size: int) -> int:
-    """How many lines of 128 bytes a row of numbers of so many bytes has of the first ``steps`` steps over a ``depth``;
-    of one, where there are no more."""
+    """How many lines of 128 bytes the first ``steps`` steps of a row have, over a ``depth`` of numbers of ``size``
+    bytes; those of one step, where there are no more."""
     return -(-step * (steps if steps * step < depth else 1) * size // 128)
 
 
 @jit
 def ask_into_l2(addresses: tl.tensor, asks: tl.tensor) -> None:
-    """Asks for the lines of 128 bytes that begin at ``addresses``, int64, where ``asks``, int32, isn't 0. Without a
-    branch: every program must be seen to wait."""
+    """Prefetches the lines of 128 bytes that begin at ``addresses``, int64, where ``asks``, int32, isn't 0. It has no
+    branch, since it must be plain that every program waits."""
     tl.inline_asm_elementwise(
         """{
         .reg .pred asks;
@@ -38,9 +38,9 @@ def ask_early(
     weight: Matrix, first: tl.tensor, column: tl.tensor, start: tl.tensor, asks: tl.tensor, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, STEPS: tl.constexpr, INTER: tl.constexpr = 0,
 ) -> None:  # fmt: skip
-    """Asks into L2 what the first STEPS steps of a product read of a weight that isn't packed: of its rows from
-    ``first`` + ``column`` on, BLOCK_N of them, or with INTER half of them and as many that lie INTER further on; from
-    the depth ``start`` on. Only a program that ``asks``."""
+    """Prefetches what the first STEPS steps of a product read of a weight that isn't packed: BLOCK_N of its rows from
+    ``first`` + ``column`` on, or with INTER half of them and as many that lie INTER further on; from depth ``start``
+    on. Only programs with ``asks`` do."""
     if not SIMULATED:
         pointers = _of_rows(weight, first, column, start, BLOCK_N, BLOCK_K, STEPS, INTER)
         ask_into_l2(pointers, tl.zeros(pointers.shape, tl.int32) + asks)
@@ -51,7 +51,7 @@ def _of_rows(
     weight: Matrix, first: tl.tensor, column: tl.tensor, start: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     STEPS: tl.constexpr, INTER: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """Where lines begin, int64 [rows, lines]."""
+    """The addresses of those lines, int64 [rows, lines]."""
     size: tl.constexpr = 1 if weight.FORMAT == INT8 else 2
     lines: tl.constexpr = lines_of(weight.K, BLOCK_K, STEPS, size)
     lane = tl.arange(0, BLOCK_N)

@@ -1,5 +1,5 @@
-"""Kernels of ``attention.py`` for layers that see everything: splits, then their sum. Queries are the rows of both
-products, always 64 for each four warps: a smaller tile multiplies in another way on Hopper, and bits would depend on
+"""Kernels of ``attention.py`` for layers that see everything: the splits, then their sum. Queries are the rows of both
+products, always 64 for each four warps: on Hopper a smaller tile is multiplied in another way, and bits would depend on
 the rows. A key is read once for the whole tile."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .ask_early import ask_into_l2
 from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
-"""Of one row."""
+"""The most splits of one row."""
 LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 
 
@@ -20,8 +20,8 @@ LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 def add_keys(
     scores: tl.tensor, visible: tl.tensor, values: tl.tensor, highest: tl.tensor, total: tl.tensor, mixed: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """The unnormalised softmax so far, its highest score [TILE], its sum and its mix [TILE, VALUES], and further keys
-    with ``scores`` [TILE, KEYS], where ``visible``, and ``values`` [KEYS, VALUES]."""
+    """Adds keys with ``scores`` [TILE, KEYS], where ``visible``, and ``values`` [KEYS, VALUES] to the unnormalised
+    softmax so far: its highest score [TILE], its sum [TILE] and its mix [TILE, VALUES]."""
     scores = tl.where(visible, scores, float("-inf"))
     now_highest = tl.maximum(highest, tl.max(scores, 1))
     # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
@@ -34,10 +34,10 @@ def add_keys(
 
 @jit
 def split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
-    """Keys of each split of a row that sees up to ``last_key``: ``attention.split_size`` on the device. Without a loop,
-    behind which no program would be seen to wait."""
+    """Keys in each split of a row that sees keys up to ``last_key``: ``attention.split_size`` on the device. It has no
+    loop: behind one it isn't plain to the compiler that every program waits."""
     times = last_key // (SPLIT * MOST_SPLITS)
-    doubled = (times.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 126  # how many bits that number has
+    doubled = (times.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 126  # the number of its bits
     return (last_key * 0 + SPLIT) << tl.maximum(doubled, 0)
 
 
@@ -102,7 +102,7 @@ def _attend_one_split(
     # A row whose splits are larger sees more keys than so many splits of this size hold, and one whose splits are
     # smaller at most half of them.
     seen = MOST_SPLITS * size
-    if ALONE:  # as below, of the row whose splits are of this size: a few registers less, which the sums need
+    if ALONE:  # as below, for the row whose splits have this size; the sums need the registers
         query = (tl.program_id(0) * GROUP + packed) * HEAD_DIM
         last_key = cursor + packed * 0
         mine = packed < GROUP
@@ -139,12 +139,12 @@ def _attend_one_split(
         values = tl.load(v + stored + value[None, :], mask=exists[:, None], other=0.0)
         highest, total, mixed = add_keys(scores, visible, values, highest, total, mixed)
     if depths is not None:
-        # Anew, as far as the compiler can tell, which would keep them for each row while keys stream.
+        # Computed again, as far as the compiler can tell; it would otherwise keep them for each row while keys stream.
         packed += zero
         row = packed // GROUP
         mine = (row < num_rows) & (((whose >> tl.minimum(row, LAST_ROW)) & 1) != 0)
     part = first_part + packed
-    tl.store(highest_out + part, highest, mask=mine)  # each part of the values stores the same
+    tl.store(highest_out + part, highest, mask=mine)  # the programs for the other parts of the values store the same
     tl.store(total_out + part, total, mask=mine)
     tl.store(mixed_out + part[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
 
@@ -154,7 +154,7 @@ def _ask_for(
     store: tl.tensor, kv_row: tl.tensor, first: tl.tensor, behind: tl.tensor, channel: tl.tensor,
     CHANNELS: tl.constexpr, KEYS: tl.constexpr, HEAD_DIM: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Asks for the channels from ``channel`` on of KEYS keys, or values, from position ``first`` on, of those before
+    """Prefetches channels ``channel`` .. of KEYS keys, or values, from position ``first`` on, of those before
     ``behind``."""
     if not SIMULATED:
         line: tl.constexpr = min(CHANNELS, 128 * 8 // store.dtype.element_ty.primitive_bitwidth)
@@ -193,7 +193,7 @@ def _attend_full(
     _ask_for(k, kv_head * capacity, first_key, cursor_value, 0, HEAD_DIM, KEYS, HEAD_DIM)
     _ask_for(v, kv_head * capacity, first_key, cursor_value, first_value, VALUES, KEYS, HEAD_DIM)
     wait_for_inputs()
-    let_next_start()  # all its programs run by now, and the next ones' only wait
+    let_next_start()  # all its programs run by now, and those of the next kernel only wait
     if first_packed < num_rows * GROUP:
         while size <= largest:
             split = tl.program_id(1)
@@ -211,7 +211,8 @@ def _attend_full(
                     here, this, behind, whose, depth, path = _split_in_tree(
                         split, size, first_packed, cursor, rows, depths, paths, trunk, GROUP, SPLIT, TILE
                     )
-                # No number of rows is negative, which the compiler does not know: it would keep every row's address
+                # No number of rows is negative, which the compiler doesn't know: it would keep every row's address in
+                # registers that the sums need. One row has few.
                 # in registers that the sums need. One row's are few.
                 zero = 0 if ALONE else tl.load(rows) >> 31
                 _attend_one_split(
@@ -260,7 +261,7 @@ def _add_few(
     parts: Parts, sinks: tl.tensor, head: tl.tensor, first_part: tl.tensor, lane: tl.tensor, count: tl.tensor,
     HEAD_DIM: tl.constexpr, GROUP_ROWS: tl.constexpr, MOST: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """One row's sum of weights, and what its splits mix of these lanes: in order, each lane by itself, so that no
+    """One row's sum of weights, and what its splits mix of these lanes: added in order, each lane by itself, so that no
     thread waits for another. As in ``add_splits.py``, ``tl.fma`` says which product is fused."""
     highest = first_part * 0.0 + float("-inf")
     total = first_part * 0.0
@@ -293,7 +294,7 @@ def _add_all(
     parts: Parts, sinks: tl.tensor, head: tl.tensor, first_part: tl.tensor, lane: tl.tensor, count: tl.tensor,
     HEAD_DIM: tl.constexpr, GROUP_ROWS: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """Likewise, of up to MOST_SPLITS: all at once, in one order."""
+    """``_add_few`` for up to MOST_SPLITS: all are loaded at once and added in one order."""
     split = tl.arange(0, MOST_SPLITS)
     covered = split < count
     part = first_part + split * GROUP_ROWS

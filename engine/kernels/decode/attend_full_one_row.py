@@ -1,5 +1,6 @@
-"""``_attend_full`` of ``attention.py`` for one row, with norm, rope and storing of its heads, bit for bit. As in
-``attend_one_row.py``, all is loaded before the wait that needs no input, a program's first keys and values among it."""
+"""The kernel ``_attend_full`` of ``attention.py`` for one row, with norm, rope and storing of its heads, bit for bit.
+As in ``attend_one_row.py``, everything that needs no input is loaded before the wait, a program's first keys and values
+among it."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ def _load_keys(
     k: tl.tensor, v: tl.tensor, kv_row: tl.tensor, key: tl.tensor, there: tl.tensor, channel: tl.tensor,
     others: tl.tensor, HEAD_DIM: tl.constexpr, VALUES: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:  # fmt: skip
-    """Both halves of keys, and their values from a channel on, of those positions that are ``there``; else ``others``:
-    such three, or None for zeros."""
+    """Both halves of keys, and their values from ``channel`` on, at those positions that are ``there``; elsewhere
+    ``others``: three such tiles, or None for zeros."""
     half: tl.constexpr = HEAD_DIM // 2
     pair = tl.arange(0, half)
     stored = (kv_row + key)[:, None] * HEAD_DIM
@@ -31,8 +32,8 @@ def _load_keys(
 def _add_loaded(
     so_far: tl.tensor, queries: tl.tensor, loaded: tl.tensor, scale: tl.tensor, visible: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """``add_keys`` of what ``_load_keys`` loaded. The second half's product goes on where the first ends: the bits of
-    one product."""
+    """``add_keys`` of what ``_load_keys`` loaded. The product of the second half goes on where that of the first ends,
+    which has the bits of one product."""
     keys_1, keys_2, values = loaded
     highest, total, mixed = so_far
     scores = dot(queries[0], keys_1.T, tl.zeros(visible.shape, tl.float32))
@@ -72,7 +73,7 @@ def _attend_full_one_row(
     )  # fmt: skip
     dtype = projected.dtype.element_ty
     if split * size < end:
-        tl.debug_barrier()  # what one thread stored, others load
+        tl.debug_barrier()  # other threads load what one thread stored
         queries = repeated(x.to(dtype), TILE), repeated(y.to(dtype), TILE)
         packed = tl.arange(0, TILE)
         mine = packed < GROUP

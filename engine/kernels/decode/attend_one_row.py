@@ -1,5 +1,5 @@
-"""``_attend_window`` of ``attention.py`` for one row, bit for bit. Such a pass waits for launches more than for bytes,
-so all that needs no input, keys and values among it, comes before the wait."""
+"""The kernel ``_attend_window`` of ``attention.py`` for one row, bit for bit. Such a pass waits for launches more than
+for bytes, so all that needs no input, keys and values among it, comes before the wait."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _attend_one_row(
         ROUNDED_FIRST, NORM_VALUES, HEADS,
     )  # fmt: skip
     dtype = projected.dtype.element_ty
-    # Programs without keys stay until here: the compiler would move all that has one use into the branch.
+    # Programs without keys stay until here: the compiler would otherwise move all that is used once into the branch.
     if start < end:
-        tl.debug_barrier()  # what one thread stored, others load
+        tl.debug_barrier()  # other threads load what one thread stored
         is_new = (key == cursor_value)[:, None]
         new_row = (key * 0 + (kv_head * capacity + new_place) * HEAD_DIM)[:, None]
         attend_split(

@@ -1,5 +1,5 @@
-"""How attention of at most 16 rows cuts its work. Choices change speed; those said to decide the order of sums hold for
-every width, so that a row's bits don't depend on the others."""
+"""How attention of at most 16 rows is cut into programs. The choices change speed; those that are said to decide the
+order of sums hold for every width, so that a row's bits don't depend on the other rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class WindowTiles:
     """Tile sizes of a layer with a window. ``split`` decides the order of sums."""
 
     split: int
-    """Keys of a split; a program holds all of them, and their values, at once."""
+    """Keys in a split; a program holds all of them, and their values, at once."""
     rows: int
     """Grouped query rows of one program."""
     warps: int
     registers: int
-    """Of a thread, at most: with 8 warps, 128 let two programs share a multiprocessor."""
+    """The most registers of a thread: with 8 warps, 128 let two programs share a multiprocessor."""
     added: int = 1024
-    """Rows times channels of a split that the last program of a tile has on their way at a time, of few splits if of
-    many rows."""
+    """Rows times channels of splits that a tile's last program loads at a time: of few splits, where there are many
+    rows."""
 
     def shared_memory(self, head_dim: int) -> int:
         """Bytes of a program: keys and values of a split, and queries."""
@@ -37,20 +37,21 @@ class FullTiles:
     """Tile sizes of a layer that sees everything. ``split`` and ``keys`` decide the order of sums."""
 
     split: int
-    """Keys of the smallest splits, see ``split_size``."""
+    """Keys in the smallest splits, see ``split_size``."""
     keys: int
-    """Keys of one step; divides ``split``."""
+    """Keys in one step; divides ``split``."""
     rows: int
     """Grouped query rows of one program: on Hopper 64, or 128 with 8 warps."""
     values: int
-    """Channels of the values that one program mixes; the scores are computed anew for each such part."""
+    """Channels of the values that one program mixes; scores are computed anew for each such part."""
     warps: int
     stages: int
     programs: int
-    """As many as a GPU holds at a time: one for every split would mostly find nothing to do."""
+    """Programs in the launch, as many as a GPU holds at a time: of one for every split most would find nothing to
+    do."""
     alone: bool = False
-    """Whether the launch that attends norms, turns and stores, too, where a row is alone: one launch less. It decides
-    the order of the norm's sums. For ``MOST_CHANNELS`` at most, and on Hopper alone, since elsewhere its queries
+    """Whether, for a single row, the launch that attends also norms, turns and stores: one launch less. It decides the
+    order of the norm's sums. For heads of at most ``MOST_CHANNELS``, and on Hopper alone, since elsewhere its queries
     collide in shared memory."""
 
 
@@ -61,23 +62,25 @@ WINDOW_TILES = {
     128: WindowTiles(128, 16, 8, 128),
     256: WindowTiles(64, 16, 8, 128, added=4096),
 }
-"""By head size; those of 64 by analogy."""
+"""Tiles by head size; those of 64 are set by analogy."""
 FULL_TILES = {
     64: FullTiles(64, 64, 64, 128, 4, 2, 264, alone=True),
     128: FullTiles(64, 64, 64, 128, 4, 2, 264, alone=True),
     256: FullTiles(32, 32, 64, 128, 4, 2, 264, alone=True),
     512: FullTiles(32, 32, 128, 256, 8, 2, 132),
 }
-"""Likewise."""
+"""Tiles by head size; those of 64 are set by analogy."""
 
 MOST_CHANNELS = 256
-"""Of heads that may be normed where they are attended: more don't fit into registers."""
+"""The largest heads that are normed where they are attended: more don't fit into registers."""
 SMALL_ROWS = 32
-"""Grouped query rows of a program without a window where a tensor core takes 16: more would only fill registers."""
+"""Grouped query rows of a program without a window, on cards whose tensor cores take 16: more would only fill
+registers."""
 
 
 def attend_tiles(layer: AttentionConfig, capacity: int, card: Card, max_rows: int = MAX_ROWS) -> AttendTiles:
-    """Tiles on a card for a layer whose cache has ``capacity`` rows. How many rows run changes no order of sums."""
+    """The tiles on a card for a layer whose cache has ``capacity`` rows. The number of rows that run changes no order
+    of sums."""
     if layer.window is None:
         full = FULL_TILES[_size(layer.head_dim, FULL_TILES)]
         full = replace(full, alone=full.alone and layer.head_dim <= MOST_CHANNELS)
@@ -88,18 +91,18 @@ def attend_tiles(layer: AttentionConfig, capacity: int, card: Card, max_rows: in
         return replace(full, programs=full.programs // HOPPER.multiprocessors * card.multiprocessors)
     tiles = fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
     if card.programs_of(tiles.shared_memory(layer.head_dim)) < 2:
-        tiles = replace(tiles, registers=255)  # of the one program that fits
+        tiles = replace(tiles, registers=255)  # only one program fits, which may have all registers
     return _four_warps(tiles) if max_rows == 1 else tiles
 
 
 def tiles_of_source(layer: AttentionConfig) -> AttendTiles:
-    """Before they are made to fit a card and a cache."""
+    """The tiles in the source, before they are made to fit a card and a cache."""
     by_size: Mapping[int, AttendTiles] = FULL_TILES if layer.window is None else WINDOW_TILES
     return by_size[_size(layer.head_dim, by_size)]
 
 
 def use_tiles(head_dim: int, tiles: AttendTiles) -> None:
-    """For whoever measures: these in place of the source's, from now on, for heads of this size."""
+    """For measuring: uses these tiles in place of the source's from now on, for heads of this size."""
     if isinstance(tiles, WindowTiles):
         WINDOW_TILES[_size(head_dim, WINDOW_TILES)] = tiles
     else:
@@ -107,14 +110,14 @@ def use_tiles(head_dim: int, tiles: AttendTiles) -> None:
 
 
 def _few_rows(full: FullTiles, packed: int) -> FullTiles:
-    """For ``packed`` rows, tiles of 64 instead of 128 where all fit. The bits are the same: a row's sums stay in its
-    warp. More than 64 rows would be two tiles that read the keys twice."""
+    """For ``packed`` grouped rows: tiles of 64 rows instead of 128 where all fit. The bits are the same, since a row's
+    sums stay in its warp. More than 64 rows would be two tiles that read the keys twice."""
     return replace(full, rows=64, warps=4) if packed <= 64 < full.rows else full
 
 
 def _four_warps(tiles: WindowTiles) -> WindowTiles:
-    """For one row, four warps instead of eight, which wait for each other less, where they add alike: up to 64 keys
-    eight warps only compute scores twice; with 128 each has its own, and sums another order."""
+    """For one row: four warps instead of eight, which wait for each other less, where both add alike. Up to 64 keys
+    eight warps only compute scores twice; with 128 each has its own, and sums have another order."""
     return replace(tiles, warps=4, registers=255) if tiles.split <= 64 else tiles
 
 
@@ -126,20 +129,21 @@ def fitting(tiles: WindowTiles, capacity: int) -> WindowTiles:
 
 
 def _size(head_dim: int, by_size: Mapping[int, object]) -> int:
-    """The smallest of the sizes that such a head fits, or the largest."""
+    """The smallest of the sizes that fits such a head, or the largest."""
     return next((size for size in by_size if head_dim <= size), max(by_size))
 
 
 def split_size(last_key: int, smallest: int) -> int:
-    """Keys of a split, without a window, for a row that sees keys up to ``last_key``: ``smallest``, doubled until
-    MOST_SPLITS hold them all. It depends on the row's position alone."""
+    """Keys in each split of a row that sees keys up to ``last_key``, in a layer without a window: ``smallest``, doubled
+    until MOST_SPLITS hold them all. It depends on the row's position alone."""
     while smallest * int(MOST_SPLITS) <= last_key:
         smallest *= 2
     return smallest
 
 
 def num_splits(tiles: AttendTiles, capacity: int, window: int | None) -> int:
-    """How many splits there can be at a time: of the keys of 16 neighbouring queries, or of a row's."""
+    """How many splits there can be at a time: those of the keys that 16 neighbouring queries see, or those of one
+    row."""
     if window is not None:
         return cdiv(window - 1 + MAX_ROWS, tiles.split) + 1
     return min(int(MOST_SPLITS), cdiv(capacity, tiles.split))

@@ -17,7 +17,7 @@ NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 def _normed(
     x: tl.tensor, y: tl.tensor, weight: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr, ROUNDED_FIRST: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Heads [N, HEAD_DIM], given as halves: normed by ``weight`` if there is one, fp32."""
+    """Norms heads [N, HEAD_DIM], given as halves, by ``weight`` if there is one; fp32."""
     half: tl.constexpr = HEAD_DIM // 2
     pair = tl.arange(0, half)
     if weight is not None:
@@ -32,7 +32,7 @@ def _normed(
 
 @jit
 def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
-    """In a tree, whose ``depths`` are packed, or in a chain."""
+    """The row's depth, in a tree with packed ``depths`` or in a chain."""
     return row if depths is None else unpack(depths, tl.minimum(row, NEW_ROWS - 1))
 
 
@@ -40,7 +40,7 @@ def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
 def _turn_of(
     cursor: tl.tensor, row: tl.tensor, depths: tl.tensor, frequencies: tl.tensor, HEAD_DIM: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Cosine and sine [rows, HEAD_DIM / 2] by which rows' heads turn."""
+    """Cosine and sine [rows, HEAD_DIM / 2] by which the heads of rows turn."""
     position = (cursor + _depth(row, depths)).to(tl.float32)
     return cos_sin(position[:, None] * tl.load(frequencies + tl.arange(0, HEAD_DIM // 2))[None, :])  # type: ignore[no-any-return]
 
@@ -73,7 +73,7 @@ def attend_split(
         visible = visible & (distance >= 0)
     scores = tl.where(visible, scores, float("-inf"))
     highest = tl.max(scores, 0)
-    shift = tl.where(highest == float("-inf"), 0.0, highest)  # a row may see none of these keys
+    shift = tl.where(highest == float("-inf"), 0.0, highest)  # -inf where a row sees none of these keys
     weights = tl.exp2(scores - shift[None, :])
     mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
     first_part = kv_head * splits * GROUP_ROWS + first_packed
@@ -84,9 +84,9 @@ def attend_split(
     arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
     count = (end - 1) // SPLIT - first_split + 1
     let_next_start()
-    tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
+    tl.debug_barrier()  # one thread's arrival speaks for the stores of all
     if tl.atomic_add(arrival, 1, sem="acq_rel") == count + others - 1:
-        tl.store(arrival, 0)  # for the next launch
+        tl.store(arrival, 0)  # zero again, for the next launch
         if not ALONE:
             num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
             add_splits(
@@ -136,7 +136,8 @@ def _attend_window(
     start = (first_split + slot) * SPLIT
     if depths is None:
         key_end = end
-    # By what queries and new keys turn is known before they are. (A tree's queries: no registers are left to keep it.)
+    # The angles of queries and new keys are known before they are. (Not those of a tree's queries: no registers are
+    # left.)
     new_cos = new_row[:, None] * 0.0 + pair[None, :] * 0.0
     new_sin = new_cos
     if (start < key_end) & (start + SPLIT > cursor_value):
@@ -150,7 +151,7 @@ def _attend_window(
     if depths is not None:  # noqa: SIM102 (the compiler looks into both sides of an "and")
         if start >= key_end:
             return
-    # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
+    # Loaded before it is known which rows count, and whose keys: memory's latency is paid once.
     query = tl.minimum(row, NEW_ROWS - 1) * row_stride + (kv_head * GROUP + packed % GROUP) * HEAD_DIM
     queries_1, queries_2 = load_halves(projected + query, HEAD_DIM)
     new_key = projected + new_row * row_stride + (kv_heads * GROUP + kv_head) * HEAD_DIM
@@ -158,7 +159,7 @@ def _attend_window(
     new_values_1, new_values_2 = load_halves(new_key + (0 if VALUE_IS_KEY else kv_heads * HEAD_DIM), HEAD_DIM)
     if start < key_end:
         if start + SPLIT > cursor_value:
-            # New keys are here. Another program may store the same rows: the same bits.
+            # New keys are there. Another program may store the same rows, with the same bits.
             place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
             live = new_row < num_rows
             x, y = _normed(new_keys_1, new_keys_2, k_weight, eps, HEAD_DIM, ROUNDED_FIRST)
@@ -171,7 +172,7 @@ def _attend_window(
                 store_halves(v + place, x * inverse, y * inverse, live, HEAD_DIM)
             else:
                 store_halves(v + place, new_values_1, new_values_2, live, HEAD_DIM)
-            tl.debug_barrier()  # what one thread stored, others load
+            tl.debug_barrier()  # other threads load what one thread stored
         key = start + tl.arange(0, SPLIT)
         exists = (key < key_end) & (key > cursor_value - WINDOW)
         stored = start % capacity + tl.arange(0, SPLIT)
@@ -183,7 +184,7 @@ def _attend_window(
         keys_1 = tl.load(k + address + pair[None, :], mask=exists[:, None], other=0.0)
         keys_2 = tl.load(k + address + half + pair[None, :], mask=exists[:, None], other=0.0)
         values = tl.load(v + address + lane[None, :], mask=exists[:, None], other=0.0)
-        # The compiler moves no load past a barrier: all are on their way while the queries are normed.
+        # The compiler moves no load past a barrier: all are under way while the queries are normed.
         tl.debug_barrier()
         x, y = _normed(queries_1, queries_2, q_weight, eps, HEAD_DIM, ROUNDED_FIRST)
         if depths is not None:

@@ -1,8 +1,8 @@
 """Attention of at most 16 rows over a layer's cache, from the projection to the mix, with the cursor on the device.
 Splits of keys start at absolute positions and are added in order, so a row's bits depend neither on other rows nor on
-how keys were cached. Window layers launch ``attend_window.py``, or ``attend_one_row.py`` with the same bits; others
-``rope.py`` and ``attend_full.py``, three launches, or ``attend_full_one_row.py`` for the first two. How they cut their
-work is in ``attend_tiles.py``."""
+how keys were cached. Layers with a window launch ``attend_window.py``, or ``attend_one_row.py`` with the same bits;
+others ``rope.py`` and ``attend_full.py``, three launches, or ``attend_full_one_row.py`` in place of the first two.
+``attend_tiles.py`` says how they are cut."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from .tiles import RowTiles, most_registers
 
 LOG2_E = log2(e)
 COMBINED_LANES, COMBINING_WARPS = 128, 2
-"""Channels that a program of ``_combine_splits`` adds, and the warps that do."""
+"""How many channels a program of ``_combine_splits`` adds, and with how many warps."""
 ADDED_IN_ORDER = 16
-"""Splits of a row that are added one after the other; of more, a sum in a row would wait for itself."""
+"""The most splits of a row that are added one after the other; with more, a sum in order would wait for itself."""
 
 
 class AttendScratch:
-    """Where the programs of ``attend_rows`` leave their parts. Layers run one after the other, so all share it."""
+    """Memory where the programs of ``attend_rows`` leave their parts. Layers run one after the other, so all share
+    it."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class AttendScratch:
         device: torch.device,
         tiles: AttendTiles | None = None,
     ):
-        """Large enough for the tiles in use, or for other ``tiles`` that someone measures."""
+        """Allocates enough for the tiles in use, or for other ``tiles`` that someone measures."""
         rows = values = heads = 1
         for layer, capacity in zip(layers, capacities, strict=True):
             chosen = tiles or attend_tiles(layer, capacity, card_of(device))
@@ -56,7 +57,7 @@ class AttendScratch:
         self.total = torch.empty(rows, dtype=torch.float32, device=device)
         self.mixed = torch.empty(values, dtype=torch.float32, device=device)
         self.arrivals = torch.zeros(heads * MAX_ROWS, dtype=torch.int32, device=device)
-        """Finished programs of each tile; 0 between launches."""
+        """How many programs of each tile have finished; 0 between launches."""
 
     @property
     def nbytes(self) -> int:
@@ -168,20 +169,21 @@ def _attend_in_window(
         added = min(power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return
-    # Rows reach two splits with keys from the cursor on, at most.
+    # A row reaches two splits with keys from the cursor on, at most.
     programs = splits if tree is None else splits + 2 * most_branches(tiles.rows, group)
     grid = (kv_heads, programs, cdiv(max_rows * group, tiles.rows))
     _attend_window[grid](*arguments, projected.stride(0), *_tensors(tree), ADDED=min(tiles.rows, added), **options)
 
 
 def _heads_of_row(layer: AttentionConfig, tiles: AttendTiles) -> int:
-    """A warp to a head at least, of which there are the queries of a key's group, a key and a value."""
+    """How many heads the program of a row holds: the queries of a key's group, a key and a value, and at least one for
+    each warp."""
     heads: int = power_of_two(layer.num_heads // layer.num_kv_heads + 2)
     return max(heads, tiles.warps)
 
 
 def _programs_of(tiles: FullTiles, splits: int, others: int) -> int:
-    """How many share the splits of each of so many ``others``."""
+    """How many programs share the ``splits``, where the rest of the grid has ``others`` programs for each of them."""
     return min(splits, max(tiles.programs // others, 1))
 
 
@@ -200,7 +202,7 @@ def attend_one_query(
     scratch: AttendScratch,
 ) -> None:
     """Attends the first row of ``queries`` [16, heads * head_dim], normed and turned, over positions up to ``last``
-    inclusive: keys and values [kv_heads, capacity, head_dim] that lie in order, stored before. ``last``, ``rows`` int32
+    inclusive. ``k``, ``v`` [kv_heads, capacity, head_dim] lie in order and were stored before. ``last``, ``rows`` int32
     [1] on the device; ``out`` [16, heads * head_dim]."""
     tiles = attend_tiles(replace(layer, window=None), k.shape[1], card_of(k.device), max_rows=1)
     assert isinstance(tiles, FullTiles)
@@ -220,7 +222,7 @@ def _attend_to_all(
     max_rows: int,
     tree: TreeRows | None,
 ) -> None:
-    """For queries that are normed and turned, keys and values that are stored."""
+    """Attends in a layer without a window; queries are normed and turned, keys and values are stored."""
     kv_heads, capacity, head_dim = k.shape
     group, splits, values = layer.num_heads // kv_heads, num_splits(tiles, capacity, None), min(tiles.values, head_dim)
     tiles_and_parts = cdiv(max_rows * group, tiles.rows) * (head_dim // values)
@@ -270,7 +272,7 @@ def _combine(
     max_rows: int,
     tree: TreeRows | None,
 ) -> None:
-    """Adds up the splits that lie in ``scratch``."""
+    """Adds up the splits that lie in ``scratch`` and stores the attention in ``out``."""
     lanes = min(COMBINED_LANES, layer.head_dim)
     group = layer.num_heads // layer.num_kv_heads
     _combine_splits[(max_rows, layer.num_heads, layer.head_dim // lanes)](
@@ -312,5 +314,5 @@ def attend_rows_reference(
 
 
 def _paths(tree: TreeRows, count: int) -> list[list[int]]:
-    """Rows from the anchor's to each of the first ``count``."""
+    """For each of the first ``count`` rows, the rows from the anchor's to it."""
     return [path[: depth + 1] for path, depth in zip(tree.paths.tolist(), tree.depths.tolist(), strict=True)][:count]

@@ -1,5 +1,5 @@
-"""The convolutions of DFlash 2 around a draft layer's branches: each row of a block with the one before, by weights
-that the row itself chooses for groups of channels. Nothing before the block is seen."""
+"""The convolutions of DFlash 2 around a draft layer's branches: they mix each row of a block with the one before, by
+weights that the row itself chooses for groups of channels. Nothing before the block is seen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from ..toolchain.jit import MAX_ROWS, jit, power_of_two, tl
 from .tiles import ROW_TILES, RowTiles
 
 BEFORE, BEHIND = 0, 1
-"""Sides of a branch."""
+"""The sides of a branch at which a convolution may stand."""
 CONV_TAPS = 2
-"""Rows that the convolution sees: a row, and the one before."""
+"""How many rows the convolution sees: a row, and the one before."""
 
 
 def reference_block_conv(z: Tensor, chosen: Tensor, base: Tensor, side: int) -> Tensor:
-    """Rows z [n, hidden] of a block, with ``chosen`` [n, 2 * taps * groups] and ``base`` [2, taps, hidden]: each tap
-    counts what the base says and what the row chooses for the channel's group. fp32 inside, rounded once."""
+    """The convolution of rows z [n, hidden] of a block, with ``chosen`` [n, 2 * taps * groups] and ``base`` [2, taps,
+    hidden]: a tap's weight is what the base says plus what the row chooses for the channel's group. fp32 inside,
+    rounded once."""
     n, hidden = z.shape
     weights = chosen.float().view(n, 2, CONV_TAPS, -1)[:, side]
     weights = base[side].float() + weights.repeat_interleave(hidden // weights.shape[-1], -1)
@@ -32,7 +33,7 @@ def reference_block_conv(z: Tensor, chosen: Tensor, base: Tensor, side: int) -> 
 def reference_conv_and_norm(
     partials: Tensor, chosen: Tensor, base: Tensor, x: Tensor, weight: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """x plus what a branch yields behind its convolution, and that normed."""
+    """x plus a branch's convolved output, and that sum normed."""
     x = x + reference_block_conv(partials.sum(0).to(x.dtype), chosen, base, BEHIND)
     return x, rms_norm_rounded_first(x, weight, eps)
 
@@ -105,7 +106,7 @@ def _conv_and_norm(
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN
     scales = load_scales(weight, lane, HIDDEN)
-    x = load_row(residual + at, lane, HIDDEN)  # older than the product just before
+    x = load_row(residual + at, lane, HIDDEN)  # written before the product just before
     wait_for_inputs()
     let_next_start()
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)

@@ -1,6 +1,6 @@
-"""Rows off a tree's trunk, for attention: which rows of a tile they are, and where their keys lie. Their ancestors'
-keys are scattered over slots; in the splits from the cursor on (two at most) keys are gathered for each such row into
-the places of plain decoding, whose bits the sums then have."""
+"""Finds, for attention, the rows of a tile that are off a tree's trunk, and where their keys lie. Their ancestors' keys
+are scattered over slots; in the splits from the cursor on (two at most) keys are gathered for each such row into the
+places of plain decoding, whose bits the sums then have."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
 TREE_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 
 IN_ORDER = tl.constexpr(0xFEDCBA9876543210 - 2**64) if tl else 0xFEDCBA9876543210 - 2**64
-"""The path of a chain, packed."""
+"""The path of a chain, packed: 0, 1, ..., 15."""
 
 
 def most_branches(tile: int, group: int) -> int:
-    """How many rows of ``group`` heads each have a part in a tile, at most; the first row is never off the trunk."""
+    """The most rows off the trunk, of ``group`` heads each, that have a part in a tile; the first row is never one."""
     return min(cdiv(group - gcd(group, tile) + tile, group), MAX_ROWS - 1)
 
 
@@ -23,7 +23,7 @@ def most_branches(tile: int, group: int) -> int:
 def branch_rows(
     first_packed: tl.tensor, num_rows: tl.tensor, trunk: tl.tensor, GROUP: tl.constexpr, TILE: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Of the rows that have a part in a tile, the first off the trunk and how many there are."""
+    """The first of a tile's rows that is off the trunk, and how many there are."""
     first = tl.maximum(trunk, first_packed // GROUP)
     behind = tl.minimum(num_rows, (first_packed + TILE - 1) // GROUP + 1)
     return first, tl.maximum(behind - first, 0)
@@ -31,14 +31,14 @@ def branch_rows(
 
 @jit
 def pack(numbers: tl.tensor, first: tl.tensor) -> tl.tensor:
-    """Sixteen numbers below 16, of rows or by depth, from a ``first`` one on, as one that stays in registers."""
+    """Packs sixteen numbers below 16, of rows or by depth, from ``first`` on, into one that stays in a register."""
     place = tl.arange(0, TREE_ROWS)
     return tl.sum(tl.load(numbers + (first + place)).to(tl.int64) << (4 * place), 0)
 
 
 @jit
 def unpack(numbers: tl.tensor, place: tl.tensor) -> tl.tensor:
-    """Some of the packed ones, by their places."""
+    """The packed numbers at some places."""
     return ((numbers >> (4 * place)) & 15).to(tl.int32)
 
 
@@ -55,9 +55,10 @@ def split_in_window(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """A program of ``_attend_window``: a shared split, or one of a row off the trunk; without a jump, so known before
-    the launch in front is done. Returns the split; the position behind its last key (0: nothing to do); the tile's
-    programs for single rows; its rows as bits; packed depths of all rows; packed rows whose keys follow the cursor."""
+    """The work of a program of ``_attend_window``: a shared split, or one of a row off the trunk. It has no jump, so it
+    is known before the launch in front is done. Returns the split; the position behind its last key (0: nothing to do);
+    the tile's number of programs for single rows; its rows as bits; packed depths of all rows; packed rows whose keys
+    follow the cursor."""
     first_packed = tl.program_id(2) * TILE
     slot = tl.program_id(1)
     row = tl.arange(0, TREE_ROWS)

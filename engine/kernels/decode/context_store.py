@@ -1,5 +1,5 @@
-"""Stores keys and values of a few rows in all layers of a drafter's context, by one launch. It finds the layers' caches
-by their distance in memory from the first, so their addresses must stay."""
+"""Stores keys and values of a few rows in all layers of a drafter's context, in one launch. The kernel finds the
+layers' caches by their distance in memory from the first, so their addresses must stay."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class ContextStores:
         self.stores = stores
         """Keys and values of each layer; held, since the kernel is given the first alone."""
         self.distances = torch.tensor([[distance(k), distance(v)] for k, v in stores], device=first.device)
-        """int64 [layers, 2]: elements from ``first`` on."""
+        """int64 [layers, 2]: how many elements each layer's keys and values lie behind ``first``."""
         self.capacities = torch.tensor([cache.capacity for cache in caches], dtype=torch.int32, device=first.device)
         self.norms = torch.stack([norm.k for norm in norms if norm.k is not None])
-        """[layers, head_dim], of the keys."""
+        """The weights of the keys' norms, [layers, head_dim]."""
         assert len(self.norms) == len(norms), "a drafter's keys are normed in every layer"
         self.eps = norms[0].eps
 
     @property
     def columns(self) -> int:
-        """Of a row of keys and values for all layers."""
+        """Columns of a row that holds keys and values of all layers."""
         kv_heads, _, head_dim = self.first.shape
         return len(self.stores) * 2 * kv_heads * head_dim
 
@@ -63,11 +63,12 @@ def _store_context(
     capacities: tl.tensor, start: tl.tensor, rows: tl.tensor, eps: tl.tensor,
     COLUMNS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head): a layer's keys, its values, the next layer's. Everything is loaded before it is used."""
+    """Program (row, head): a layer's keys, its values, then the next layer's. Everything is loaded before it is
+    used."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     layer = head // (2 * KV_HEADS)
-    kind = head // KV_HEADS % 2  # 0: keys, 1: values
+    kind = head // KV_HEADS % 2  # 0 for keys, 1 for values
     half: tl.constexpr = HEAD_DIM // 2
     lane = tl.arange(0, half)
     weight_1 = tl.load(norms + layer * HEAD_DIM + lane)

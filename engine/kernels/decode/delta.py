@@ -22,16 +22,16 @@ from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
 from .tiles import RowTiles
 
 VALUES, FOLDED = 4, 8
-"""Value channels of a program that runs rows, and of one that takes them in, of which there are many more. The order of
-sums is the same whatever they are: it goes over key channels, which are one warp's."""
+"""Value channels of a program that runs rows, and of one that folds them in, of which there are many more. The order of
+sums is the same with any number: it goes over key channels, which are one warp's."""
 UNIT = 4
-"""Distances between tensors are counted in so many numbers, 16 bytes: what a thread moves at a time."""
+"""Distances between tensors are counted in units of this many numbers, 16 bytes: what a thread moves at a time."""
 WINDOW_CHANNELS = 512
-"""Of a program that moves windows on."""
+"""Channels of a program that moves windows on."""
 STATE, K, V, DECAY, RATE, AT, WINDOW, RAW = range(8)
-"""Columns of a table of states: where a layer's tensors lie, from the first layer's on."""
+"""Columns of a table of states: where a layer's tensors lie, counted from the first layer's."""
 PINNED = {"num_warps": 1, "enable_fp_fusion": False}
-"""Products and sums that kernels repeat are fused where they are spelt so, and nowhere else."""
+"""Products and sums that several kernels repeat are fused where they are written so, and nowhere else."""
 
 _MAX_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 _UNIT = tl.constexpr(UNIT) if tl else UNIT
@@ -44,9 +44,9 @@ class Projected(NamedTuple):
     """What a layer's products make of rows."""
 
     rows: Tensor
-    """[n, channels + values], which may be strided: what goes into the convolution, then the gates of the outputs."""
+    """[n, channels + values], may be strided: the inputs of the convolution, then the gates of the outputs."""
     rates: Tensor
-    """[splits, n, 2 * value heads], to be added up: how much is learnt, then how much is forgotten, both raw."""
+    """[splits, n, 2 * value heads], to be added up: raw learning rates, then raw decays."""
 
 
 class StateTable:
@@ -60,7 +60,7 @@ class StateTable:
             for each in states
         ]
         self.table = torch.tensor(places, dtype=torch.int64).to(states[0].at.device)
-        """int64 [layers, 8]."""
+        """int64 [layers, 8], by the columns ``STATE`` to ``RAW``."""
 
 
 def _tensors(state: DeltaState) -> tuple[Tensor, ...]:
@@ -161,7 +161,7 @@ def gate_heads(mixed: Tensor, gates: Tensor, out: Tensor, head_dim: int, max_row
 
 
 def take_by_kernels(config: DeltaConfig, moment: Moment, rows: DeltaRows) -> None:
-    """``Moment.take`` with the bits of rounds that the device runs."""
+    """``Moment.take`` with the bits of the rounds that a device runs."""
     count = torch.full((1,), len(rows.raw), dtype=torch.int32, device=moment.window.device)
     scan_rows(moment.recurrent, None, rows, None, count, config, writes=True)
     moment.slide(rows.raw)
@@ -169,7 +169,8 @@ def take_by_kernels(config: DeltaConfig, moment: Moment, rows: DeltaRows) -> Non
 
 @jit
 def take_row(state: tl.tensor, k: tl.tensor, v: tl.tensor, decay: tl.tensor, rate: tl.tensor) -> tl.tensor:
-    """``state`` [VALUES, KEY_DIM] one row on: it forgets, and learns what it failed to say."""
+    """``state`` [VALUES, KEY_DIM] after one more row: it decays, then learns the difference between ``v`` and its
+    answer."""
     state = state * decay
     k = tl.broadcast_to(k[None, :], state.shape)
     learnt = (v - tl.sum(state * k, axis=1)) * rate
@@ -182,8 +183,8 @@ def take_rows(
     out: tl.tensor, head: tl.tensor, value: tl.tensor, count: tl.tensor,
     HEADS: tl.constexpr, GROUP: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """A program's state behind ``count`` rows; what queries read behind each goes to ``out``. While a row is taken in,
-    the next is on its way."""
+    """A program's state behind ``count`` rows; the answers to queries behind each row go to ``out``. The next row is
+    loaded while one is taken in."""
     lane = tl.arange(0, KEY_DIM)
     k_at = (head // GROUP) * KEY_DIM + lane
     k_row: tl.constexpr = HEADS // GROUP * KEY_DIM
@@ -227,7 +228,7 @@ def _scan(
     head = tl.program_id(0) // parts
     value = tl.program_id(0) % parts * VALUES + tl.arange(0, VALUES)
     at = states + (head * VALUE_DIM + value[:, None]) * KEY_DIM + tl.arange(0, KEY_DIM)[None, :]
-    state = tl.load(at)  # older than the launch just before
+    state = tl.load(at)  # written before the launch just before
     wait_for_inputs()
     count = tl.load(counts)
     let_next_start()
@@ -277,7 +278,7 @@ def _slide(
     table: tl.tensor, ats: tl.tensor, windows: tl.tensor, raws: tl.tensor, cursor: tl.tensor, rows: tl.tensor,
     CHANNELS: tl.constexpr, LANES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (some channels, layer): the window's three rows become those before the cursor."""
+    """Program (some channels, layer): the window's three rows become the last three before the cursor."""
     entry = table + tl.program_id(1) * _FIELDS
     lane = tl.program_id(0) * LANES + tl.arange(0, LANES)
     there = lane < CHANNELS
@@ -300,7 +301,7 @@ def _slide(
 def row_before(
     window: tl.tensor, raw: tl.tensor, row: tl.tensor, there: tl.tensor, CHANNELS: tl.constexpr
 ) -> tl.tensor:
-    """Inputs of the convolution in a row, or in the window where that is before the first."""
+    """The convolution's inputs in a row; those in the window where that row lies before the first."""
     return tl.load(tl.where(row >= 0, raw + row * CHANNELS, window + (3 + row) * CHANNELS), mask=there, other=0.0)
 
 
@@ -309,7 +310,7 @@ def convolved(
     projected: tl.tensor, window: tl.tensor, weight: tl.tensor, row: tl.tensor, channel: tl.tensor,
     row_stride: tl.tensor, CHANNELS: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """A row's channels behind convolution and activation, fp32, as they are after rounding."""
+    """A row's channels behind convolution and activation, rounded to the model's dtype, as fp32."""
     total = tl.zeros(channel.shape, dtype=tl.float32)
     for tap in tl.static_range(0, 4):
         before = row + tap - 3
@@ -320,7 +321,7 @@ def convolved(
 
 @jit
 def sum_of_splits(first: tl.tensor, SPLITS: tl.constexpr, APART: tl.constexpr) -> tl.tensor:
-    """fp32, in order."""
+    """The sum of splits that lie APART, fp32, in order."""
     total = tl.load(first).to(tl.float32)
     for split in tl.static_range(1, SPLITS):
         total += tl.load(first + split * APART).to(tl.float32)
@@ -397,7 +398,7 @@ def _gate_heads(
     """Program (row, head)."""
     row = tl.program_id(0)
     column = tl.program_id(1) * HEAD_DIM + tl.arange(0, HEAD_DIM)
-    gate = tl.load(gates + row * row_stride + column).to(tl.float32)  # older than the launch just before
+    gate = tl.load(gates + row * row_stride + column).to(tl.float32)  # written before the launch just before
     wait_for_inputs()
     let_next_start()
     x = tl.load(mixed + row * COLUMNS + column).to(tl.float32)

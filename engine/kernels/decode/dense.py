@@ -34,7 +34,7 @@ def reference_gate_up(x: Tensor, weight: Weight, activation: Activation) -> Tens
 
 
 def partial_sums(tiles: Tiles, columns: int, device: torch.device) -> Tensor:
-    """Where ``project`` leaves the sums of its splits: fp32 [splits, 16, columns]."""
+    """Memory for the sums of ``project``'s splits: fp32 [splits, 16, columns]."""
     return torch.zeros(tiles.splits, MAX_ROWS, columns, dtype=torch.float32, device=device)
 
 
@@ -96,7 +96,7 @@ def multiply_rows(
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1; ``column``
     and TURNED are for ``place_of``. Lets the next kernel start when it asks for its last tiles, AHEAD steps before they
     are multiplied."""
-    # Some splits may lie past the end of the depth.
+    # Some splits lie past the end of the depth.
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
     total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
@@ -114,8 +114,8 @@ def begin_project(
     weight: Matrix, tile: tl.tensor, split: tl.tensor, there: tl.tensor, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, EARLY: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """Asks for the weight's first tiles, before the wait, in programs where such a part is ``there``: packed ones to
-    stay, those of EARLY steps of others into L2."""
+    """Loads the weight's first tiles before the wait, in programs where such a part is ``there``: packed ones into
+    registers, those of EARLY steps of other weights into L2."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     if weight.FORMAT >= FP8:
         return first_words(
@@ -147,11 +147,11 @@ def project_tile(
     TURNED: tl.constexpr,
     HEIGHT: tl.constexpr,
 ) -> None:
-    """One program's part of ``project``. ``words``: what ``begin_project`` asked for. HEIGHT: rows of the tile."""
+    """One program's part of ``project``. ``words``: what ``begin_project`` loaded. HEIGHT: rows of the tile."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, HEIGHT)[:, None]
-    if bias is not None:  # asked for before the loop
+    if bias is not None:  # loaded before the loop
         added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
         total = multiply_once(
@@ -192,7 +192,7 @@ def begin_gate_up(
     weight: Matrix, column: tl.tensor, there: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, EARLY: tl.constexpr, INTER: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """The same for gate and up."""
+    """``begin_project`` for a tile of gate and up."""
     if weight.FORMAT >= FP8:
         depth: tl.constexpr = length_of(weight.K, BLOCK_K)
         wide: tl.constexpr = 2 * BLOCK_N

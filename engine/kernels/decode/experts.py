@@ -31,7 +31,8 @@ class DenseDown:
     out: Tensor
     """``partial_sums``."""
     tiles: Tiles
-    """Stages are those of the launch, and so are warps; these say how many parts a packed weight's depth has."""
+    """The product's tiles. Stages and warps are those of the launch; of these only the parts of a packed weight's depth
+    count."""
 
     @property
     def programs(self) -> int:
@@ -39,7 +40,7 @@ class DenseDown:
 
     @property
     def fits(self) -> bool:
-        """Whether its parts belong together."""
+        """Whether columns, depth and splits of product and tiles fit one another."""
         columns, depth = self.weight.shape
         sums = self.tiles.splits * MAX_ROWS * columns
         return self.weight.is_contiguous and self.act.shape[1] == depth and self.out.numel() == sums
@@ -109,17 +110,18 @@ def expert_down_rows(
 
 
 def _expert_programs(columns: int, entries: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
-    """As many programs as fit on the GPU at once; each takes every so-many-th tile of the experts that run."""
+    """As many programs as fit on the GPU at once; they share the tiles of the experts that run, each taking every
+    nth."""
     return min(tiles.programs, min(entries, max_rows * top_k) * cdiv(columns, tiles.columns))
 
 
 def _height(weight: Weight, assignment: Assignment, max_rows: int) -> int:
-    """Rows of a tile: as many as an entry may have, or, of weights that aren't packed, sixteen."""
+    """Rows of a tile: as many as an entry may have; sixteen for weights that aren't packed."""
     return min(height_of(weight, max_rows), assignment.most) if is_packed(weight) else MAX_ROWS
 
 
 def _is_bias(bias: Tensor | None, weight: Weight) -> bool:
-    """Whether it is one, of all experts' outputs, or none."""
+    """Checks a bias; returns whether there is one. It must have an entry for each output of each expert."""
     return bias is None or (bias.is_contiguous() and bias.shape == weight.shape[:2])
 
 
@@ -128,8 +130,9 @@ def load_item(
     experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr,
     HEIGHT: tl.constexpr, FORMAT: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """A tile's expert and the first HEIGHT of its pairs' 16 places, loaded a tile ahead: a round trip costs as 3 MB.
-    What is below zero is no pair: -1, or, for packed weights, see ``rows_of_pairs``, the complement of the first."""
+    """A tile's expert and the first HEIGHT of its pairs' 16 places, loaded a tile ahead, since a round trip to memory
+    costs as much as 3 MB. A number below zero is no pair: -1, or, for packed weights (``rows_of_pairs``), the
+    complement of the first pair."""
     slot = item // TILES
     exists = slot < EXPERTS
     expert = tl.load(experts + slot, mask=exists, other=-1)
@@ -145,8 +148,8 @@ def _multiply(
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times an expert's rows from ``column`` on,
-    of a weight that isn't packed. The expert's begins at row ``first``. Lets the next kernel start if it is the
-    ``last``."""
+    of a weight that isn't packed and in which the expert begins at row ``first``. Lets the next kernel start if it is
+    the ``last`` product."""
     columns = column + tl.arange(0, BLOCK_N)
     even: tl.constexpr = weight.K % BLOCK_K == 0
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
@@ -163,7 +166,7 @@ def _multiply(
 
 @jit
 def _biases(bias: tl.tensor, first: tl.tensor, column: tl.tensor, N: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
-    """fp32 [1, BLOCK_N] of an expert's rows from ``column`` on: asked for before they are needed."""
+    """Biases of an expert's rows from ``column`` on, fp32 [1, BLOCK_N], loaded before they are needed."""
     columns = column + tl.arange(0, BLOCK_N)
     return tl.load(bias + first + columns, mask=columns < N, other=0.0).to(tl.float32)[None, :]
 
@@ -176,13 +179,13 @@ def _gate_up_tiles(
     SILU: tl.constexpr, CLAMPED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
     AHEAD: tl.constexpr, TURNED: tl.constexpr, BEFORE: tl.constexpr, HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
-    """What one of the experts' programs does, BEFORE which others stand."""
+    """The work of one of the experts' programs; the launch has BEFORE other programs in front of these."""
     tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and INTER % BLOCK_N == 0
     depth: tl.constexpr = length_of(K, BLOCK_K)
     wide: tl.constexpr = 2 * BLOCK_N
-    # A gate's column and its up's are neighbours where gates and ups take turns.
+    # Where gates and ups alternate, the columns of a gate and its up are neighbours.
     across: tl.constexpr = wide if CLAMPED else BLOCK_N
     apart: tl.constexpr = 0 if CLAMPED else INTER
     item = tl.program_id(0) - BEFORE
@@ -203,7 +206,7 @@ def _gate_up_tiles(
         following = item + tl.num_programs(0) - BEFORE
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT, FORMAT)
         first = expert.to(tl.int64) * (2 * INTER)
-        place = pair[:, None]  # all that follows of it shares one change of layout
+        place = pair[:, None]  # all uses of it share one change of layout
         live = place >= 0
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         if FORMAT >= FP8:

@@ -1,4 +1,4 @@
-"""The language-model head: logits of a vocabulary, softly capped, and its most likely token."""
+"""The language-model head: logits over the vocabulary, softly capped, and the most likely token."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HeadOutput:
     def allocate(
         cls, vocab: int, tiles: Tiles, device: torch.device, keep_logits: bool = True, rows: int = MAX_ROWS
     ) -> HeadOutput:
-        """``rows``: of all tiles of a wide pass."""
+        """Allocates the tensors. ``rows``: those of all tiles of a wide pass."""
         count = cdiv(vocab, tiles.columns)
         return cls(
             torch.zeros(rows, vocab, device=device) if keep_logits else None,
@@ -58,7 +58,7 @@ class HeadOutput:
         )
 
     def tile(self, number: int) -> HeadOutput:
-        """Of 16 rows of a wide pass."""
+        """The output of one tile of 16 rows of a wide pass."""
         rows = slice(number * MAX_ROWS, (number + 1) * MAX_ROWS)
         rest = self.tile_best, self.tile_token, self.tile_mass, self.token, self.probability, self.peak
         return HeadOutput(None if self.logits is None else self.logits[rows], *(part[rows] for part in rest))
@@ -117,8 +117,8 @@ def leave_best(
     softcap: tl.tensor, first: tl.constexpr, max_rows: tl.tensor, VOCAB: tl.constexpr, CAPPED: tl.constexpr,
     BLOCK_N: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Of sixteen rows from ``first`` on: what ``HeadOutput`` has of this program's tile of the vocabulary, whose sums
-    are ``logit`` [16, BLOCK_N]."""
+    """Fills, for sixteen rows from ``first`` on, what ``HeadOutput`` holds of this program's tile of the vocabulary,
+    whose sums are ``logit`` [16, BLOCK_N]."""
     tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N
     tile = tl.program_id(0)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -130,7 +130,7 @@ def leave_best(
         tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
     logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
     best = tl.max(logit, axis=1)
-    # Numbers that are none equal nothing, not even the highest: what is picked is a token all the same.
+    # NaNs equal nothing, not even the highest: what is picked is a token all the same.
     token = tl.min(tl.where(logit == best[:, None], columns[None, :], VOCAB - 1), axis=1)
     mass = tl.sum(tl.exp(logit - best[:, None]), axis=1)
     at = row * tiles + tile
@@ -160,7 +160,7 @@ def _pick(
     let_next_start()
     highest = tl.max(best, axis=0)
     winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
-    winner = tl.where(winner == 2147483647, 0, winner)  # no highest number: see `_head`
+    winner = tl.where(winner == 2147483647, 0, winner)  # only NaNs: see `leave_best`
     total = tl.sum(mass * tl.exp(best - highest), axis=0)
     tl.store(token + row, winner.to(tl.int64))
     tl.store(probability + row, 1.0 / total)

@@ -1,4 +1,4 @@
-"""The heads of a row alone inside an attention's kernel: the queries of a key head, its new key and its new value are
+"""The heads of a single row inside an attention kernel: the queries of a key head, its new key and its new value are
 normed, turned, and, where they belong to the program's keys, stored."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from ..toolchain.jit import jit, tl
 
 @jit
 def repeated(x: tl.tensor, ROWS: tl.constexpr) -> tl.tensor:
-    """x [N, SIZE] over and over, [ROWS, SIZE]. (Joined to itself, it would lie transposed in shared memory.)"""
+    """x [N, SIZE] repeated to [ROWS, SIZE]. (Joined to itself, it would lie transposed in shared memory.)"""
     times: tl.constexpr = ROWS // x.shape[0]
     x = tl.broadcast_to(tl.reshape(x, (1, x.shape[0], x.shape[1])), (times, x.shape[0], x.shape[1]))
     return tl.reshape(x, (ROWS, x.shape[2]))
@@ -29,8 +29,8 @@ def begin_heads(
     frequencies: tl.tensor, cursor: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, HEADS: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:  # fmt: skip
-    """What needs no input, for ``finish_heads``: where in the projection the heads begin, and the cosine and sine by
-    which the row at the cursor turns."""
+    """What ``finish_heads`` needs that depends on no input: where in the projection the heads begin, and the cosine and
+    sine by which the row at the cursor turns."""
     kv_head = tl.program_id(0)
     kv_heads = tl.num_programs(0)
     head = tl.arange(0, HEADS)

@@ -1,7 +1,7 @@
-"""Between two products of decoding: add up splits, norm, add to the residual, norm for the next reader; see
-``reference/joins.py``. A program holds a whole row in registers and rounds where ``models/`` does. Latency is paid
-once: what the kernel before doesn't write is loaded while it runs, then the rest together, and no store comes before
-the last sum."""
+"""What stands between two products of decoding: adding up splits, norm, adding to the residual, norm for the next
+product; see ``reference/joins.py``. A program holds a whole row in registers and rounds where ``models/`` does. Latency
+is paid once: what the kernel before doesn't write is loaded while it runs, then the rest together, and no store comes
+before the last sum."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NormStyle = Literal["gemma", "qwen"]
 def reference_add_and_norm(
     partials: Tensor, x: Tensor | None, weight: Tensor, eps: float, style: NormStyle
 ) -> tuple[Tensor, Tensor]:
-    """x plus the sums, and that normed; without x, the sums alone."""
+    """x plus the sums over ``partials``, and that normed; without x, the sums alone."""
     y = partials.sum(0).to(weight.dtype)
     x = y if x is None else x + y
     return x, rms_norm(x, weight, eps) if style == "gemma" else rms_norm_rounded_first(x, weight, eps)
@@ -150,14 +150,14 @@ def _after_attention(
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN
-    x = load_row(residual + at, lane, HIDDEN)  # older than the product just before
+    x = load_row(residual + at, lane, HIDDEN)  # written before the product just before
     post_scales = load_scales(post_attention, lane, HIDDEN)
     dense_scales = load_scales(pre_feed_forward, lane, HIDDEN)
     if experts is not None:
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
-    if tl.num_programs(0) == 1:  # beside one program there is room for all of the next kernel's
+    if tl.num_programs(0) == 1:  # one program leaves room for all of the next kernel's
         let_next_start()
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
     let_next_start()
@@ -225,7 +225,7 @@ def _add_and_norm(
     at = row * HIDDEN
     scales = load_scales(weight, lane, HIDDEN)
     if residual is not None:
-        before = load_row(residual + at, lane, HIDDEN)  # older than the product just before
+        before = load_row(residual + at, lane, HIDDEN)  # written before the product just before
     wait_for_inputs()
     if tl.num_programs(0) == 1:  # as in `_after_attention`
         let_next_start()

@@ -24,13 +24,13 @@ from .cuts import Cut, ahead_of, depend_on, length_of, parts_of, place_of
 
 @constexpr_function
 def words_of_block(weight_format: int) -> int:
-    """Words of 32 bits in a block of 32 numbers of a row."""
+    """How many words of 32 bits a block of 32 numbers of a row has."""
     return 8 if weight_format == fp8.FP8 else 4
 
 
 @constexpr_function
 def words_of_lane(wide: int, weight_format: int) -> int:
-    """How many of them each of four threads reads, of a warp's ``wide`` numbers of a column."""
+    """How many words each of four threads reads, of a warp's ``wide`` numbers of a column."""
     words: int = wide // 32 * words_of_block(weight_format) // 4
     return words
 
@@ -40,13 +40,13 @@ def is_packed(weight: Weight) -> bool:
 
 
 def height_of(weight: Weight, max_rows: int) -> int:
-    """Rows of a tile, those that don't count too. A row's sums are the same in either."""
+    """Rows of a tile, those that don't count among them. A row's sums are the same at either height."""
     return 8 if is_packed(weight) and max_rows <= 8 else MAX_ROWS
 
 
 @jit
 def spread(values: tl.tensor) -> tl.tensor:
-    """[1, 8, 1, rows / 8] of something for each of 8 or 16 rows, as the threads of a warp have them."""
+    """[1, 8, 1, rows / 8] of one value for each of 8 or 16 rows, laid out as the threads of a warp hold them."""
     return tl.permute(tl.reshape(values, [values.shape[0] // 8, 8]), 1, 0)[None, :, None, :]
 
 
@@ -61,8 +61,8 @@ def goes_past(step: int, weight_depth: int, depth: int, block: int, splits: int,
 def first_words(
     first: tl.tensor, column: tl.tensor, start: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
 ) -> tuple[tl.tensor, ...]:
-    """What ``multiply_packed`` begins with of a weight, if such a product is ``there``: asked for, not waited for. None
-    of it depends on rows, so it may stand before ``wait_for_inputs``."""
+    """Loads, without waiting, the words with which ``multiply_packed`` begins, if such a product is ``there``. None of
+    them depends on rows, so it may stand before ``wait_for_inputs``."""
     words = (_load_words(first, column, start, 0, there, weight, cut),)
     for step in tl.static_range(1, ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)):
         words = words + (_load_words(first, column, start, step, there, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
@@ -104,13 +104,13 @@ def multiply_packed(
 
 @jit
 def _with(tiles: tl.tensor, place: tl.constexpr, tile: tl.tensor) -> tuple[tl.tensor, ...]:
-    """The same but for one."""
+    """``tiles`` with the one at ``place`` replaced."""
     return tiles[:place] + (tile,) + tiles[place + 1 :]  # type: ignore[no-any-return]  # noqa: RUF005
 
 
 @jit
 def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
-    """[1, BLOCK_N] of a weight that has one for each row, to be asked for before the loop; else 0."""
+    """The scales [1, BLOCK_N] of a weight that has one for each row, to be loaded before the loop; otherwise 0."""
     if weight.FORMAT == FP8:
         lane = tl.arange(0, cut.BLOCK_N)
         panel = column // 16 + _panel_of(lane // 16, column, weight, cut)
@@ -121,7 +121,7 @@ def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut
 
 @jit
 def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
-    """fp32 [rows, BLOCK_N]: the products whose sums ``multiply_packed`` gave, with ``scales_of_rows``."""
+    """fp32 [rows, BLOCK_N]: the products, from the sums of ``multiply_packed`` and ``scales_of_rows``."""
     total = _parts_added(total, parts_of(cut.PARTS, cut.BLOCK_K))
     if weight.FORMAT == FP8:
         return total * scales
@@ -189,7 +189,7 @@ def multiply_once(
     weight: Matrix,
     cut: Cut,
 ) -> tl.tensor:
-    """A program's only product: of ``rows_of_pass`` with what begins at row ``column``."""
+    """A program's only product: ``rows_of_pass`` times the weight's rows from ``column`` on."""
     x = load_rows(rows, 0, column, start, 0, weight, cut)
     scales = scales_of_rows(0, column, weight, cut)
     total = multiply_packed(rows, 0, column, start, words, x, True, weight, cut)
@@ -198,7 +198,7 @@ def multiply_once(
 
 @jit
 def gate_and_up(both: tl.tensor, BLOCK_N: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """[rows, BLOCK_N] each, of a tile [rows, 2 * BLOCK_N] whose panels take turns."""
+    """Gates and ups, [rows, BLOCK_N] each, of a tile [rows, 2 * BLOCK_N] whose panels alternate."""
     rows: tl.constexpr = both.shape[0]
     gate, up = tl.split(tl.permute(tl.reshape(both, [rows, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
     return tl.reshape(gate, [rows, BLOCK_N]), tl.reshape(up, [rows, BLOCK_N])
@@ -261,7 +261,8 @@ def _load_words(
 
 @jit
 def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
-    """Which panel, from that at ``column`` on, holds the tile's so-manieth sixteen rows; past the end, the last one."""
+    """The panel that holds the tile's ``sixteen``th sixteen rows, from that at ``column`` on; past the end, the last
+    one."""
     panel = sixteen if cut.INTER == 0 else sixteen // 2 + sixteen % 2 * (cut.INTER // 16)
     if weight.N % cut.BLOCK_N != 0 or cut.INTER % (cut.BLOCK_N // 2) != 0:
         panel = tl.minimum(panel, weight.N // 16 - 1 - column // 16)
@@ -283,7 +284,7 @@ def _load_scales(at: tl.tensor, there: tl.tensor) -> tl.tensor:
 
 @jit
 def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
-    """[4, 8, parts, BLOCK_N / 8] of what ``_load_scales`` read."""
+    """Scales [4, 8, parts, BLOCK_N / 8], from what ``_load_scales`` read."""
     dtype: tl.constexpr = weight.scales.dtype.element_ty
     if pairs.dtype == dtype:
         both = pairs
@@ -312,7 +313,7 @@ def load_rows(
     part = tl.arange(0, parts)[None, None, :, None, None, None]
     piece = tl.arange(0, pieces)[None, None, None, None, :, None]
     depth = part * wide + lane // lanes * 32 + lane % lanes * (4 * words)
-    if weight.FORMAT == FP8 and words < 4:  # of a word's numbers two stand 8 further on
+    if weight.FORMAT == FP8 and words < 4:  # two of a word's numbers stand 8 further on
         depth -= lane % 2 * 4
     sources = rows[:, :, :, :, None, None] + depth
     if SIMULATED or rows.dtype.element_ty != tl.bfloat16:
@@ -334,8 +335,8 @@ def load_rows(
 
 @jit
 def _multiplied(total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix, rows: tl.tensor) -> tl.tensor:
-    """The sums, [parts, BLOCK_N, rows], and what one step adds to them: of what ``_load_words`` and ``load_rows``
-    gave."""
+    """Adds to the sums [parts, BLOCK_N, rows] what one step gives: its words (``_load_words``) times its rows
+    (``load_rows``)."""
     words, scales = tile
     low, high = x
     if weight.FORMAT == FP8:

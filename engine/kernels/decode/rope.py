@@ -1,4 +1,4 @@
-"""Norm, rotary embedding and storage of the heads of a round's few rows: a program per head."""
+"""Norms, turns (rotary embedding) and stores the heads of a round's few rows, with a program for each head."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _norm_rope_store(
         position = cursor_value + tl.load(depths + row)
     cos, sin = cos_sin(position.to(tl.float32) * tl.load(frequencies + lane))
     wait_for_inputs()
-    let_next_start()  # these programs are small, and attention's ask for old keys first
+    let_next_start()  # these programs are small, and attention's load old keys first
     source_head = head - KV_HEADS if VALUE_IS_KEY and is_value else head
     source = projected + row * row_stride + source_head * HEAD_DIM + lane
     x = tl.load(source).to(tl.float32)
@@ -86,8 +86,8 @@ def norm_rope_store(
     ``norm_rope_store_reference``. ``projected`` [16, >= width]: [queries | keys | values] side by side, with ``heads``
     queries or none, and no values if ``value_is_key``. ``k``, ``v`` [kv_heads, capacity, head_dim]: row r goes to
     (cursor + r) % capacity and turns by cursor + r, or cursor + its depth in a ``tree``. ``cursor``, ``rows`` int32 [1]
-    on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded. Squares are
-    added ``in_pairs``, as ``attend_full_one_row.py`` does, or as is quickest here."""
+    on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded. Squares are added
+    ``in_pairs``, as ``attend_full_one_row.py`` does, or in the order that is quickest here."""
     kv_heads, capacity, head_dim = k.shape
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
         projected, norms.q, norms.k, frequencies, k, v, cursor, rows, capacity, projected.stride(0), norms.eps,
@@ -100,7 +100,7 @@ def norm_rope_store(
 def norm_rope_queries(
     projected: Tensor, norm: Tensor, eps: float, frequencies: Tensor, cursor: Tensor, rows: Tensor, heads: int
 ) -> None:
-    """``norm_rope_store`` of one row that has queries alone, [16, heads * head_dim], in place: it stands at the cursor,
+    """``norm_rope_store`` of one row that has only queries, [16, heads * head_dim], in place: it stands at the cursor,
     and nothing is stored."""
     head_dim = norm.shape[0]
     _norm_rope_store[(1, heads)](

@@ -32,12 +32,12 @@ class Assignment:
     experts: Tensor
     """int32 [entries]: those chosen by any row, in order of their ids, then -1; a row's alone in order of rank."""
     pairs: Tensor
-    """int32 [entries, 16]: the pairs of each of them, by row, then -1. Behind the last entry anything may stand, but -1
-    where none has a pair."""
+    """int32 [entries, 16]: the pairs of each entry, by row, then -1. Behind the last entry anything may stand; it is -1
+    where no expert has a pair."""
     weights: Tensor
     """fp32 [16, top_k]: what each pair counts."""
     most: int = MAX_ROWS
-    """Pairs that an entry may have, 8 or 16: an expert with more has two entries, one behind the other."""
+    """The most pairs of an entry, 8 or 16: an expert with more has two entries, one behind the other."""
 
     @classmethod
     def allocate(cls, num_experts: int, top_k: int, device: torch.device, most: int = MAX_ROWS) -> Assignment:
@@ -54,8 +54,8 @@ class Assignment:
 
 
 def entries_of(num_experts: int, top_k: int, most: int) -> int:
-    """How many there can be, and at least one for each expert: every so many pairs may make one more, but each has a
-    pair."""
+    """The most entries there can be, at least one for each expert: each ``most`` pairs may make one more, but each has
+    a pair."""
     pairs = MAX_ROWS * top_k
     return num_experts if most == MAX_ROWS else max(num_experts, min(num_experts + pairs // most, pairs))
 
@@ -107,9 +107,9 @@ class SplitScratch:
     """Where the router's splits of one launch of ``gate_up_and_route`` meet."""
 
     scores: Tensor
-    """fp32 [splits, 16, experts]: their sum over the first dimension, in order, is what the router says."""
+    """fp32 [splits, 16, experts]: the sum over the first dimension, in order, is the router's score."""
     arrived: Tensor
-    """int32 [1], zero between launches: how many programs of the router are done."""
+    """int32 [1], zero between launches: how many of the router's programs are done."""
 
     @classmethod
     def allocate(cls, tiles: Tiles, num_experts: int, device: torch.device) -> SplitScratch:
@@ -179,7 +179,7 @@ def gate_up_and_route(
 
 
 def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_ROWS) -> None:
-    """The router's choice alone, for layers without a dense MLP beside it. Warps and stages are the router's own."""
+    """The router's choice alone, for layers without a dense MLP beside it. Warps and stages are those of its tiles."""
     num_experts, depth = router.weight.shape
     tiles, found = router.tiles, router.found
     assert router.x.shape[1] == depth and (router.forced is None or router.forced.is_contiguous())
@@ -197,13 +197,13 @@ def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_RO
 
 @jit
 def fresh(pointers: tl.tensor, mask: tl.tensor) -> tl.tensor:
-    """What other programs of this launch wrote: it is in L2, and nowhere nearer."""
+    """Loads what other programs of this launch wrote: it is in L2, and nowhere nearer."""
     return tl.load(pointers, mask=mask, other=0.0, cache_modifier=".cg")
 
 
 @jit
 def last_to_arrive(counter: tl.tensor, COUNT: tl.constexpr) -> tl.tensor:
-    """Whether this program is the last of COUNT to come here. What the others wrote before is visible to it then."""
+    """Whether this program is the last of COUNT to arrive. It then sees what the others wrote before."""
     tl.debug_barrier()  # all threads have stored before one of them says so
     last = tl.atomic_add(counter, 1, sem="acq_rel") == COUNT - 1
     if last:
@@ -213,7 +213,7 @@ def last_to_arrive(counter: tl.tensor, COUNT: tl.constexpr) -> tl.tensor:
 
 @jit
 def _count_bits(bits: tl.tensor) -> tl.tensor:
-    """Of integers of 16 bits."""
+    """The number of set bits in integers of 16 bits."""
     bits -= (bits >> 1) & 0x5555
     bits = (bits & 0x3333) + ((bits >> 2) & 0x3333)
     bits = (bits + (bits >> 4)) & 0x0F0F
@@ -232,7 +232,7 @@ def _choose_experts(
     row = tl.arange(0, ROWS)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     exists = (expert < EXPERTS) & (row >= 0)
-    if ALONE:  # the place in the list is the rank: all of it but the experts is known before the scores
+    if ALONE:  # the place in the list is the rank, and all but the experts is known before the scores
         lane = tl.arange(0, 16)[None, :]
         slot = tl.arange(0, power_of_two(TOP_K))[:, None]
         tl.store(pairs_out + slot * 16 + lane, tl.where(lane == 0, slot, -1), mask=slot < TOP_K)
@@ -304,8 +304,8 @@ def _ask_for_router(
     program: tl.tensor, weight: tl.tensor, asks: tl.tensor, EXPERTS: tl.constexpr, K: tl.constexpr,
     SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Asks into L2 what one of the router's programs reads of its weight; where the depth has no splits, no more than
-    the first step."""
+    """Prefetches into L2 what one of the router's programs reads of its weight; no more than the first step where the
+    depth has no splits."""
     tiles: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
     depth: tl.constexpr = depth_of_split(K, BLOCK_K, SPLITS)
     ask_early(
@@ -323,7 +323,7 @@ def _route_tile(
     BLOCK: tl.constexpr, ENTRIES: tl.constexpr, MOST: tl.constexpr, ROUTER_SPLITS: tl.constexpr,
     ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
-    """One of the router's programs; the last one chooses."""
+    """The work of one of the router's programs; the last one to finish chooses."""
     row = tl.arange(0, 16)[:, None]
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_depth: tl.constexpr = depth_of_split(K, ROUTER_BLOCK_K, ROUTER_SPLITS)
@@ -385,7 +385,7 @@ def _gate_up_and_route(
                 TURNED, INTER, HEIGHT,
             )  # fmt: skip
         else:
-            # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
+            # Rows of gate and up alternate in one tile, so that both products lie in one thread.
             lane = tl.arange(0, 2 * BLOCK_N)
             paired = first + lane // 2 + lane % 2 * INTER
             both = multiply_rows(

@@ -1,4 +1,4 @@
-"""What the expert that all rows share yields joins the residual, as far as each row's gate lets it."""
+"""Adds the output of the expert that all rows share to the residual, weighted by each row's gate."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .tiles import ROW_TILES, RowTiles
 
 
 def reference_add_shared(partials: Tensor, normed: Tensor, gate: Tensor, x: Tensor) -> Tensor:
-    """x plus the sums over the first dimension, times the sigmoid of ``normed`` [n, hidden] times ``gate``
-    [1, hidden]."""
+    """x plus the sums over the first dimension of ``partials``, times the sigmoid of ``normed`` [n, hidden] times
+    ``gate`` [1, hidden]."""
     share = (normed.float() @ gate.float().T).sigmoid()
     return x + (partials.sum(0) * share).to(x.dtype)
 
@@ -37,7 +37,7 @@ def _add_shared(
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN
     scales = load_scales(gate, lane, HIDDEN)
-    before = load_row(residual + at, lane, HIDDEN)  # older than the product just before, as is what is normed
+    before = load_row(residual + at, lane, HIDDEN)  # written before the product just before, as is ``normed``
     rows = load_row(normed + at, lane, HIDDEN)
     wait_for_inputs()
     share = 1 / (1 + tl.exp(-tl.sum(rows * scales.to(tl.float32), axis=0)))

@@ -1,6 +1,6 @@
-"""How the small-row kernels cut their work: one frozen choice per operation, for a bench to sweep. It changes speed and
-the order of sums, and holds for every width, so that a row's bits don't depend on the others. The choices here were
-measured on Hopper; ``on_card`` makes of them what fits another card."""
+"""How the small-row kernels are cut: one frozen choice for each operation, which a bench may sweep. It changes speed
+and the order of sums, and holds for every width, so that a row's bits don't depend on the others. The choices here were
+measured on Hopper; ``on_card`` adapts them to another card."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..toolchain.card import HOPPER, Card
 from ..toolchain.jit import MAX_ROWS
 
 RESIDENT = 2
-"""Programs of a product that a multiprocessor holds, at least: while one waits for its next tiles, the other
+"""How many programs of a product a multiprocessor holds, at least: while one waits for its next tiles, the other
 multiplies."""
 LEAST_STAGES = 2
 
 
 def most_registers(warps: int) -> int:
-    """What a thread of a program of so many warps can have. Launches that leave it open may get more; or far fewer than
-    there are, and then instructions wait for one another: a step of INT4's former loop 425 cycles in place of 307
-    (MEASUREMENTS.md)."""
+    """The most registers that a thread has in a program of ``warps`` warps. Launches that leave it open may get more;
+    or far fewer than there are, and then instructions wait for one another: a step of INT4's former loop 425 cycles in
+    place of 307 (MEASUREMENTS.md)."""
     return min(255, 65536 // (32 * warps))
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Tile of a product with a weight [columns of the result, depth]."""
+    """The tile of a product with a weight [columns of the result, depth]."""
 
     columns: int
     """Weight rows per program; twice as many where a program reads a gate tile and its up tile."""
@@ -38,44 +38,45 @@ class Tiles:
     """Programs that share one column tile, each with its part of the depth; their sums are added in order later."""
     warps: int = 4
     stages: int = 4
-    """Steps whose tiles a program holds or waits for at a time."""
+    """How many steps' tiles a program holds or waits for at a time."""
     programs: int = 528
     """Experts only: how many programs share the tiles of the experts that run."""
     registers: int | None = None
-    """The most that a thread may have: with fewer more programs run at once. None: as many as there are for so many."""
+    """The most registers of a thread: with fewer, more programs run at once. None: all that this many warps can
+    have."""
     early: int | None = None
-    """Steps whose tiles a launch asks into L2 before it waits. None: none. Packed weights don't need it: their first
-    tiles are on their way into registers by then."""
+    """How many steps' tiles a launch prefetches into L2 before it waits; None for none. Packed weights don't need it:
+    their first tiles are loaded into registers by then."""
     turned: bool = False
-    """Whether programs begin at other places of the depth than those of columns further on: see ``cuts.place_of``."""
+    """Whether programs begin at other depths than those of columns further on: see ``cuts.place_of``."""
 
     @property
     def ahead(self) -> int:
-        """How many steps before it multiplies them a program asks for tiles."""
+        """How many steps before it multiplies them a program loads tiles."""
         return self.stages - 1
 
     @property
     def options(self) -> dict[str, int]:
-        """For a launch."""
+        """Keywords of a launch."""
         registers = most_registers(self.warps) if self.registers is None else self.registers
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": registers}
 
     def shared_memory(self, weight_tiles: int = 1, bits: int = 16) -> int:
-        """Bytes that a program has on their way: ``weight_tiles`` tiles of a weight of so many ``bits`` a step, and the
-        tile of the rows, in 16. Those of packed weights are registers, which are as many on every card."""
+        """Bytes that a program loads at a time: ``weight_tiles`` tiles of a weight of ``bits`` for each step, and the
+        tile of the rows, in 16 bits. Tiles of packed weights are in registers, which are as many on every card."""
         return self.ahead * self.depth * (weight_tiles * self.columns * bits + MAX_ROWS * 16) // 8
 
 
 @dataclass(frozen=True, slots=True)
 class RowTiles:
-    """Tile of an operation on whole rows: a program per row."""
+    """The tile of an operation on whole rows: a program for each row."""
 
     warps: int = 8
     """With more, adding up a row's parts among them takes longer than reading it with fewer (MEASUREMENTS.md)."""
 
     @property
     def options(self) -> dict[str, int]:
-        """For a launch."""
+        """Keywords of a launch."""
         return {"num_warps": self.warps, "maxnreg": most_registers(self.warps)}
 
 
@@ -84,16 +85,16 @@ ROW_TILES = RowTiles()
 
 @dataclass(frozen=True, slots=True)
 class TargetTiles:
-    """The choices for one target; these for 26B-A4B. What they aim at is in DECISIONS.md: 40 KB or more on their way to
-    each of 132 multiprocessors, all programs of a launch resident at once."""
+    """The choices for one target; the defaults are for 26B-A4B. DECISIONS.md says what they aim at: 40 KB or more under
+    way to each of 132 multiprocessors, all programs of a launch resident at once."""
 
     qkv: Tiles = Tiles(columns=32, depth=128, stages=5, early=1)
     output: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2, stages=4)
     gate_up: Tiles = Tiles(columns=16, depth=256, early=1)
-    """Of the experts' models 132 programs, each with whole sums: one for each multiprocessor."""
+    """With experts, 132 programs of whole sums: one for each multiprocessor."""
     router: Tiles = Tiles(columns=32, depth=256, splits=11)
-    """One step each. In bf16 as deep as those of gate and up, whose rows' layout would decide that of the scores
-    otherwise; rows of packed weights have a layout of their own."""
+    """One step in each. In bf16 as deep as those of gate and up, whose layout of rows would otherwise decide that of
+    the scores; rows of packed weights have a layout of their own."""
     down: Tiles = Tiles(columns=64, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)
@@ -102,10 +103,10 @@ class TargetTiles:
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
     pairs: int = MAX_ROWS
-    """How many pairs of an expert a program multiplies at a time. Of packed weights 8: half the products, with the same
-    bits, but an expert with more is read twice."""
+    """How many pairs of an expert a program multiplies at a time. With packed weights 8: half the products, with the
+    same bits, but an expert with more pairs is read twice."""
     shared: int | None = None
-    """Kilobytes of a multiprocessor that its launches share, if not all: see ``toolchain/memory_split.py``."""
+    """Kilobytes of a multiprocessor's memory that programs share, if not all: see ``toolchain/memory_split.py``."""
 
 
 DENSE_TARGET = TargetTiles(
@@ -118,7 +119,7 @@ DENSE_TARGET = TargetTiles(
 
 
 SHARED_WITH_PACKED = 132
-"""Of 228 kilobytes: one program of a window's attention, or two of the head."""
+"""Kilobytes out of 228: one program of a window's attention, or two of the head."""
 FP8_TARGET = TargetTiles(
     qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
     output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=96),
@@ -163,7 +164,7 @@ PACKED_DENSE_TARGET = TargetTiles(
     down=Tiles(columns=32, depth=512, splits=4, warps=8, stages=3, registers=128),
     shared=SHARED_WITH_PACKED,
 )
-"""By analogy; nobody has timed them."""
+"""Set by analogy; nobody has timed them."""
 MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
     ("bf16", True): TargetTiles(),
     ("bf16", False): DENSE_TARGET,
@@ -173,7 +174,7 @@ MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
     ("int4", False): PACKED_DENSE_TARGET,
     ("mxfp4", True): MXFP4_TARGET,
 }
-"""By format, and whether there are experts."""
+"""The tiles in use, by format and whether there are experts."""
 Sizes = tuple[int, int]
 """A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
 MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
@@ -206,20 +207,21 @@ MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
         rows=RowTiles(warps=16),
     ),
 }
-"""What a search in whole passes found for targets of these sizes, in place of the above."""
+"""What a search in whole passes found for targets of these sizes; used in place of ``MEASURED``."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}
 
 
 def plain_choices(weights: WeightFormat) -> tuple[str, ...]:
-    """Choices for weights that are bf16 in targets of this format; in MXFP4 only experts are anything else."""
+    """The fields of ``TargetTiles`` whose weights are bf16 in targets of this format. In MXFP4 only experts are
+    packed."""
     return ("head", "router", "qkv", "output") if weights == "mxfp4" else ("head", "router")
 
 
 def target_tiles(
     moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16", sizes: Sizes | None = None
 ) -> TargetTiles:
-    """The tiles in use on a card for a target with these experts, or without, whose weights are in a format. ``sizes``
-    None: whatever they are."""
+    """The tiles in use on a card for a target with these experts, or without, whose weights have a format. ``sizes``:
+    None for any."""
     tiles = MEASURED[weights, moe is not None]
     if sizes is not None:
         tiles = MEASURED_AT.get((weights, sizes), tiles)
@@ -232,14 +234,14 @@ def target_tiles(
 def tiles_of_plain(
     tiles: TargetTiles, moe: MoeConfig | None, card: Card, weights: WeightFormat, sizes: Sizes
 ) -> TargetTiles:
-    """For what a target whose weights are in a format, with these tiles, holds in bf16."""
+    """The tiles for those layers that a target, with these ``tiles`` for its format, holds in bf16."""
     if "qkv" in plain_choices(weights):
         return tiles
     return with_splits_of(tiles, target_tiles(moe, card, "bf16", sizes))
 
 
 def with_splits_of(tiles: TargetTiles, others: TargetTiles) -> TargetTiles:
-    """Other choices, with the splits of these: layers of two formats leave their sums in one place."""
+    """``others`` with the splits of ``tiles``: layers of two formats leave their sums in one place."""
     return replace(
         others,
         output=replace(others.output, splits=tiles.output.splits),
@@ -271,7 +273,7 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
     down=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=2),
     head=Tiles(columns=64, depth=256, stages=3),
 )
-"""Steps twice as deep: as many bytes on their way."""
+"""Steps are twice as deep, so that as many bytes are under way."""
 
 
 DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
@@ -321,7 +323,7 @@ DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
         head=Tiles(columns=64, depth=256, stages=3),
     ),
 }
-"""What a search in whole passes found for drafters of these sizes, or what they were timed with, by whether they are
+"""What a search in whole passes found for drafters of these sizes, or what they were timed with; by whether they are
 read in 8 bits."""
 
 
@@ -337,8 +339,8 @@ AllTiles = TypeVar("AllTiles", TargetTiles, DraftTiles)
 
 
 def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = (), packed: bool = False) -> AllTiles:
-    """The same choices for another card, for weights of so many bits, ``packed`` or not, but for those that are
-    ``plain``. The order of sums stays."""
+    """The same choices adapted to another card, for weights of ``bits``, ``packed`` or not, except those fields that
+    are ``plain``. The order of sums stays."""
     if card.was_measured:
         return tiles
     fit = {
@@ -347,7 +349,7 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = 
         else fitted(choice, card, 2 if "gate_up" in name else 1, 16 if name in plain else bits)
         for name, choice in products_of(tiles).items()
     }
-    if "router" in fit:  # which runs beside gate and up, with as many stages as they have
+    if "router" in fit:  # it runs beside gate and up, with their number of stages
         beside = fitted(replace(fit["router"], stages=fit["gate_up"].stages), card)
         fit["gate_up"] = replace(fit["gate_up"], stages=beside.stages)
     changed: dict[str, Any] = fit
@@ -355,26 +357,27 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = 
 
 
 def with_least_memory(tiles: AllTiles) -> AllTiles:
-    """The same choices with as few stages as a loop can have, where more don't run. The order of sums stays."""
+    """The same choices with as few stages as a loop can have, for where more don't run. The order of sums stays."""
     changed: dict[str, Any] = {n: replace(each, stages=LEAST_STAGES) for n, each in products_of(tiles).items()}
     return replace(tiles, **changed)
 
 
 def products_of(tiles: TargetTiles | DraftTiles) -> dict[str, Tiles]:
-    """The choices for products, by their fields."""
+    """The choices for products, by field."""
     choices = {each.name: getattr(tiles, each.name) for each in fields(tiles)}
     return {name: choice for name, choice in choices.items() if isinstance(choice, Tiles)}
 
 
 def fitted(tiles: Tiles, card: Card, weight_tiles: int = 1, bits: int = 16) -> Tiles:
-    """Fewer stages, until a multiprocessor holds two programs; of programs that share tiles as many for each
-    multiprocessor as on Hopper, if they fit."""
+    """The tiles with fewer stages, until a multiprocessor holds two programs; programs that share tiles become as many
+    for each multiprocessor as on Hopper, if they fit."""
     while tiles.stages > LEAST_STAGES and card.programs_of(tiles.shared_memory(weight_tiles, bits)) < RESIDENT:
         tiles = replace(tiles, stages=tiles.stages - 1)
     return with_programs(tiles, card, max(1, card.programs_of(tiles.shared_memory(weight_tiles, bits))))
 
 
 def with_programs(tiles: Tiles, card: Card, most: int | None = None) -> Tiles:
-    """Of programs that share tiles as many for each multiprocessor as on Hopper, or the most that fit."""
+    """The tiles with as many of the programs that share tiles, for each multiprocessor, as on Hopper, or the most that
+    fit."""
     wanted = max(1, tiles.programs // HOPPER.multiprocessors)
     return replace(tiles, programs=card.multiprocessors * (wanted if most is None else min(wanted, most)))

@@ -1,4 +1,4 @@
-"""What passes tell whoever times tiles: how to launch each of their products with others."""
+"""What passes offer whoever times tiles: how to launch each of their products with other tiles."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Launch = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Trial(Generic[AllTiles]):
-    """One choice among the tiles of a pass."""
+    """How to try other tiles for one product of a pass."""
 
     launches: Callable[[AllTiles], list[Launch]]
-    """The launches that it decides, one for each layer, with weights as they are loaded."""
+    """The launches that the tiles decide, one for each layer, with the weights as they are loaded."""
     weight_tiles: int = 1
-    """Tiles of a weight that a program reads in each step."""
+    """How many tiles of a weight a program reads in each step."""
     bits: int = 16
-    """Of a number of the weight, all counted."""
+    """Bits of a number of the weight, its scale counted."""
     packed: bool = False
-    """Whether tiles of the weight and of its rows lie in registers: then no shared memory bounds them. A drafter's in 8
-    bits don't."""
+    """Whether tiles of the weight and of its rows lie in registers, so that no shared memory bounds them. Those of a
+    drafter in 8 bits don't."""
     splits: bool = False
-    """Whether several programs may share a column tile. Nothing else is needed for another number of them: sums are
-    added in the launch behind."""
+    """Whether several programs may share a column tile. Another number of them needs nothing else: sums are added in
+    the launch behind."""
     depth: bool = True
     """Whether steps may have another depth."""
     warps: bool = True
-    """Whether more or fewer warps may share a program."""
+    """Whether a program may have more or fewer warps."""
     shares: bool = False
     """Whether programs share the tiles of experts."""
 
@@ -42,4 +42,4 @@ class Trial(Generic[AllTiles]):
 
 
 Trials = dict[str, Trial[AllTiles]]
-"""By the field of the choice, those first that read most."""
+"""The products of a pass by field of the tiles, those first that read most."""

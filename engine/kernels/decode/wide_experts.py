@@ -1,6 +1,6 @@
 """Experts of a pass of several tiles of 16 rows: each tile chooses by itself, then all choices become one list, so that
 an expert is read once for all rows. Its pairs stand in tiles of 16, whatever rows they come from; a pair's sums don't
-depend on its neighbours, so a row has the bits that it has among sixteen."""
+depend on its neighbours, so a row has the same bits as among sixteen."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class WideAssignment:
     """Which experts run, tile by tile and together."""
 
     tiles: Assignment
-    """Of all tiles, each with a first dimension of tiles; pairs are numbered within a tile."""
+    """The assignments of all tiles, stacked along a first dimension; pairs are numbered within a tile."""
     together: Assignment
-    """As a tile's, with more entries: an expert with more than 16 pairs stands in several, one behind the other."""
+    """The assignment of all rows, as a tile's but with more entries: an expert with more than 16 pairs has several, one
+    behind the other."""
 
     @classmethod
     def allocate(cls, num_tiles: int, num_experts: int, top_k: int, device: torch.device) -> WideAssignment:
@@ -40,11 +41,11 @@ class WideAssignment:
         return cls(tiles, together)
 
     def tile(self, number: int) -> Assignment:
-        """What a tile's router fills; the weights are those of ``together``, too."""
+        """The assignment that one tile's router fills; its weights are a part of those of ``together``."""
         return Assignment(self.tiles.experts[number], self.tiles.pairs[number], self.tiles.weights[number])
 
     def first(self, num_tiles: int) -> WideAssignment:
-        """That of the first tiles alone."""
+        """The assignment of the first tiles alone."""
         of_tiles, (_, num_experts), top_k = self.tiles, self.tiles.experts.shape, self.tiles.weights.shape[-1]
         tiles = Assignment(of_tiles.experts[:num_tiles], of_tiles.pairs[:num_tiles], of_tiles.weights[:num_tiles])
         most, together = num_experts + num_tiles * top_k, self.together

@@ -1,5 +1,5 @@
-"""The head of a wide pass: what ``head.py`` leaves of sixteen rows, of 32 or 64. The weight is read once, and each
-sixteen rows are a product of their own, with the sums that they have alone."""
+"""The head of a wide pass: fills for 32 or 64 rows what ``head.py`` fills for sixteen. The weight is read once, and
+each sixteen rows are a product of their own, with the sums that they have alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tiles import Tiles
 
 
 def wide_head_rows(hidden: Tensor, embedding: Weight, softcap: float | None, out: HeadOutput, tiles: Tiles) -> None:
-    """``head_rows`` of normed rows [32 or 64, hidden]. ``out`` is of as many rows, or more."""
+    """``head_rows`` of normed rows [32 or 64, hidden]. ``out`` has room for as many rows, or more."""
     vocab, size = embedding.shape
     rows = len(hidden)
     assert rows in (2 * MAX_ROWS, 4 * MAX_ROWS) and hidden.is_contiguous() and hidden.shape[1] == size

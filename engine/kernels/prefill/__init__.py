@@ -1,1 +1,1 @@
-"""Passes over a piece of a prompt."""
+"""Kernels of passes over a piece of a prompt."""

@@ -24,7 +24,7 @@ class ChunkTiles:
     warps: int
     stages: int
     values: int = 256
-    """Channels of the values that a program mixes, at most; the scores are computed anew for each such part."""
+    """The most channels of the values that a program mixes; scores are computed anew for each such part."""
 
     def shared_memory(self, head_dim: int) -> int:
         """Bytes of a program where the weights of keys go through shared memory, as they do beside Hopper."""
@@ -34,19 +34,20 @@ class ChunkTiles:
 
 
 LEAST_KEYS = 16
-"""Of a step: what a product adds up at a time."""
+"""Fewest keys of a step: what a product adds up at a time."""
 
 
 def chunk_tiles(head_dim: int, card: Card) -> ChunkTiles:
-    """What a program adds up fills half of the registers: 512 channels of 64 queries, or, with fewer keys to read, half
-    the channels of 128."""
+    """The tiles on a card. What a program adds up fills half of the registers: 512 channels of 64 queries, or, with
+    fewer keys to read, half the channels of 128."""
     if card.multiplies_from_shared_memory:
         if head_dim > 256:
             return ChunkTiles(queries=128, keys=32, warps=8, stages=2)
         if head_dim > 128:
             return ChunkTiles(queries=128, keys=64, warps=8, stages=2)
         return ChunkTiles(queries=64, keys=64, warps=4, stages=3)
-    # Warps stand side by side over the channels of the mix, so over the keys as well: four are busy with 32 keys.
+    # Warps stand side by side over the channels of the mix, hence over the keys as well: 32 keys keep four of them
+    # busy.
     queries, keys, stages = (32, 32, 2) if head_dim > 256 else (64, 64, 2) if head_dim > 128 else (64, 64, 3)
     tiles = ChunkTiles(queries, keys, 4, stages, values=head_dim)
     while tiles.keys > LEAST_KEYS and card.programs_of(tiles.shared_memory(head_dim)) == 0:
@@ -114,7 +115,7 @@ def _attend_chunk(
     end = num_keys
     if CAUSAL:
         end = tl.minimum(num_keys - num_queries + first_row + QUERIES, num_keys)
-    # From here to there all rows see all keys: only elsewhere each of them is looked at for each row.
+    # Between these bounds all rows see all keys; only outside of them each key is compared with each row.
     all_from = begin
     all_to = num_keys
     if WINDOW > 0:
@@ -124,7 +125,7 @@ def _attend_chunk(
         all_to = tl.minimum(all_to, num_keys - num_queries + first_row + 1)
     highest = tl.full((QUERIES,), float("-inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
-    if sinks is not None:  # as if it were a key that comes first, and has no value
+    if sinks is not None:  # the sink counts as a key that comes first and has no value
         highest = tl.zeros((QUERIES,), tl.float32) + sink_score(sinks, head)
         total += 1.0
     mixed = tl.zeros((QUERIES, VALUES), tl.float32)

@@ -9,7 +9,7 @@ from torch import Tensor
 from ..toolchain.jit import cdiv, jit, tl
 
 COLUMNS = 1024
-"""Of a program."""
+"""Columns of a program."""
 
 
 def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:

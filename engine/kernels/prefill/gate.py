@@ -13,7 +13,7 @@ from ..weights.weight import Weight
 from .products import multiply_many, product
 
 COLUMNS = 1024
-"""Of a program."""
+"""Columns of a program."""
 
 
 def reference_gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:
@@ -23,7 +23,7 @@ def reference_gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:
 
 
 def gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:
-    """``reference_gated``."""
+    """``reference_gated`` as a kernel."""
     n, doubled = x.shape
     inter = doubled // 2
     out = torch.empty(n, inter, dtype=x.dtype, device=x.device)

@@ -1,6 +1,6 @@
-"""Between two products of a prompt: add to the residual, norm for the next reader. Unlike in ``decode/norm.py``
-products come whole and experts' outputs sorted. A program holds a row in registers and rounds where ``models/``
-does."""
+"""What stands between two products of a prompt: adding to the residual, norm for the next product. Unlike in
+``decode/norm.py`` products come whole and experts' outputs sorted. A program holds a row in registers and rounds where
+``models/`` does."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..toolchain.jit import jit, power_of_two, tl
 
 
 class ExpertOutputs(NamedTuple):
-    """What a prompt's rows get from their experts."""
+    """What the experts yield for a prompt's rows."""
 
     out: Tensor
     """[n * top_k, hidden]: the pairs' outputs, sorted by expert."""
     places: Tensor
-    """int32 [n, top_k]: where each row's pairs stand."""
+    """int32 [n, top_k]: the row of ``out`` at which each pair stands."""
     weights: Tensor
-    """fp32 [n, top_k]: what each counts."""
+    """fp32 [n, top_k]: the weight of each pair."""
 
 
 def join_attention(
@@ -70,8 +70,8 @@ def join(
     style: NormStyle,
     features: Tensor | None = None,
 ) -> None:
-    """In a layer that norms nothing behind its branches: x [n, hidden] takes what one of the two branches yields,
-    ``normed`` takes x normed by ``weight``; ``features``: a tapped layer's part."""
+    """For a layer that norms nothing behind its branches: adds what one of the two branches yields to x [n, hidden],
+    and puts x normed by ``weight`` into ``normed``. ``features``: a tapped layer's part."""
     n, hidden = x.shape
     _join[(n,)](
         dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
@@ -83,8 +83,8 @@ def join(
 
 
 def spread(x: Tensor, norm: Tensor | None, eps: float, places: Tensor) -> Tensor:
-    """Rows x [n, hidden], normed by ``norm`` [hidden] if there is one, each at its ``places`` [n, top_k]:
-    [n * top_k, hidden]."""
+    """Norms rows x [n, hidden] by ``norm`` [hidden] if there is one, and puts each at its ``places`` [n, top_k] of the
+    result [n * top_k, hidden]."""
     (n, hidden), top_k = x.shape, places.shape[1]
     out = torch.empty(n * top_k, hidden, dtype=x.dtype, device=x.device)
     _spread[(n,)](x, norm, eps, places, out, HIDDEN=hidden, TOP_K=top_k, BLOCK=power_of_two(hidden), num_warps=8)
@@ -126,7 +126,7 @@ def _added_experts(
     pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, row: tl.tensor, lane: tl.tensor,
     HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """What a row gets from its experts, in fp32."""
+    """The weighted sum of a row's experts, fp32."""
     total = tl.zeros([BLOCK], dtype=tl.float32)
     for choice in tl.static_range(TOP_K):
         place = tl.load(places + row * TOP_K + choice).to(tl.int64)

@@ -29,26 +29,26 @@ class ManyTiles:
     """How a launch cuts its product."""
 
     columns: int
-    """Rows of the weight, which are columns of the result."""
+    """Rows of the weight in a tile, which are columns of the result."""
     rows: int
     few: int
-    """What is left of a prompt's or an expert's rows is a tile of so many, if it is no more."""
+    """Where the rest of a prompt's or an expert's rows is no more than this, it gets a tile of this many rows."""
     depth: int
     warps: int
     stages: int
     parts: int = 1
-    """Steps of ``depth`` in one turn of the loop. While one is multiplied the next is unpacked, but over a turn's end
-    (``toolchain/finished_products.py``)."""
+    """Steps of ``depth`` in one turn of the loop. While one is multiplied the next is unpacked, except across the end
+    of a turn (``toolchain/finished_products.py``)."""
     fewest: int = 0
-    """Or of so many, if it is no more than that."""
+    """The same as ``few`` for still fewer rows."""
 
     @property
     def shared_memory(self) -> int:
-        """Bytes of a program, for weights in 8 bits."""
+        """Bytes of shared memory of a program, for weights in 8 bits."""
         return self.parts * self.depth * (2 * self.rows * self.stages + self.columns * (self.stages - 1))
 
     def rounds(self, columns: int, rows: int, card: Card) -> int:
-        """How often each multiprocessor computes a tile."""
+        """How many tiles each multiprocessor computes, one after the other."""
         return cdiv(cdiv(columns, self.columns) * cdiv(rows, self.rows), card.multiprocessors)
 
 
@@ -57,16 +57,16 @@ SHORT = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
 OF_EXPERTS = replace(SHORT, warps=4, fewest=32)
 """Two of its programs share a Hopper multiprocessor: one unpacks while the other multiplies."""
 LONG_BY_SHORT = 0.55
-"""How long a tile of SHORT takes, of one of LONG."""
+"""The time of a tile of SHORT, as a share of that of one of LONG."""
 MOST_ROWS = 4096
-"""Of a prompt's longest piece (``decoder.py``). Its machine code and that of a piece of a few rows is all there is."""
+"""Rows of a prompt's longest piece (``decoder.py``). There is machine code for that and for a piece of a few rows."""
 ROWS_OF_LONG, DEPTH_OF_LONG = 400, 2048
-"""Rows of an expert on average, and the depth, from which on they are multiplied faster as LONG."""
+"""Rows of an expert on average, and the depth, from which on LONG multiplies them faster."""
 
 
 def many_tiles(columns: int, rows: int, depth: int, card: Card, experts: int = 0) -> ManyTiles:
-    """For a weight [columns, depth] and so many rows, or for experts that have so many among them. All give the same
-    bits."""
+    """The tiles for a weight [columns, depth] and this many rows, or for experts that have them together. All give the
+    same bits."""
     tiles = SHORT
     if card.multiplies_from_shared_memory and experts:
         tiles = LONG if rows >= ROWS_OF_LONG * experts and depth >= DEPTH_OF_LONG else OF_EXPERTS
@@ -127,7 +127,7 @@ def product(x: Tensor, weight: Weight, ends: Tensor | None = None, bias: Tensor 
 
 
 def _experts_of(rows: int, ends: Tensor) -> Tensor:
-    """int64 [rows]: which expert's each of the rows is."""
+    """int64 [rows]: the expert of each row, which are sorted by expert."""
     row = torch.arange(rows, dtype=ends.dtype, device=ends.device)
     return torch.searchsorted(ends, row, right=True)
 
@@ -204,7 +204,7 @@ def _load_fp8(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> tl.tensor:
-    """A word holds what one thread multiplies at a time."""
+    """Four numbers of FP8 from each word, which holds what one thread multiplies at a time."""
     a, b, c, d = fp8_words(_load_words(weight, column, at, K, 8, EVEN, BLOCK_N, BLOCK_K), x)
     four = tl.join(tl.join(a, b), tl.join(c, d)).reshape(BLOCK_N, BLOCK_K // 16, 4, 2, 2)
     return four.permute(0, 1, 4, 2, 3).reshape(BLOCK_N, BLOCK_K)

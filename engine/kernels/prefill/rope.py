@@ -1,5 +1,5 @@
-"""Norm, rotary embedding and storage of many rows' heads, between product and attention. A program takes a whole row
-(``decode/rope.py``: a head), so sines are computed once for all heads."""
+"""Norms, turns (rotary embedding) and stores many rows' heads, between product and attention. A program takes a whole
+row (``decode/rope.py``: a head), so sines are computed once for all heads."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _load_heads(
 
 @jit
 def _inverse_rms(first: tl.tensor, second: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
-    """Of each head, [heads, 1]."""
+    """The inverse root mean square of each head, [heads, 1]."""
     return tl.rsqrt((tl.sum(first * first, axis=1) + tl.sum(second * second, axis=1)) / HEAD_DIM + eps)[:, None]
 
 
@@ -134,7 +134,7 @@ def _norm_rope_split(
         inverse = _inverse_rms(raw_1, raw_2, eps, HEAD_DIM)
         raw_1 = raw_1 * inverse
         raw_2 = raw_2 * inverse
-    # Of more rows than a ring holds, the last stay.
+    # Of more rows than a ring holds only the last are kept.
     kept = live & (row + capacity >= max_rows)
     at = (position % capacity) * HEAD_DIM
     _store_halves(k_store + at, key_1, key_2, head, lane, capacity * HEAD_DIM, kept, half)

@@ -1,4 +1,4 @@
-"""Which experts a prompt's rows go to, and each (row, choice) pair's place when sorted by expert: three launches
+"""Chooses the experts of a prompt's rows, and each (row, choice) pair's place when sorted by expert: three launches
 without a wait, instead of softmax, top-k, sort and search. Places follow from counts, so programs may run in any
 order."""
 
@@ -18,20 +18,20 @@ TILE = 32
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The choice of n rows."""
+    """The experts of n rows, and the order of their pairs."""
 
     ids: Tensor
     """int32 [n, top_k]: each row's experts, best first; of equal scores the lower expert comes first."""
     weights: Tensor
-    """fp32 [n, top_k]: what each counts."""
+    """fp32 [n, top_k]: the weight of each."""
     places: Tensor
-    """int32 [n, top_k]: where each pair stands among all pairs sorted by expert, then by row."""
+    """int32 [n, top_k]: where each pair stands when all pairs are sorted by expert, then by row."""
     ends: Tensor
     """int32 [experts]: where each expert's pairs end."""
 
 
 def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor | None) -> Routing:
-    """For fp32 scores [n, experts]."""
+    """The routing by fp32 scores [n, experts], in PyTorch."""
     n, num_experts = scores.shape
     best = scores.sort(dim=-1, descending=True, stable=True)
     ids = best.indices[:, :top_k]
@@ -45,8 +45,8 @@ def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor | Non
 
 
 def router_scores(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """fp32 scores [n, experts] of rows [n, hidden], weight [experts, hidden] and bias [experts]; bf16 products are
-    exact."""
+    """fp32 scores [n, experts] of rows [n, hidden], weight [experts, hidden] and bias [experts]. Products of two bf16
+    numbers are exact in fp32; only their sum is rounded."""
     if x.is_cuda and x.dtype != torch.float32:
         scores: Tensor = torch.mm(x, weight.mT, out_dtype=torch.float32)
         return scores if bias is None else scores.add_(bias)
@@ -54,7 +54,8 @@ def router_scores(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
 
 
 def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor | None) -> Routing:
-    """The choice of ``n`` rows by fp32 scores [n or fewer, experts]; fewer, forced ones for measuring, are repeated."""
+    """The routing of ``n`` rows by fp32 scores [n or fewer, experts]. Fewer scores, forced for measuring, are
+    repeated."""
     num_experts, device = scores.shape[1], scores.device
     tiles = cdiv(n, TILE)
     ids, places = (torch.empty(n, top_k, dtype=torch.int32, device=device) for _ in range(2))
@@ -88,7 +89,7 @@ def _choose_experts(
     best_scores = tl.full([TILE, RANKS], float("-inf"), dtype=tl.float32)
     for choice in tl.static_range(TOP_K):
         best = tl.max(left, axis=1)[:, None]
-        # Scores that are no numbers equal nothing; the last expert then stands for all, and no place is out of range.
+        # NaN scores equal nothing: the last expert then stands for all of them, and no place is out of range.
         index = tl.min(tl.where(left == best, expert, EXPERTS - 1), axis=1)[:, None]
         taken = tl.where(expert == index, 1, taken)
         left = tl.where(expert == index, float("-inf"), left)
@@ -118,7 +119,8 @@ def _place(
     TILE: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """Program (tile of rows): adds up what stands before its pairs, all lower experts and this one's earlier rows."""
+    """Program (tile of rows): the places of its pairs, behind those of all lower experts and of this expert's earlier
+    rows."""
     tile = tl.program_id(0)
     expert = tl.arange(0, BLOCK)[None, :]
     before = tl.zeros([1, BLOCK], dtype=tl.int32)

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 SCORES = 1 << 24
-"""How many scores are held at a time where they are held: 64 MB."""
+"""The most scores that are held at a time, where they are held at all: 64 MB."""
 
 
 class AttentionFunction(Protocol):
-    """See the module: ``causal`` hides keys behind the query, ``window`` those that far away or farther. Models without
-    sinks leave them out."""
+    """Attention as the module describes it: ``causal`` hides keys behind the query, ``window`` those at that distance
+    or farther. Models without sinks leave them out."""
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float
@@ -64,7 +64,7 @@ def sink_attention(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: in
 
 
 def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
-    """PyTorch's own kernels, in k's dtype. Grouped queries become rows: not every one of those kernels knows groups."""
+    """PyTorch's own kernels, in k's dtype. Grouped queries become rows, since not all of those kernels know groups."""
     rows = _group_rows(q.to(k.dtype), k.shape[0])
     mixed = torch.nn.functional.scaled_dot_product_attention(
         rows[None], k[None], v[None], attn_mask=_mask(q, k, causal, window), scale=scale
@@ -97,14 +97,14 @@ def _mask(q: Tensor, k: Tensor, causal: bool, window: int | None) -> Tensor | No
     return make(n, num_keys, q.shape[1] // k.shape[0], causal, window, k.device)
 
 
-@torch.inference_mode(False)  # training can't save a tensor of inference
+@torch.inference_mode(False)  # training can't save tensors that were made in inference mode
 def _mask_of(n: int, num_keys: int, group: int, causal: bool, window: int | None, device: torch.device) -> Tensor:
     keys = torch.arange(num_keys, device=device)
     return visible_keys(keys[-n:], keys, causal=causal, window=window).repeat(group, 1)
 
 
 _last_masks = lru_cache(maxsize=4)(_mask_of)
-"""Layers of a kind have the same in a pass. A GPU's are too large to keep."""
+"""Layers of one kind share a mask in a pass. A GPU's masks are too large to keep."""
 
 
 def _group_rows(q: Tensor, kv_heads: int) -> Tensor:

@@ -15,25 +15,25 @@ from torch.nn import functional as F
 from ...layer_config import DELTA_TAPS
 
 EPS = 1e-6
-"""Beside the sum of squares of queries and keys, before they are divided by its root."""
+"""Added to the sum of squares of queries and keys, before they are divided by its root."""
 VECTOR = 32
-"""Numbers that a CPU passes through a function at a time. What is left over goes another way, and rounds otherwise: so
-rows have no rest, or a number's bits would depend on how many rows there are."""
+"""How many numbers a CPU passes through a function at a time. A rest is computed in another way, and rounds
+differently; so rows are padded to multiples, or a number's bits would depend on how many rows there are."""
 
 
 class DeltaRows(NamedTuple):
-    """What rows say to a gated delta net's state. Numbers are fp32, or fp64 where the state is."""
+    """The rows of a gated delta net, as its state takes them in. Numbers are fp32, or fp64 where the state is."""
 
     raw: Tensor
-    """[n, channels], what goes into the convolution: queries, keys and values side by side, in the model's dtype."""
+    """[n, channels], the convolution's inputs: queries, keys and values side by side, in the model's dtype."""
     k: Tensor
     """[n, key heads, key channels], of length 1."""
     v: Tensor
     """[n, value heads, value channels]"""
     decay: Tensor
-    """[n, value heads]: what is kept of the state."""
+    """[n, value heads]: the share of the state that is kept."""
     rate: Tensor
-    """[n, value heads]: how much of the new value is learnt."""
+    """[n, value heads]: the share of the new value that is learnt."""
 
     def first(self, count: int) -> DeltaRows:
         return DeltaRows(*(part[:count] for part in self))
@@ -44,10 +44,10 @@ class DeltaRows(NamedTuple):
 
 
 class DeltaWeights(NamedTuple):
-    """What a layer's rows are made with."""
+    """The weights by which a layer makes its rows."""
 
     conv: Tensor
-    """[channels, 1, 4]: each channel's own weights, the row's own last."""
+    """[channels, 1, 4]: the convolution's weights for each channel, that of the row itself last."""
     a_log: Tensor
     """[value heads]"""
     dt_bias: Tensor
@@ -57,8 +57,8 @@ class DeltaWeights(NamedTuple):
 def delta_rows(
     raw: Tensor, window: Tensor, b: Tensor, a: Tensor, weights: DeltaWeights, key_heads: int, key_dim: int
 ) -> tuple[Tensor, DeltaRows]:
-    """Queries [n, key heads, key channels], scaled, and what else rows say. ``raw`` [n, channels] follows ``window``
-    [3, channels]; ``b``, ``a`` [n, value heads]."""
+    """Makes queries [n, key heads, key channels], scaled, and the rows for the state. ``raw`` [n, channels] follows
+    ``window`` [3, channels]; ``b``, ``a`` [n, value heads] are raw learning rates and decays."""
     wide = torch.promote_types(window.dtype, torch.float32)
     n, keys, heads = len(raw), key_heads * key_dim, b.shape[1]
     seen, taps = torch.cat((window, raw)).to(wide), weights.conv.flatten(1).to(wide)
@@ -67,7 +67,7 @@ def delta_rows(
         mixed = mixed + seen[tap : tap + n] * taps[:, tap]
     mixed = F.silu(mixed).to(raw.dtype).to(wide)
     q, k = (unit(part.reshape(n, key_heads, key_dim)) for part in (mixed[:, :keys], mixed[:, keys : 2 * keys]))
-    v = mixed[:, 2 * keys :].reshape(n, heads, -1).contiguous()  # kernels take rows further: none may be strided
+    v = mixed[:, 2 * keys :].reshape(n, heads, -1).contiguous()  # kernels take no strided rows
     more = -heads % VECTOR
     a, b, a_log, dt_bias = (F.pad(each.to(wide), (0, more)) for each in (a, b, weights.a_log, weights.dt_bias))
     decay = torch.exp(-a_log.exp() * F.softplus(a + dt_bias))[:, :heads].contiguous()
@@ -75,13 +75,13 @@ def delta_rows(
 
 
 def unit(x: Tensor) -> Tensor:
-    """Vectors [..., size] of length 1."""
+    """Vectors [..., size] scaled to length 1."""
     return x * (x.square().sum(-1, keepdim=True) + EPS).rsqrt()
 
 
 def scan(state: Tensor, rows: DeltaRows, q: Tensor | None = None) -> Tensor | None:
-    """Takes rows into ``state`` [value heads, value channels, key channels], in place; with queries, what they read
-    behind each row: [n, value heads, value channels]."""
+    """Takes rows into ``state`` [value heads, value channels, key channels], in place. With queries, returns the
+    state's answers behind each row: [n, value heads, value channels]."""
     group = state.shape[0] // rows.k.shape[1]
     k = rows.k.repeat_interleave(group, 1)
     q = None if q is None else q.repeat_interleave(group, 1).unsqueeze(-1)

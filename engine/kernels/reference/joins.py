@@ -1,5 +1,5 @@
-"""What a layer does between two products: add to the residual, norm for the next reader. ``decode/norm.py`` and
-``prefill/norm.py`` are its kernels."""
+"""Defines what a layer does between two products: adds to the residual and norms for the next product.
+``decode/norm.py`` and ``prefill/norm.py`` are its kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .norm import rms_norm
 
 
 class AttentionJoin(NamedTuple):
-    """Weights of ``after_attention``, [hidden] each; the last two only where a layer has experts."""
+    """The norms' weights in ``after_attention``, and the scale of the router's input, [hidden] each; the last two only
+    where a layer has experts."""
 
     post_attention: Tensor
     pre_feed_forward: Tensor
@@ -20,7 +21,8 @@ class AttentionJoin(NamedTuple):
 
 
 class FeedForwardJoin(NamedTuple):
-    """Weights of ``after_feed_forward``, [hidden] each but ``layer_scalar`` [1]; two only where a layer has experts."""
+    """The norms' weights in ``after_feed_forward``, [hidden] each, and ``layer_scalar`` [1]; two only where a layer has
+    experts."""
 
     post_dense: Tensor | None
     post_experts: Tensor | None
@@ -33,7 +35,7 @@ class FeedForwardJoin(NamedTuple):
 def reference_after_attention(
     partials: Tensor, x: Tensor, weights: AttentionJoin, eps: float
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """The residual after attention, and that normed for the dense MLP, the experts and the router."""
+    """The residual behind attention, and that normed for the dense MLP, the experts and the router."""
     x = x + rms_norm(partials.sum(0).to(x.dtype), weights.post_attention, eps)
     dense = rms_norm(x, weights.pre_feed_forward, eps)
     if weights.pre_experts is None or weights.router_scale is None:
@@ -45,7 +47,7 @@ def reference_after_attention(
 def reference_after_feed_forward(
     partials: Tensor, pairs: Tensor | None, x: Tensor, weights: FeedForwardJoin, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """A layer's output, and that normed for the next reader. ``pairs`` [16, top_k, hidden] are weighted."""
+    """A layer's output, and that normed for the next product. ``pairs`` [16, top_k, hidden] are weighted."""
     y = partials.sum(0).to(x.dtype)
     if pairs is not None:
         sparse = pairs.float().sum(1).to(x.dtype)

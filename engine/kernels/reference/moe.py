@@ -21,7 +21,8 @@ def route(scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None) ->
 
 
 def gated(both: Tensor, activation: Activation) -> Tensor:
-    """act(gate) * up [..., inter] of gates and ups [..., 2 * inter]: gates first, or, ``clamped_silu``, in turns."""
+    """act(gate) * up [..., inter] of gates and ups [..., 2 * inter]: gates first, or, in ``clamped_silu``,
+    alternating."""
     if activation == "clamped_silu":
         gate, up = both[..., ::2].clamp(max=CLAMP), both[..., 1::2].clamp(-CLAMP, CLAMP)
         return (up + 1) * (gate * torch.sigmoid(gate * SHARPNESS))

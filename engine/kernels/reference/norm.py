@@ -8,7 +8,7 @@ from torch import Tensor
 
 def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
     """Gemma 4's norm of x [..., n], scaled in fp32 by ``weight`` [n] (not 1 + weight) or None, rounded once."""
-    # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding. On a GPU it is one kernel then.
+    # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding, on a GPU in one kernel.
     if weight is None or weight.dtype == x.dtype:
         return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
     return torch.nn.functional.rms_norm(x.float(), x.shape[-1:], weight.float(), eps).to(x.dtype)

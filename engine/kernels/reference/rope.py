@@ -25,7 +25,7 @@ def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
 
 
 def _slowed(rope: RopeConfig, scaling: RopeScaling, frequencies: Tensor) -> Tensor:
-    """How much of each pair turns more slowly, from 0 to 1."""
+    """How much more slowly each pair turns, as a blend from 0 (unchanged) to 1 (by the whole factor)."""
     if scaling.kind == "linear":
         return torch.ones_like(frequencies)
     if scaling.kind == "llama3":

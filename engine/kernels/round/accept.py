@@ -1,5 +1,5 @@
-"""The end of a round: which drafts are accepted, where the cursor moves, when to stop. Chain and tree share one source;
-a chain's rows are their own path, so its kernel reads none."""
+"""Ends a round: decides which drafts are accepted, where the cursor moves, and when to stop. Chain and tree share one
+source; a chain's rows are their own path, so its kernel reads none."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ from .tree_rows import TreeRows
 
 @dataclass(frozen=True, slots=True)
 class AcceptedPath:
-    """Which rows of a pass were committed, int32 on the device."""
+    """The rows of a pass that were committed, int32 on the device."""
 
     rows: Tensor
-    """[16]: the anchor's, 0, and those of the accepted drafts; behind them each entry's own number."""
+    """[16]: the anchor's row 0, and those of the accepted drafts; behind them each entry is its own number."""
     count: Tensor
-    """[1]: so many of these were committed; 0 when the answer had ended."""
+    """[1]: how many of these were committed; 0 when the answer had ended."""
     before: Tensor
     """[1]: where the cursor stood, which is the anchor's slot."""
 
@@ -66,9 +66,9 @@ class DraftTree:
 
     rows: TreeRows
     parents: Tensor
-    """int32 [16]: the row that each follows, whose other children hold other tokens."""
+    """int32 [16]: the parent of each row. A parent's children hold different tokens."""
     choices: Choices
-    """The drafter's, by position."""
+    """The drafter's choices, by position."""
     path: AcceptedPath
 
     @classmethod
@@ -78,13 +78,14 @@ class DraftTree:
         return cls(TreeRows.allocate(device), parents, choices, AcceptedPath.allocate(device))
 
     def pose(self, tree: Sequence[Node]) -> None:
-        """Makes the rows those of a tree, given in their order."""
+        """Sets the rows to a tree's, given in row order."""
         self.rows.pose(tree)
         self.parents[1 : len(tree) + 1] = torch.tensor([node.parent for node in tree], dtype=torch.int32)
 
 
 def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[int]) -> list[int]:
-    """Rows of accepted drafts. ``tokens``: what stands in each row, the anchor first; ``said``: next."""
+    """The rows of the accepted drafts. ``tokens``: those of all rows, the anchor's first; ``said``: the target's sample
+    behind each."""
     path = [0]
     while True:
         children = [row for row, node in enumerate(tree, 1) if node.parent == path[-1]]
@@ -103,10 +104,10 @@ def accept_rows(
     text: Tensor | None = None,
     lanes: int = MAX_ROWS,
 ) -> None:
-    """Accepts a chain while it is what the target says, up to a stop token; moves the cursor; fills the record. ``ids``
-    int64 [17]: the rows, the last unread. ``sampled`` is None at temperature 0 (the head's best token).
-    ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position. ``lanes``: 64 of a wide
-    round, whose tensors have so many rows in the place of 16."""
+    """Accepts a chain as far as it equals the target's samples, up to a stop token; moves the cursor; fills the record.
+    ``ids`` int64 [17]: the rows, the last unread. ``sampled`` is None at temperature 0 (the head's best token).
+    ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position. ``lanes``: 64 in a wide
+    round, whose tensors have 64 rows in place of 16."""
     assert len(ids) > lanes and len(drafter_probability) >= lanes
     _launch(state, ids, head, sampled, drafter_probability, None, text, lanes)
 
@@ -119,7 +120,7 @@ def accept_tree(
     sampled: SampledRows | None,
     text: Tensor | None = None,
 ) -> None:
-    """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must have been asked for the first choices."""
+    """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must hold the probabilities of first choices."""
     assert state.record.shape == (TREE_RECORD_SIZE,)
     _launch(state, ids, head, sampled, tree.choices.probabilities, tree, text, MAX_ROWS)
 
@@ -161,8 +162,8 @@ def _end_round(
     accepted: tl.tensor, token: tl.tensor, row: tl.tensor, by_drafter: tl.tensor, given: tl.tensor, of_draft: tl.tensor,
     LANES: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """Moves the cursor behind the accepted of ``token`` [LANES] and one more, up to a stop token; fills the record.
-    Returns their number, at least 1 also in an idle round, which stores only its width."""
+    """Moves the cursor behind the accepted ones of ``token`` [LANES] and one more, up to a stop token; fills the
+    record. Returns how many tokens that is, at least 1 even in an idle round, which stores only its width."""
     lane = tl.arange(0, LANES)
     record = state + AT_RECORD
     ends = tl.max((token[:, None] == stop[None, :]).to(tl.int32), 1) > 0
@@ -198,7 +199,8 @@ def _accept(
     wait_for_inputs()
     let_next_start()
     lane = tl.arange(0, LANES)
-    # Every load before the first store, those that need another's result behind the others; behind the last row there
+    # Every load comes before the first store; those that need another's result come last. Behind the last row there is
+    # something to read, too.
     # is something to read, too.
     width = tl.load(state + AT_WIDTH)
     row = tl.load(ids + lane)
@@ -213,7 +215,8 @@ def _accept(
         parent = tl.load(parents + lane)
         asked_for = tl.load(choice_tokens + lane * CHOICES)
         by_drafter = tl.load(drafter_probability + lane * CHOICES)
-        # A row is right when the target says it and all between the anchor and it; right rows make one path.
+        # A row is right when the target's samples equal it and all rows between the anchor and it; right rows make one
+        # path.
         said_before = tl.load(sampled + parent, mask=live, other=-1)
         itself = live & ((lane == 0) | (row == said_before))
         wrong = tl.sum(tl.where(itself, 0, 1 << lane), 0)

@@ -1,4 +1,4 @@
-"""The drafter's best tokens for each position, where trees are drafted: the first one, and the next three."""
+"""Picks the drafter's four best tokens for each position, where trees are drafted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _pick_choices(
     peak: tl.tensor, choice_tokens: tl.tensor, choice_probabilities: tl.tensor,
     VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row): as many tiles as choices, those with the highest best logits, hold all of these."""
+    """Program (row). The four tiles with the highest best logits hold the row's four best tokens."""
     wait_for_inputs()
     row = tl.program_id(0)
     tile = tl.arange(0, BLOCK)
@@ -78,7 +78,7 @@ def _pick_choices(
     logit = tl.reshape(logit, (CHOICES * COLUMNS,))
     for index in tl.static_range(CHOICES):
         found = tl.max(logit, axis=0)
-        winner = tl.minimum(tl.min(tl.where(logit == found, candidate, 2147483647), axis=0), VOCAB - 1)  # see `_head`
+        winner = tl.minimum(tl.min(tl.where(logit == found, candidate, 2147483647), axis=0), VOCAB - 1)  # see `head.py`
         tl.store(choice_tokens + row * CHOICES + index, winner.to(tl.int64))
         tl.store(choice_probabilities + row * CHOICES + index, tl.exp(found - highest) * (1.0 / total))
         if index == 0:

@@ -1,4 +1,4 @@
-"""Which tree of drafts to verify, decided on the device as ``speculation.auto.Auto`` does for trees: of the
+"""Decides on the device which tree of drafts to verify, as ``speculation.auto.Auto`` does for trees: one of the
 drafter's choices, or of these and what ``lookup`` found. Runs after ``verify_width``, whose numbers it reads. A tree
 grows node by node, fifteen at most, so one warp is as fast as any."""
 
@@ -47,10 +47,10 @@ from .verify_width import (
 
 
 def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree, text: LookupText | None = None) -> None:
-    """Puts the drafts worth verifying into rows: narrows ``state.width``, fills record and ``tree``. ``tree.choices``:
-    row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], the anchor in place 0, gets the rows' tokens.
-    The tree has at most ``state.draft_width`` rows and the depth of a chain of these. ``text``: behind ``look_up`` of
-    it, what that found is in the tree, too, as far as the draft goes."""
+    """Puts the drafts that are worth verifying into rows: narrows ``state.width``, fills record and ``tree``.
+    ``tree.choices``: row j holds those of position cursor + 1 + j. ``ids`` int64 [16 or more], the anchor in place 0,
+    gets the rows' tokens. The tree has at most ``state.draft_width`` rows and the depth of a chain of these. ``text``:
+    given behind ``look_up``, whose find enters the tree as far as the draft goes."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
     _grow[(1,)](
         state.numbers, numbers, tree.choices.tokens, tree.choices.probabilities, ids, tree.parents, tree.rows.depths,
@@ -62,20 +62,21 @@ def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree, 
 
 @jit
 def _offered(worth: tl.tensor, at: tl.tensor, before: tl.tensor) -> tl.tensor:
-    """The chance of the node at this place of ``worth`` [64], behind one of chance ``before``; -1: there is none."""
+    """The chance of the node at place ``at`` of ``worth`` [64], behind one of chance ``before``; -1 where there is
+    none."""
     chance = tl.max(tl.where(tl.arange(0, 64) == at, worth, -1.0), 0)
     return tl.where(chance < 0, -1.0, before * chance)
 
 
 @jit
 def _entry(values: tl.tensor, at: tl.tensor) -> tl.tensor:
-    """values[at], of [16]."""
+    """One entry of ``values`` [16]: values[at]."""
     return tl.sum(tl.where(tl.arange(0, 16) == at, values, tl.zeros_like(values)), 0)
 
 
 @jit
 def _entries(values: tl.tensor, index: tl.tensor) -> tl.tensor:
-    """values[index], of int32 [16] both."""
+    """Entries of ``values`` by ``index``, both int32 [16]."""
     return tl.sum(tl.where(index[:, None] == tl.arange(0, 16)[None, :], values[None, :], 0), 1)
 
 
@@ -110,7 +111,7 @@ def _grow(
         cost = tl.load(numbers + VERIFY_MS + lane)
         drafts = tl.load(choice_tokens + lane * CHOICES)
 
-        # What each choice is worth, by position; less than nothing where it is not to be had.
+        # The worth of each choice, by position; below zero for one that can't be had.
         live = lane < width - 1
         confidence = tl.load(choice_probabilities + lane * CHOICES, mask=live, other=0.0)
         chance = chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE)
@@ -146,6 +147,8 @@ def _grow(
         worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (64,))
 
         # Nodes by falling chance, the anchor as node 0. Offer 2k is the next choice beside node k, offer 2k + 1 the
+        # first choice behind it: the order in which ``best_first`` makes its offers. Offer 0 continues the looked up
+        # path, where an equal choice of the drafter is passed over.
         # first choice behind it: the order in which ``best_first`` makes its offers. Offer 0 goes on with what was
         # looked up, where a drafter's choice that is the same is passed over.
         offer = tl.arange(0, 32)
@@ -203,7 +206,7 @@ def _grow(
                     before = tl.where(onward, best, before)
                     what = tl.where(onward, deeper + goes_on, what)
 
-        # Entry k: what verifying k nodes is worth.
+        # Entry k: the worth of verifying k nodes.
         values = tl.where(lane <= nodes, tl.cumsum(node_chance, 0) - price * cost, float("-inf"))
         best = tl.max(values, 0)
         chosen = tl.min(tl.where(values == best, lane, 16), 0)
@@ -212,7 +215,7 @@ def _grow(
         edge_chance = tl.sum(tl.where(lane == edge, node_chance, 0.0), 0)
         edge_cost = tl.sum(tl.where(lane == edge, cost, 0.0), 0) - tl.sum(tl.where(lane == edge - 1, cost, 0.0), 0)
 
-        # The trunk's rows first, each as deep as its number says, then the others'.
+        # The trunk's rows come first, row d at depth d, then the others'.
         kept = (lane >= 1) & (lane <= chosen)
         on_trunk = tl.where(kept, on_trunk, 0)
         trunk = tl.sum(on_trunk, 0)
@@ -229,7 +232,7 @@ def _grow(
         if LOOKS:
             token = tl.where(of_drafter, token, _entries(guess, depths - 1).to(tl.int64))
 
-        # Upwards from every row: its ancestors, each into the place of its depth.
+        # Upwards from every row: each ancestor is stored at the place of its depth.
         column = lane[None, :]
         paths = tl.zeros((16, 16), tl.int32) + column
         above, level = lane, depths
@@ -260,7 +263,7 @@ def _grow(
             tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
             tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
     elif LOOKS:
-        tl.store(state + AT_RECORD + LOOKED_UP, 0)  # the record holds an earlier round's
+        tl.store(state + AT_RECORD + LOOKED_UP, 0)  # the record still holds an earlier round's
 
 
 assert MAX_ROWS == 16 and CHOICES == 4, "the kernel above is written for 16 rows and 64 choices"

@@ -1,4 +1,4 @@
-"""Keeps features of tokens written alone until sixteen are ingested at once, at the cost of one."""
+"""Keeps the features of tokens that the target wrote alone, until sixteen are ingested at once at the cost of one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ BLOCK = 1024
 
 
 def reference_keep_features(features: Tensor, waiting: int, live: bool) -> None:
-    """Row 16 of features [17, columns] is copied behind those that wait, if the round is ``live`` and it fits."""
+    """Copies row 16 of features [17, columns], the newest, behind the ``waiting`` first rows, if the round is ``live``
+    and there is room."""
     if live and waiting < MAX_ROWS:
         features[waiting] = features[MAX_ROWS]
 

@@ -1,5 +1,5 @@
-"""What an MTP assistant takes from a round before it drafts: the hidden state behind the newest committed row, where
-the keys end that it sees, and those of a window in order."""
+"""Gathers what an MTP assistant takes from a round before it drafts: the hidden state behind the newest committed row,
+where the keys end that it sees, and the keys of a window in order."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import cdiv, power_of_two, tl
 
 PLACES = 16
-"""Of a window that a program copies."""
+"""How many slots of a window a program copies."""
 
 
 def reference_keep_last(features: Tensor, rows: int, kept: Tensor) -> None:
-    """The last of the first ``rows`` features [>= rows, columns] becomes ``kept`` [1, columns]; of none it stays."""
+    """Copies the last of the first ``rows`` features [>= rows, columns] to ``kept`` [1, columns], which stays as it is
+    if ``rows`` is 0."""
     if rows > 0:
         kept[0] = features[rows - 1]
 
@@ -25,22 +26,24 @@ def keep_last(features: Tensor, rows: Tensor, kept: Tensor) -> None:
 
 
 def begin_draft(kept: Tensor, cursor: Tensor, hidden: Tensor, last: Tensor) -> None:
-    """The first row of ``hidden`` [16, columns] becomes ``kept``; ``last``, int32 [1] as the cursor, the newest
-    committed position."""
+    """Copies ``kept`` to the first row of ``hidden`` [16, columns], and the newest committed position to ``last``,
+    int32 [1] as the cursor."""
     columns = kept.shape[1]
     _begin_draft[(1,)](kept, cursor, hidden, last, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
 
 
 def reference_window(cursor: int, window: int, capacity: int) -> list[int]:
-    """Slots of a ring with the positions before ``cursor`` that are nearer than ``window``, in order."""
+    """The slots of a ring, in order of position, that hold the positions before ``cursor`` at a distance below
+    ``window``."""
     return [position % capacity for position in range(max(0, cursor - window + 1), cursor)]
 
 
 def gather_window(
     k: Tensor, v: Tensor, cursor: Tensor, window: int, out_k: Tensor, out_v: Tensor, last: Tensor
 ) -> None:
-    """The rows of a ring [kv_heads, capacity, head_dim] in the slots of ``reference_window``, to the first of
-    [kv_heads, window - 1, head_dim]; the others become anything. ``last``, int32 [1]: the number of the last."""
+    """Copies the rows of ``k`` and ``v``, rings [kv_heads, capacity, head_dim], from the slots of ``reference_window``
+    to the beginning of ``out_k`` and ``out_v`` [kv_heads, window - 1, head_dim]; rows behind them are undefined.
+    ``last``, int32 [1], becomes the index of the last row."""
     kv_heads, capacity, head_dim = k.shape
     _gather_window[(kv_heads, cdiv(window - 1, PLACES))](
         k, v, cursor, out_k, out_v, last, capacity, WINDOW=window, HEAD_DIM=head_dim, PLACES=PLACES, num_warps=4

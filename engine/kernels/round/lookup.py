@@ -1,6 +1,6 @@
-"""The text as its own drafter, on the device: ``speculation.lookup`` defines what is found, ``auto.Auto`` what
-is made of it. Programs look through the whole text side by side; one of them then drafts what came next where the
-newest tokens stood before, beside or in place of the drafter's chain."""
+"""The text as its own drafter, on the device: ``speculation.lookup`` defines what is found, ``auto.Auto`` what is made
+of it. Programs search the whole text side by side; one of them then drafts what followed where the newest tokens stood
+before, beside the drafter's chain or in its place."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .verify_width import ACCEPTED, CONFIDENCE, FURTHER_MS, MATCHES, NUM_NUMBERS
 
 SHORTEST, LONGEST = constant(lookup.SHORTEST), constant(lookup.LONGEST)
 PLACES = constant(2**24)
-"""More than a text has: a match is told by one number, its length times this, plus the place behind it."""
+"""More places than a text has: a match is told by one number, its length times this plus the place behind it."""
 PROGRAMS, BLOCK = 128, 512
-"""Programs that look through a text, and places that each looks at together."""
+"""How many programs search a text, and how many places each compares at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class LookupText:
     ids: Tensor
     """int32 [context + 64]: the token of every position up to the anchor's; anything behind it. Rounds write theirs."""
     best: Tensor
-    """int32 [128]: what each program of a search found."""
+    """int32 [128]: the best match that each program of a search found."""
 
     @classmethod
     def allocate(cls, max_context: int, device: torch.device) -> LookupText:
@@ -74,9 +74,9 @@ def choose_chain(
 ) -> None:
     """Behind ``look_up``: puts the chain that is worth more into ``ids`` int64 [16 or more], from place 1 on, narrows
     ``state.width`` to the rows worth verifying, and fills the record. ``drafted``: a drafter's chain stands there
-    already, with its ``probability`` fp32 [16]; that of a looked up one is what its match is worth. ``lanes``: 64 for a
-    wide round, which no draft has a part in, and whose tensors are so much longer. A looked up chain has at most
-    ``state.width`` rows, the drafter's ``state.draft_width``."""
+    already, with its ``probability`` fp32 [16]; a looked up chain gets that of its match. ``lanes``: 64 in a wide
+    round, which never drafts, and whose tensors are that long. A looked up chain has at most ``state.width`` rows, the
+    drafter's ``state.draft_width``."""
     assert numbers.shape == (NUM_NUMBERS,) and len(ids) > lanes <= len(probability)
     assert lanes == MAX_ROWS or not drafted
     _choose_chain[(1,)](
@@ -97,7 +97,7 @@ def _look_up(
     best = tl.zeros((BLOCK,), tl.int32)
     for start in range(tl.program_id(0) * BLOCK, newest, PROGRAMS * BLOCK):
         end = start + tl.arange(0, BLOCK)
-        # The first tokens of all places, none waiting for another; most places end here.
+        # The first tokens of all places are compared without waiting for one another; most places end here.
         same = end < newest
         for near in tl.static_range(SHORTEST):
             token = tl.load(text + tl.maximum(newest - near, 0))
@@ -122,8 +122,8 @@ def found_chain(
     state: tl.tensor, text: tl.tensor, best_in: tl.tensor, lane: tl.tensor, width: tl.tensor,
     SHORTEST: tl.constexpr, PLACES: tl.constexpr, PROGRAMS: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """What ``look_up`` found: length and distance of the match, 0 without one; the tokens behind it, one for each
-    ``lane``; and how many of them fit into ``width`` rows, the last a stop token if there is one."""
+    """What ``look_up`` found: length and distance of the match (0 without one), the tokens behind it, one for each
+    ``lane``, and how many of them fit into ``width`` rows, up to a stop token."""
     newest = tl.load(state + AT_CURSOR)
     stop = tl.load(state + AT_STOPS + tl.arange(0, 16))
     found = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
@@ -139,7 +139,7 @@ def found_chain(
 
 @jit
 def _worth(kept: tl.tensor, live: tl.tensor, price: tl.tensor, after: tl.tensor) -> tl.tensor:
-    """Entry i: what verifying tokens 0 .. i of a chain is worth."""
+    """Entry i: the worth of verifying tokens 0 .. i of a chain."""
     return tl.where(live, 1.0 + tl.cumsum(kept, 0) - price * after, float("-inf"))
 
 

@@ -1,4 +1,4 @@
-"""Accepted rows of a tree move, in one launch, to where a chain's keys, values and features stand."""
+"""Moves a tree's accepted rows, in one launch, to where a chain's keys, values and features would stand."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from .accept import AcceptedPath
 from .state import constant
 
 UNIT = 8
-"""Distances and strides are counted in so many elements, 16 bytes or more: what one thread moves at a time."""
+"""Distances and strides are counted in units of this many elements, 16 bytes or more: what one thread moves at a
+time."""
 _UNIT = constant(UNIT)
 WIDEST = 256
-"""Columns of one program, at most."""
+"""The most columns of one program."""
 FIELDS = constant(4)
 DISTANCE, STRIDE, CAPACITY, AT_CURSOR = (constant(field) for field in range(4))
-"""What is known of each program's columns: units from the first tensor on, and from a slot to the next; how many slots
-there are, in a ring; whether row 0 is the cursor's slot, as in a cache, or the first."""
+"""The table's entries for each program's columns: units from the first tensor on; units from a slot to the next; how
+many slots there are, in a ring; whether row 0 is the cursor's slot, as in a cache, or the first."""
 
 
 def reference_move(store: Tensor, path: Sequence[int], before: int) -> None:
@@ -37,20 +38,20 @@ class RowStores:
     their distance from the first, so addresses must stay."""
 
     def __init__(self, caches: Sequence[LayerCache], features: Tensor):
-        """``features`` [17, columns]: rows by their numbers."""
+        """``features`` [17, columns] hold those of the pass's rows, in order."""
         self.first = caches[0].k
         self.stores = [store for cache in caches for store in (cache.k, cache.v)]
         """Held, as are features, since the kernel is given the first alone."""
         self.features = features
         self.columns = gcd(WIDEST, features.shape[1], *(store.shape[-1] for store in self.stores))
-        """Of one program."""
+        """Columns of one program."""
         assert self.columns % UNIT == 0
         pieces = [self._piece(head, True) for store in self.stores for head in store]
         self.table = torch.cat([*pieces, self._piece(features, False)]).to(self.first.device)
-        """int64 [programs, 4]."""
+        """int64 [programs, 4], by the entries ``DISTANCE`` to ``AT_CURSOR``."""
 
     def _piece(self, slots: Tensor, at_cursor: bool) -> Tensor:
-        """Entries of the table for slots [capacity, columns], on the host."""
+        """The table's entries for slots [capacity, columns], on the host."""
         assert slots.dtype == self.first.dtype and slots.stride(1) == 1
         start = slots.data_ptr() - self.first.data_ptr()
         distance, left = divmod(start // slots.itemsize, UNIT)
@@ -62,8 +63,9 @@ class RowStores:
 
 
 def move_accepted(stores: RowStores, path: AcceptedPath) -> None:
-    """``reference_move`` for all stores, features as a store at cursor 0. Rows never stand before their place in the
-    path, and a program reads all before it writes. Nothing moves along the trunk or after the end."""
+    """Moves the accepted rows of all stores as ``reference_move`` does; features are a store at cursor 0. Rows move
+    only towards the front, and a program reads all of its rows before it writes. Nothing moves along the trunk or after
+    the end."""
     _move_accepted[(stores.table.shape[0],)](
         stores.first, stores.table, path.rows, path.count, path.before,
         COLUMNS=stores.columns, num_warps=4,
@@ -97,7 +99,7 @@ def _move_accepted(
         target = ((before + place) % capacity) * stride * _UNIT
         values = tl.load(base + source[:, None] + column, mask=moves[:, None], other=0.0)
         let_next_start()
-        # Rows of the tile are moved by different warps: all must have read theirs before one writes.
+        # Different warps move the rows of a tile: all must have read theirs before one writes.
         tl.debug_barrier()
         tl.store(base + target[:, None] + column, values, mask=moves[:, None])
 

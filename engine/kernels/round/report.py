@@ -1,5 +1,5 @@
 """A round's last launch puts its record into the host's memory. A copy by the GPU's copy engine, enqueued behind the
-round, held up the next one by 10 us (kernels/MEASUREMENTS.md)."""
+round, delayed the next one by 10 us (kernels/MEASUREMENTS.md)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .state import AT_RECORD, RoundState
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Records of the latest rounds, which take turns."""
+    """Host memory for the records of the latest rounds, which take turns."""
 
     records: Tensor
-    """int32 [places, record size], in the host's memory (pinned, where there is a GPU). A round's is complete once the
-    GPU has passed an event behind it."""
+    """int32 [places, record size], in the host's memory (pinned, where there is a GPU). A record is complete once the
+    GPU has passed an event behind its round."""
     place: Tensor
-    """int32 [1] on the device: whose turn it is."""
+    """int32 [1] on the device: the place of the next record."""
 
     @classmethod
     def allocate(cls, places: int, size: int, device: torch.device) -> Reports:
@@ -34,7 +34,7 @@ class Reports:
 
 
 def report_round(state: RoundState, reports: Reports) -> None:
-    """Copies the record of ``state`` to where it belongs; the next round's belongs one further, or first again."""
+    """Copies the record of ``state`` to the place whose turn it is, and moves the turn on."""
     places, size = reports.records.shape
     assert len(state.record) == size
     _report[(1,)](

@@ -24,7 +24,7 @@ SHIFTS = (21, 10, 0)
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """What decides about a token, on the device, one element each."""
+    """The settings that decide about a token, on the device, one element each."""
 
     temperature: Tensor
     """fp64; above zero."""
@@ -56,12 +56,12 @@ class SampledRows:
 
     @classmethod
     def allocate(cls, device: torch.device, rows: int = MAX_ROWS) -> SampledRows:
-        """``rows``: of all tiles of a wide pass."""
+        """Allocates the tensors. ``rows``: those of all tiles of a wide pass."""
         token = torch.zeros(rows, dtype=torch.int64, device=device)
         return cls(token, torch.zeros(rows, device=device), torch.zeros(rows, device=device))
 
     def tile(self, number: int) -> SampledRows:
-        """Of 16 rows of a wide pass."""
+        """The samples of one tile of 16 rows of a wide pass."""
         rows = slice(number * MAX_ROWS, (number + 1) * MAX_ROWS)
         return SampledRows(self.token[rows], self.probability[rows], self.draft_probability[rows])
 
@@ -70,7 +70,8 @@ class SampleScratch:
     """What the passes over the logits leave for one another."""
 
     def __init__(self, vocab: int, device: torch.device):
-        # Of top-k, then of top-p: sums per bin, for each digit; the threshold's digits found so far; what is still
+        # For top-k, then for top-p: sums by bin, for each digit; the threshold's digits found so far; how much is still
+        # wanted of the bin to which they lead.
         # wanted of the bin they lead to.
         self.cleared = torch.zeros(2 * MAX_ROWS * (len(SHIFTS) * BINS + 2), dtype=torch.int64, device=device)
         size = 2 * len(SHIFTS) * MAX_ROWS * BINS
@@ -81,7 +82,7 @@ class SampleScratch:
 
 @jit
 def _key(logit: tl.tensor) -> tl.tensor:
-    """int64 in [0, 2^32) that orders as fp32 logits do; both zeros are one."""
+    """int64 in [0, 2^32), in the order of fp32 logits; both zeros are one."""
     bits = tl.where(logit == 0.0, 0.0, logit).to(tl.int32, bitcast=True).to(tl.int64)
     return tl.where(bits >= 0, bits + 2147483648, -1 - bits)
 
@@ -208,7 +209,7 @@ def _draw(
         position = (tl.load(cursor) + 1 + depth).to(tl.uint32)
         zero = position & 0
         word, _, _, _ = tl.philox(tl.load(seed), position, zero, zero, zero)
-        # word * total / 2^32 needs 94 bits: the halves of the total one by one.
+        # word * total / 2^32 needs 94 bits, so the halves of the total are multiplied one by one.
         wide = word.to(tl.uint64)
         low = (wide * (total & 0xFFFFFFFF).to(tl.uint64)) >> 32
         target = (word.to(tl.int64) * (total >> 32)) + low.to(tl.int64)
@@ -221,7 +222,8 @@ def _draw(
         inside = _kept_weight(logit, candidate < VOCAB, threshold, row, peak, temperature, BITS)
         offset = tl.sum((before + tl.cumsum(inside, 0) <= target).to(tl.int32), 0)
         weight = tl.sum(tl.where(lane == offset, inside, 0), 0)
-        # Without a weight nothing is chosen (numbers that are none): a token all the same, since its row will be read.
+        # Without any weight (logits are NaN) nothing is chosen; a token is stored all the same, since the row will be
+        # read.
         tl.store(token_out + row, tl.minimum(chosen * TILE + offset, VOCAB - 1).to(tl.int64))
         tl.store(probability_out + row, (weight.to(tl.float64) / total.to(tl.float64)).to(tl.float32))
         asked = tl.load(logits + row * VOCAB + tl.load(drafted + depth * DRAFTED_STRIDE))

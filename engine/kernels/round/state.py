@@ -1,5 +1,5 @@
-"""What passes from round to round on the device, what the host reads of a round, and where one begins. Single programs
-begin and end a round, so rounds follow one another without the host; after the last they have no rows."""
+"""What passes from round to round on the device, what the host reads of a round, and the kernel that begins one. Single
+programs begin and end a round, so rounds follow one another without the host; after the last they have no rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, constexpr_function, tl
 
 
 def constant(value: float) -> Any:
-    """A number that both kernels and the host use: an index, as far as the host is concerned."""
+    """A number that both kernels and the host use; for the host it is an index."""
     return tl.constexpr(value) if tl else value
 
 
@@ -24,17 +24,18 @@ MAX_STOPS = 16
 AT_CURSOR, AT_ANCHOR, AT_END, AT_BLOCK_SIZE, AT_DONE = (constant(4 * place) for place in range(5))
 AT_PENDING, AT_WIDTH, AT_DRAFT_WIDTH, AT_INGEST_START, AT_INGEST_ROWS = (constant(4 * place) for place in range(5, 10))
 AT_STOPS, AT_RECORD = constant(40), constant(64)
-"""Where the numbers of a ``RoundState`` lie: every one at 16 bytes, so that kernels may be given each by itself."""
+"""Where stop tokens and record lie among the numbers of a ``RoundState``. Every part begins at a multiple of 16 bytes,
+so that kernels may be given each by itself."""
 
 WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = (constant(place) for place in range(7))
-"""Where a record holds the rows that were verified, how many drafts were accepted and tokens emitted, the new cursor,
-the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
+"""Places in a record: the rows that were verified, the drafts that were accepted, the tokens that were emitted, the new
+cursor, the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
 MATCH_LENGTH, MATCH_DISTANCE, LOOKED_UP, AGREED = (constant(place) for place in range(7, 11))
-"""Of a round that looks its drafts up: where the newest tokens stood before; how many tokens were drafted that came
-next there, 0 where none were; and how many of these, from the first on, the drafter guessed, too."""
+"""Places in the record of a round that looks drafts up: the match's length and distance; how many of the tokens behind
+it were drafted, 0 where none were; and how many of these, from the first on, the drafter guessed, too."""
 ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (constant(16 * part) for part in range(1, 6))
-"""Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, what the drafter gave each
-draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""
+"""Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, the drafter's probability of
+each draft, the target's of its own token at each place, the target's of each draft. The last three are fp32."""
 RECORD_SIZE = 6 * 16
 MOST_LANES = WIDE_ROWS[-1]
 """Places of the lists in a record of a wide round: see ``list_at``."""
@@ -43,21 +44,21 @@ WIDE_RECORD_SIZE = 16 + 5 * MOST_LANES
 
 @constexpr_function
 def list_at(part: int, lanes: int) -> int:
-    """Where a list begins that begins at ``part`` in a record whose lists have 16 places, if they have ``lanes``."""
+    """Where a list begins in a record whose lists have ``lanes`` places, if with 16 places it begins at ``part``."""
     return 16 + (part // 16 - 1) * lanes
 
 
 PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 16 * part) for part in range(5))
-"""Where trees are drafted a record has further lists: the rows of the accepted path (entry 0 is the anchor's), the row
-that each row follows, which of its position's choices it is, the first choice of each position, and what the drafter
-gave each choice of each position: fp32 [16, 4]."""
+"""Further lists in a record where trees are drafted: the rows of the accepted path (entry 0 is the anchor's), the
+parent of each row, which of its position's choices each row is, the first choice of each position, and the drafter's
+probability of each choice of each position, fp32 [16, 4]."""
 BESIDE_CHOICES, BESIDE_CHANCES = (constant(RECORD_SIZE + 16 * (4 + CHOICES + part)) for part in range(2))
-"""And of a looked up chain that entered the tree, by position: which of the drafter's choices each token is, 4 where it
-is none of them, and how likely it was, in fp32. ``LOOKED_UP`` says how long that chain is."""
+"""Further lists for a looked up chain that entered the tree, by position: which of the drafter's choices each token is,
+4 for none of them, and how likely it was, in fp32. ``LOOKED_UP`` says how long that chain is."""
 TREE_RECORD_SIZE = RECORD_SIZE + 16 * (6 + CHOICES)
-"""What a chain's record holds means the same in it, with this difference: emitted tokens and their probabilities are
-those of the accepted path, and drafts are first choices, by position. What the target gave each draft is what the
-accepted path's row before it says, so it is known up to one behind that path."""
+"""In such a record a chain's entries mean the same, with this difference: emitted tokens and their probabilities are
+those of the accepted path, and drafts are first choices, by position. The target's probability of a draft comes from
+the accepted path's row before it, so it is known up to one behind that path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class RoundState:
 
     @property
     def cursor(self) -> Tensor:
-        """Committed positions."""
+        """How many positions are committed."""
         return self._part(AT_CURSOR)
 
     @property
@@ -94,7 +95,7 @@ class RoundState:
 
     @property
     def block_size(self) -> Tensor:
-        """Tokens to verify at most, anchor included; 1 decodes without drafts."""
+        """The most rows to verify, anchor included; 1 decodes without drafts."""
         return self._part(AT_BLOCK_SIZE)
 
     @property
@@ -104,17 +105,17 @@ class RoundState:
 
     @property
     def pending(self) -> Tensor:
-        """Rows that are committed and not yet in the drafter's context."""
+        """How many rows are committed and not yet in the drafter's context."""
         return self._part(AT_PENDING)
 
     @property
     def width(self) -> Tensor:
-        """Rows of this round's verification; 0 when the answer has ended."""
+        """How many rows this round's pass verifies; 0 when the answer has ended."""
         return self._part(AT_WIDTH)
 
     @property
     def draft_width(self) -> Tensor:
-        """Rows of this round's draft, which a looked up chain may exceed; 0 when there is no room for one."""
+        """How many rows this round's draft has, which a looked up chain may exceed; 0 when there is no room for one."""
         return self._part(AT_DRAFT_WIDTH)
 
     @property
@@ -124,18 +125,18 @@ class RoundState:
 
     @property
     def ingest_rows(self) -> Tensor:
-        """How many enter it."""
+        """How many rows enter the drafter's context."""
         return self._part(AT_INGEST_ROWS)
 
     @property
     def stops(self) -> Tensor:
-        """[16]: tokens that end an answer, filled up with -1."""
+        """[16]: the tokens that end an answer, filled up with -1."""
         return self._part(AT_STOPS, MAX_STOPS)
 
     @property
     def record(self) -> Tensor:
-        """[96]: what the host wants to know of the round; ``TREE_RECORD_SIZE`` where trees are drafted,
-        ``WIDE_RECORD_SIZE`` where there are wide rounds."""
+        """[96]: what the host reads of the round; ``TREE_RECORD_SIZE`` where trees are drafted, ``WIDE_RECORD_SIZE``
+        where there are wide rounds."""
         return self.numbers[int(AT_RECORD) :]
 
 
@@ -149,9 +150,9 @@ def begin_round(
     ingests: bool,
     most_drafted: int = MAX_ROWS,
 ) -> None:
-    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks. ``alone``: the
-    target writes this token by itself. ``ingests``: pending rows enter the drafter's context, or else stay pending.
-    ``most_drafted``: rows of the drafter's block."""
+    """Begins a round: decides how many rows run; sets ``ids`` and ``block``, int64 [16] each, to the anchor and masks.
+    ``alone``: the target writes this token by itself. ``ingests``: pending rows enter the drafter's context; otherwise
+    they stay pending. ``most_drafted``: rows of the drafter's block."""
     _begin[(1,)](
         state.numbers, ids, block, mask_token,
         ALONE=alone, INGESTS=ingests, MOST_DRAFTED=most_drafted, num_warps=1,
@@ -170,7 +171,7 @@ def _begin(
 ) -> None:
     wait_for_inputs()
     let_next_start()
-    # Every load before the first store: they don't pass each other, and each round trip costs 0.5 us.
+    # Every load comes before the first store, which it couldn't pass: each round trip costs 0.5 us.
     live = 1 - tl.load(state + AT_DONE)
     position = tl.load(state + AT_CURSOR)
     waiting = tl.load(state + AT_PENDING)

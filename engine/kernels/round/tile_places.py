@@ -1,4 +1,4 @@
-"""Where the tiles of 16 rows of a wide pass stand, on the device."""
+"""Computes on the device where the tiles of 16 rows of a wide pass stand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..toolchain.jit import MAX_ROWS, tl
 from .state import AT_CURSOR, AT_PENDING, AT_WIDTH, RoundState
 
 APART = 4
-"""Numbers between one tile's and the next one's: each at 16 bytes, as kernels expect."""
+"""How many numbers a tile's entry is from the next one's: each is at a multiple of 16 bytes, as kernels expect."""
 
 
 @dataclass(frozen=True, slots=True)
 class TilePlaces:
-    """By tile, int32 [1] each."""
+    """Position and row count of each tile, int32 [1] each."""
 
     numbers: Tensor
 
@@ -32,12 +32,12 @@ class TilePlaces:
 
     @property
     def rows(self) -> list[Tensor]:
-        """How many of its 16 rows count."""
+        """How many of each tile's 16 rows count."""
         return [place[:1] for place in self.numbers[1]]
 
 
 def place_tiles(cursor: Tensor, rows: Tensor, places: TilePlaces) -> None:
-    """For so many rows from ``cursor`` on, int32 [1] each."""
+    """Fills the places for a pass of ``rows`` rows from ``cursor`` on, int32 [1] each."""
     num_tiles = places.numbers.shape[1]
     _place_tiles[(num_tiles,)](cursor, rows, places.numbers, TILES=num_tiles, APART=APART, num_warps=1)
 
@@ -58,8 +58,8 @@ def _place_tiles(
 
 
 def place_accepted(state: RoundState, places: TilePlaces) -> None:
-    """For the rows that a wide round has committed: they enter the drafter's context and wait no more. None after the
-    end."""
+    """Fills the places for the rows that a wide round has committed: they enter the drafter's context and are no longer
+    pending. After the end there are none."""
     num_tiles = places.numbers.shape[1]
     _place_accepted[(1,)](state.numbers, places.numbers, TILES=num_tiles, APART=APART, num_warps=1)
 

@@ -1,5 +1,5 @@
-"""Where a tree's rows stand, for attention, sampling and acceptance: keys and values in slot cursor + row, the position
-at cursor + depth, seeing behind the cursor its ancestors alone, in order of depth."""
+"""Where a tree's rows stand, for attention, sampling and acceptance: row r has its keys and values in slot cursor + r
+and the position cursor + its depth, and sees behind the cursor only its ancestors, in order of depth."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from ..toolchain.jit import MAX_ROWS
 
 @dataclass(frozen=True, slots=True)
 class TreeRows:
-    """int32 on the device. A chain is a tree: row r has depth r, and its ancestors are the rows before it."""
+    """The rows of a tree, int32 on the device. A chain is a tree: row r has depth r, and its ancestors are the rows
+    before it."""
 
     depths: Tensor
     """[16]: 0 for the anchor; never more than the row's number."""
     paths: Tensor
-    """[16, 16]: entry (r, d) is the row at depth d on the path to r, up to r's depth; behind it, any row."""
+    """[16, 16]: entry (r, d) is the row at depth d on the path to r, up to r's depth; behind that, any row."""
     trunk: Tensor
-    """[1]: so many rows, the anchor included, have just the rows before them as ancestors. The others come behind."""
+    """[1]: how many rows, from the anchor's on, have exactly the rows before them as ancestors. The others come
+    behind."""
 
     @classmethod
     def allocate(cls, device: torch.device) -> TreeRows:
-        """A chain."""
+        """Allocates the rows of a chain."""
         rows = torch.arange(MAX_ROWS, dtype=torch.int32, device=device)
         trunk = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device)
         return cls(rows.clone(), rows.repeat(MAX_ROWS, 1), trunk)
 
     def pose(self, tree: Sequence[Node]) -> None:
-        """Makes them those of a tree, given in the order of its rows (``trees.in_rows``)."""
+        """Sets the rows to a tree's, given in row order (``trees.in_rows``)."""
         depths, paths = list(range(MAX_ROWS)), [list(range(MAX_ROWS)) for _ in range(MAX_ROWS)]
         trunk = 1
         for row in range(1, len(tree) + 1):

@@ -1,5 +1,5 @@
-"""How much of a draft to verify, decided on the device as ``speculation.auto.Auto`` does for a chain. The host
-only sends prices, costs and calibration, one round behind, so neither waits for the other."""
+"""Decides on the device how much of a draft to verify, as ``speculation.auto.Auto`` does for a chain. The host only
+sends prices, costs and calibration, one round behind, so neither waits for the other."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BINS = calibration.NUM_BINS
 BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(resting.TRY)
 
 WAY, PRICE = constant(0), constant(1)
-"""Where the numbers say how to choose, and what a millisecond is worth."""
+"""Places of the way to choose, and of how many tokens a millisecond is worth."""
 WHOLE, WORTH, TRIAL = (constant(way) for way in range(3))
-"""Ways to choose: whole drafts are verified, what is worth it, or what a try looks at."""
+"""Ways to choose: verify the whole draft, what is worth it, or as much as a try does."""
 ACCEPTED, CONFIDENCE = constant(2), constant(2 + _BINS)
 """Where the sums of the calibration of first choices begin."""
 VERIFY_MS = constant(2 + 2 * _BINS)
@@ -35,7 +35,7 @@ NUM_NUMBERS = 2 + 4 * _BINS + WIDE_ROWS[-1] + LONGEST + 1
 
 
 def choice_numbers(by: ChoiceNumbers | None) -> Tensor:
-    """What the choice is made by, fp32 [139] on the host; None verifies the whole chain of first choices."""
+    """The numbers of the choice, fp32 [139] on the host; None verifies the whole chain of first choices."""
     if by is None:
         return torch.full((NUM_NUMBERS,), float(WHOLE))
     first, others = by.calibration, by.others
@@ -54,7 +54,7 @@ def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor
 
 @jit
 def chance_of(confidence: tl.tensor, accepted: tl.tensor, confidences: tl.tensor) -> tl.tensor:
-    """``Calibration.chance`` of each, from where the calibration's two sums lie."""
+    """``Calibration.chance`` of each confidence; ``accepted`` and ``confidences`` point to the calibration's sums."""
     bin = tl.minimum((confidence * BINS).to(tl.int32), BINS - 1)
     found = tl.load(accepted + bin) + PRIOR_WEIGHT * confidence
     expected = tl.load(confidences + bin) + PRIOR_WEIGHT * confidence
@@ -82,7 +82,7 @@ def _choose(state: tl.tensor, numbers: tl.tensor, drafter_probability: tl.tensor
         before = tl.load(numbers + VERIFY_MS + lane)
         after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
         price = tl.load(numbers + PRICE)
-        # Entry i: what verifying drafts 0 .. i is worth. Against it stands verifying none.
+        # Entry i: the worth of verifying drafts 0 .. i. Against it stands verifying none.
         worth = tl.where(live, 1.0 + tl.cumsum(kept, 0) - price * after, float("-inf"))
         none = 1.0 - price * tl.load(numbers + VERIFY_MS)
         best = tl.max(worth, 0)

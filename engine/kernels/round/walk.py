@@ -1,5 +1,5 @@
-"""DFlash 2's way from candidates to drafted ids: each position's is chosen by its own score and by how it follows the
-one chosen before, so positions are walked through one by one, in one launch."""
+"""DFlash 2's way from candidates to drafted ids: each position's candidate is chosen by its own score and by how well
+it follows the one chosen before, so one launch walks through the positions one by one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ CANDIDATES = 16
 def reference_walk(
     scores: Tensor, candidates: Tensor, states: Tensor, predecessors: Tensor, successors: Tensor, anchor: int
 ) -> tuple[Tensor, Tensor]:
-    """Ids [n] and what each got among its candidates, fp32 [n]. ``scores`` fp32 and ``candidates`` int64 [n, 16];
-    ``states`` [n, rank] of the positions; ``predecessors``, ``successors`` [vocabulary, rank]."""
+    """The chosen ids [n], and the probability of each among its candidates, fp32 [n]. ``scores`` fp32 and
+    ``candidates`` int64 [n, 16]; ``states`` [n, rank] of the positions; ``predecessors``, ``successors`` [vocabulary,
+    rank]."""
     ids, chances, before = [], [], anchor
     for score, each, state in zip(scores, candidates, states.float(), strict=True):
         follows = successors[each].float() @ (predecessors[before].float() * state)
@@ -36,7 +37,7 @@ def walk(
     token: Tensor,
     probability: Tensor,
 ) -> None:
-    """``reference_walk`` of all rows of ``scores``, from the token that ``block`` begins with: fills as many places of
+    """``reference_walk`` of all rows of ``scores``, from the token with which ``block`` begins: fills as many places of
     ``token`` int64 and ``probability`` fp32."""
     _walk[(1,)](
         scores, candidates, states, predecessors, successors, block, token, probability,

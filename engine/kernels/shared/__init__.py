@@ -1,1 +1,1 @@
-"""What kernels of decoding and of prompts have in common: helpers that are compiled into both."""
+"""Helpers that are compiled into kernels of decoding and of prompts."""

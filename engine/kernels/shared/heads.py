@@ -24,13 +24,13 @@ class HeadNorms:
 
 @jit
 def cos_sin(angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Both to 1e-7, for fp32 angles from 0 to a million. The library's branches for larger angles were two thirds of a
-    small kernel's instructions, and took local memory."""
-    # The nearest quarter turn: in numbers of this size the last bit is worth 1.
+    """Cosine and sine to 1e-7, for fp32 angles from 0 to a million. The library's branches for larger angles were two
+    thirds of a small kernel's instructions, and took local memory."""
+    # The nearest quarter turn: at this magnitude the last bit of an fp32 number is worth 1.
     shifted = tl.fma(angle, 0.6366197723675814, 12582912.0)
     quarter = shifted.to(tl.int32, bitcast=True)
     count = shifted - 12582912.0
-    # Less that many times pi / 2, in three parts (Cody and Waite) so short that fused products lose nothing.
+    # Minus that many times pi / 2, in three parts (Cody and Waite), so short that fused products lose nothing.
     angle = tl.fma(count, -1.5703125, angle)
     angle = tl.fma(count, -4.83751296997070312e-4, angle)
     angle = tl.fma(count, -7.549789954891e-8, angle)
@@ -53,7 +53,7 @@ def norm_pairs(
     y_weight: tl.tensor,
     ROUNDED_FIRST: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
-    """The halves of a head, normed, given its inverse RMS: fp32, as they are after rounding to the weights' dtype."""
+    """The halves of a head, normed, given its inverse RMS: fp32, rounded to the weights' dtype."""
     x *= inverse
     y *= inverse
     if ROUNDED_FIRST:
@@ -73,7 +73,7 @@ def turn_pairs(x: tl.tensor, y: tl.tensor, cos: tl.tensor, sin: tl.tensor) -> tu
 
 @jit
 def load_halves(head: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """[N, HEAD_DIM / 2] each of the heads that ``head`` [N] points to."""
+    """The halves, [N, HEAD_DIM / 2] each, of the heads that ``head`` [N] points to."""
     half: tl.constexpr = HEAD_DIM // 2
     address = head[:, None] + tl.arange(0, half)[None, :]
     return tl.load(address), tl.load(address + half)
@@ -89,7 +89,8 @@ def store_halves(head: tl.tensor, x: tl.tensor, y: tl.tensor, mask: tl.tensor, H
 
 @jit
 def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
-    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs. The order of ``tl.sum`` depends on the tile's rows."""
+    """Sums [N] of rows [N, SIZE]: first of neighbours, then of those sums. (The order of ``tl.sum`` depends on the
+    tile's rows.)"""
     for level in tl.static_range(1, 16):
         if SIZE >> level > 0:
             x = tl.sum(tl.reshape(x, (x.shape[0], SIZE >> level, 2)), axis=2)
@@ -98,5 +99,5 @@ def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
 
 @jit
 def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
-    """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
+    """The inverse root mean squares [N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
     return tl.rsqrt(sum_in_pairs(tl.fma(x, x, y * y), HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]

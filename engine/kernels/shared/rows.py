@@ -1,4 +1,5 @@
-"""What kernels do to a whole row [HIDDEN] that a program holds in registers, in ``BLOCK`` lanes, zero past its end."""
+"""Operations inside kernels on a whole row [HIDDEN] that a program holds in registers, in ``BLOCK`` lanes, zero past
+its end."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ def rounded(value: tl.tensor, like: tl.tensor) -> tl.tensor:
 
 @jit
 def load_row(pointer: tl.tensor, lane: tl.tensor, HIDDEN: tl.constexpr) -> tl.tensor:
-    """fp32, whatever is stored."""
+    """A row as fp32, whatever is stored."""
     return load_scales(pointer, lane, HIDDEN).to(tl.float32)
 
 
 @jit
 def load_scales(pointer: tl.tensor, lane: tl.tensor, HIDDEN: tl.constexpr) -> tl.tensor:
-    """A norm's weight as it is stored: before it is used nothing waits for it, and it takes half the registers."""
+    """A norm's weight as it is stored: nothing waits for it before it is used, and it takes half the registers."""
     return tl.load(pointer + lane, mask=lane < HIDDEN, other=0.0)
 
 
@@ -41,12 +42,12 @@ def add_up(
 
 @jit
 def inverse_rms(x: tl.tensor, eps: tl.tensor, HIDDEN: tl.constexpr) -> tl.tensor:
-    """Of a row [BLOCK], or of rows side by side [BLOCK, rows]."""
+    """The inverse root mean square of a row [BLOCK], or of rows side by side [BLOCK, rows]."""
     return tl.rsqrt(tl.sum(x * x, axis=0) / HIDDEN + eps)
 
 
 @jit
 def scale_row(x: tl.tensor, inverse: tl.tensor, scales: tl.tensor, QWEN: tl.constexpr) -> tl.tensor:
-    """x normed, given its inverse RMS and the weight as stored, in the order of rounding wanted."""
+    """x normed, given its inverse RMS and the weight as stored, in the order of rounding that QWEN says."""
     x *= inverse
     return (x.to(scales.dtype).to(tl.float32) if QWEN else x) * scales.to(tl.float32)

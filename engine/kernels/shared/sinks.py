@@ -11,5 +11,5 @@ LOG2_E = tl.constexpr(log2(e)) if tl else log2(e)
 
 @jit
 def sink_score(sinks: tl.tensor, head: tl.tensor) -> tl.tensor:
-    """Of heads, as scores are there: fp32, for powers of two."""
+    """The sinks of heads in the unit of scores there: fp32, as exponents of two."""
     return tl.load(sinks + head).to(tl.float32) * LOG2_E

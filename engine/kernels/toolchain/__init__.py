@@ -1,1 +1,1 @@
-"""Triton itself: optional import, interpreter, early launch, disk cache, compiling ahead."""
+"""All that concerns Triton itself: optional import, interpreter, early launch, disk cache, compiling ahead."""

@@ -1,4 +1,4 @@
-"""What a GPU has, as far as it decides how kernels cut their work. Never its name."""
+"""The properties of a GPU that decide how kernels are cut. Never its name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 KILOBYTE = 1024
 RESERVED = KILOBYTE
-"""Bytes of a multiprocessor's shared memory that each program takes for itself."""
+"""Bytes of a multiprocessor's shared memory that each program takes besides its own."""
 LEAST_CAPABILITY = 80
-"""Kernels multiply in bf16 and copy into shared memory beside other work, which begins with Ampere."""
+"""The oldest compute capability that is supported: kernels multiply in bf16 and copy into shared memory beside other
+work, which begins with Ampere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Card:
     """Compute capability, 10 * major + minor: 90 is Hopper."""
     multiprocessors: int
     shared_memory: int
-    """Bytes that one program may have."""
+    """Bytes of shared memory that one program may have."""
     shared_of_multiprocessor: int
     """Bytes that the programs of a multiprocessor share."""
 
@@ -41,7 +42,7 @@ class Card:
         return (self.capability, self.multiprocessors) == (90, 132)
 
     def programs_of(self, shared_memory: int) -> int:
-        """How many programs that need so many bytes fit on a multiprocessor, as far as shared memory goes."""
+        """How many programs that need this many bytes fit on a multiprocessor, as far as shared memory goes."""
         if shared_memory > self.shared_memory:
             return 0
         return self.shared_of_multiprocessor // (shared_memory + RESERVED)
@@ -66,34 +67,36 @@ _stand_in = HOPPER
 
 
 def representative(capability: int) -> Card:
-    """What a card of this capability has, as far as that can be said without one: as the newest that is no newer."""
+    """What a card of this capability probably has, where there is none to ask: the numbers of the newest known card
+    that is no newer."""
     known = [card.capability for card in REPRESENTATIVES]
     return REPRESENTATIVES[max(0, bisect_right(known, capability) - 1)]
 
 
 def stand_in(card: Card) -> None:
-    """From now on ``card_of`` says this where there is no GPU: kernels are compiled for it."""
+    """Makes ``card_of`` return this card where there is no GPU, so that kernels are compiled for it."""
     global _stand_in
     _stand_in = card
 
 
 def card_of(device: torch.device) -> Card:
-    """The card that tensors of a device are on. Those without a GPU are for the card that is compiled for: Hopper,
-    unless ``stand_in`` said otherwise."""
+    """The card on which tensors of a device are. Without a GPU it is the card that is compiled for: Hopper, unless
+    ``stand_in`` said otherwise."""
     if device.type != "cuda":
         return _stand_in
     return _found(_current() if device.index is None else device.index) or _stand_in
 
 
 def _current() -> int:
-    import torch  # here: it takes seconds, and a process that compiles kernels is told of its card before
+    import torch  # imported here: it takes seconds, and a process that compiles kernels is told its card before
 
     return torch.cuda.current_device() if torch.cuda.is_available() else 0
 
 
 @lru_cache
 def _found(index: int) -> Card | None:
-    """None where there is no GPU. A prompt's launches ask seven times a layer, and PyTorch takes 10 us to say so."""
+    """The card of a GPU, None where there is none. It is kept: a prompt's launches ask seven times a layer, and PyTorch
+    takes 10 us to answer."""
     import torch
 
     if not torch.cuda.is_available():

@@ -1,5 +1,5 @@
 """Compiles kernels ahead of their launches, without the GPU. Triton compiles at first launch, one kernel after the
-other, and caches machine code by source and argument types. So launches are made here with tensors without memory and
+other, and caches machine code by source and argument types. So here launches are made with tensors without memory and
 noted, and several processes compile them into the cache."""
 
 from __future__ import annotations
@@ -40,23 +40,24 @@ class AbsentGPU:
 
 
 def get_ready() -> None:
-    """Does what every process that compiles would do first: reads Triton's own files, to know them by a key."""
+    """Hashes Triton's own files for its cache keys, which every process that compiles would otherwise do first."""
     triton_key()
 
 
 def compile_for(card: Card) -> None:
-    """From now on this process compiles for a card, and can launch nothing."""
+    """Makes this process compile for a card, and launch nothing, from now on."""
     driver.set_active(AbsentGPU(card.capability))
     stand_in(card)
 
 
 def noted_launches(run: Callable[[], None]) -> list[str]:
-    """What ``run`` launches, once per piece of machine code, as Triton writes it down (JSON). Nothing is compiled."""
+    """The launches that ``run`` makes, one for each piece of machine code, as Triton writes them down (JSON). Nothing
+    is compiled."""
     noted: dict[str, None] = {}
 
     def note(compile: dict[str, Any], **_others: object) -> bool:
         noted.setdefault(compile["specialization_data"])
-        return True  # says that somebody else compiles; the launch is then left out
+        return True  # pretends that somebody else compiles; the launch is then left out
 
     knobs.runtime.jit_cache_hook = note
     try:
@@ -67,8 +68,8 @@ def noted_launches(run: Callable[[], None]) -> list[str]:
 
 
 def compile_all(noted: Sequence[str], processes: int) -> None:
-    """Puts noted launches' machine code into Triton's cache. Forks: no threads or GPU before."""
-    # Kernels of long sources take longest: begun first, none of them is waited for alone.
+    """Compiles noted launches into Triton's cache. It forks, so there may be no threads and no GPU before."""
+    # Kernels of long sources take longest: they begin first, so that none is waited for alone.
     in_order = sorted(noted, key=lambda launch: len(_kernel(launch).src), reverse=True)
     with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
         for built in [pool.submit(_build_loader), *(pool.submit(_compile, launch) for launch in in_order)]:
@@ -76,13 +77,13 @@ def compile_all(noted: Sequence[str], processes: int) -> None:
 
 
 def compile_one(noted: str) -> None:
-    """Puts one noted launch's machine code into Triton's cache, in this process, which can note such a launch again."""
+    """Compiles one noted launch into Triton's cache, in this process, which can note such a launch again."""
     _compile(noted)
     _kernel(noted).device_caches.clear()
 
 
 def _build_loader() -> None:
-    """The library that hands machine code to a GPU: one per machine."""
+    """Builds the library that hands machine code to a GPU, which each machine needs once."""
     CudaUtils()
 
 

@@ -27,7 +27,7 @@ def make_keys_independent_of_order() -> None:
 
 
 def tell_what_is_compiled() -> None:
-    """Logs each kernel that is not in the cache (DEBUG)."""
+    """Logs each kernel that isn't found in the cache (level DEBUG)."""
 
     def tell(*, src: Any, cache_hit: bool, times: Any, **_others: object) -> None:
         if not cache_hit:
@@ -40,8 +40,8 @@ def tell_what_is_compiled() -> None:
 
 
 def read_compiler_beside() -> Thread:
-    """Begins what the first launch would wait for: the key of Triton's own files, 400 MB of them, is part of every
-    kernel's. Hashing them leaves the interpreter to others."""
+    """Begins on a thread what the first launch would wait for: the hash of Triton's own files, 400 MB of them, which is
+    part of every kernel's key. Hashing leaves the interpreter to others."""
 
     def read() -> None:
         with suppress(Exception):  # the launch will read them itself, and say what is wrong

@@ -28,7 +28,7 @@ from .memory_split import SPLIT
 HOPPER = tl.constexpr(9) if tl else 9
 """The compute capability from which on kernels can start early."""
 in_line: set[str] = set()
-"""Names of early kernels, which no other kernel has."""
+"""Names of early kernels; no other kernel has one of these."""
 
 if HAS_TRITON and not INTERPRETED:
     from triton import knobs
@@ -42,7 +42,7 @@ if HAS_TRITON and not INTERPRETED:
             return super().run(*args, launch_pdl=early, **kwargs)
 
     def split_memory(_module: object, function: int, name: str, *_others: object) -> None:
-        """Of a kernel (CUfunction) that the driver has just loaded."""
+        """Asks for the memory split of a kernel (CUfunction) that the driver has just loaded."""
         if cuda_capability_geq(HOPPER):
             SPLIT.loaded(function, name, name in in_line)
 
@@ -66,8 +66,8 @@ def wait_for_inputs() -> None:
 
 @jit
 def let_next_start() -> None:
-    """Stands behind the last that a kernel asks for, or right behind its wait (above). More than one call counts as
-    one."""
+    """Lets the next kernel start; stands behind a kernel's last loads, or right behind its wait (above). Further calls
+    have no effect."""
     if not SIMULATED:  # noqa: SIM102
         if cuda_capability_geq(HOPPER):
             tl.extra.cuda.gdc_launch_dependents()

@@ -1,11 +1,12 @@
-"""When products are waited for whose first factor lies in registers (Hopper's ``wgmma``), in PTX.
+"""Changes in PTX when kernels wait for products whose first factor lies in registers (Hopper's ``wgmma``).
 
 They must be finished before a loop begins anew. Triton 3.6 leaves them running (triton-lang/triton#9433), and the
-assembler of CUDA 12.8 minds their registers only up to the loop's end: the next factors were unpacked into registers
+assembler of CUDA 12.8 protects their registers only up to the loop's end: the next factors were unpacked into registers
 that tensor cores had yet to read.
 
 And a product needn't be finished right away. Triton 3.6 waits for all but a loop's last one where they are begun; the
-wait may stand in front of the next, so that its factor is unpacked meanwhile. Up to there the assembler does mind."""
+wait may stand in front of the next, so that its factor is unpacked meanwhile. Up to there the assembler does protect
+the registers."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ WAITED_AT_ONCE = re.compile(
 NEXT = re.compile(r"^\s*wgmma\.fence\.sync\.aligned;\n", re.MULTILINE)
 COMMENT = re.compile(r"//.*")
 BETWEEN = re.compile(r"^\$L__BB|\b(?:bra|ret|bar|mbarrier|cp|wgmma)[\s.]|\bst\.shared", re.MULTILINE)
-"""What a wait may not be moved behind: a jump or its aim, and what may write into shared memory that is still read."""
+"""Matches what a wait may not be moved behind: a jump or its target, and what may write into shared memory that is
+still being read."""
 
 
 def finish_products_in_loops() -> None:
-    """Has all kernels compiled so. Once per process, before the first kernel."""
+    """Makes Triton compile all kernels so. To be called once per process, before the first kernel."""
     from triton.backends.nvidia.compiler import CUDABackend
 
     make_ptx = CUDABackend.make_ptx
@@ -39,14 +41,15 @@ def finish_products_in_loops() -> None:
 
 
 def finished(ptx: str) -> str:
-    """PTX whose products with a factor in registers are finished when the next begins, or a loop anew."""
+    """The PTX, in which products with a factor in registers are finished when the next begins, or a loop begins
+    anew."""
     unhurried = waiting_late(ptx)
     return finished_in_loops(unhurried, left_running=unhurried != ptx)
 
 
 def waiting_late(ptx: str) -> str:
-    """PTX whose waits for products stand in front of the next product with the same sums, where nothing between needs
-    them and both have a factor in registers."""
+    """The PTX, in which waits for products stand in front of the next product with the same sums, where nothing between
+    needs them and both have a factor in registers."""
     place = 0
     while found := WAITED_AT_ONCE.search(ptx, place):
         wait, place = found[1], found.end()
@@ -63,9 +66,9 @@ def waiting_late(ptx: str) -> str:
 
 
 def finished_in_loops(ptx: str, left_running: bool = False) -> str:
-    """PTX whose loops wait for all their products before they begin anew, if factors of some lie in registers and some
-    are left running: by a wait for all but a few, or, with ``left_running``, by none behind a loop's last. Else the
-    same."""
+    """The PTX, in which loops wait for all their products before they begin anew, if factors of some lie in registers
+    and some are left running: by a wait for all but a few, or, with ``left_running``, by no wait behind a loop's last.
+    Otherwise it is the same."""
     if not IN_REGISTERS.search(ptx):
         return ptx
     begun = {label[1]: label.end() for label in LABEL.finditer(ptx)}
@@ -81,6 +84,6 @@ def finished_in_loops(ptx: str, left_running: bool = False) -> str:
 
 
 def _last_runs(body: str) -> bool:
-    """Whether nothing waits behind the last product of a loop whose factor lies in registers."""
+    """Whether a loop has no wait behind its last product whose factor lies in registers."""
     products = list(IN_REGISTERS.finditer(body))
     return bool(products) and not WAIT.search(body, products[-1].end())

@@ -1,4 +1,4 @@
-"""Triton's interpreter, corrected to compute what a GPU does. The tests make it six times as fast, too."""
+"""Corrects Triton's interpreter to compute what a GPU does. The tests make it six times as fast, too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from triton.runtime import interpreter
 
 
 def round_as_gpus_do() -> None:
-    """Rounds to bf16 to nearest, ties to even, not truncating. Once, before the first kernel."""
+    """Makes it round to bf16 to nearest, ties to even, instead of truncating. To be called once, before the first
+    kernel."""
     convert = interpreter._convert_float
 
     def converted(values: Any, source: Any, target: Any, rounding: Any) -> Any:

@@ -40,7 +40,9 @@ if INTERPRETED:
     round_as_gpus_do()
     allow_computed_loop_bounds()
 elif HAS_TRITON:
-    # Of Blackwell's two ways to multiply the one that older cards have too: sums are added in one order whatever the
+    # Blackwell has two ways to multiply; this chooses the one that older cards have, too: sums are added in one order
+    # whatever the rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and
+    # without.
     # rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and without.
     os.environ.setdefault("DISABLE_MMA_V5", "1")
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
@@ -55,11 +57,11 @@ MAX_ROWS = 16
 
 
 class TritonMissing(RuntimeError):
-    """A kernel was launched where Triton is not installed."""
+    """Raised when a kernel is launched where Triton is not installed."""
 
 
 class KernelFailure(Exception):
-    """A kernel that could not be compiled for this GPU, or not be launched on it."""
+    """Raised for a kernel that can't be compiled for this GPU, or not be launched on it."""
 
     def __init__(self, kernel: str, why: object):
         self.kernel = kernel
@@ -68,7 +70,7 @@ class KernelFailure(Exception):
 
 
 class _Missing:
-    """Stands in for a kernel: indexing it with a grid, as a launch does, says what is missing."""
+    """Stands in for a kernel: indexing it with a grid, as a launch does, raises ``TritonMissing``."""
 
     def __init__(self, name: str):
         self._name = name
@@ -83,7 +85,7 @@ UNSPECIALISED = ["max_rows", "num_queries", "num_keys"]
 if HAS_TRITON and not INTERPRETED:
 
     class Kernel(triton.JITFunction):  # type: ignore[misc]
-        """Says which kernel it is that fails."""
+        """A kernel whose failures name it."""
 
         def run(self, *args: Any, **kwargs: Any) -> Any:
             try:
@@ -114,7 +116,7 @@ def cdiv(count: int, size: int) -> int:
 
 @constexpr_function
 def power_of_two(count: int) -> int:
-    """The smallest that is no less: the lanes that ``count`` numbers take in registers."""
+    """The smallest power of two that is no less than ``count``: the lanes that so many numbers take in registers."""
     return 1 << max(0, count - 1).bit_length()
 
 

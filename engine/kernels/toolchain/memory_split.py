@@ -2,11 +2,11 @@
 
 A multiprocessor changes its split only when it is idle, so a kernel that wants another one than the kernel before
 starts late after all (``early_launch``). So all kernels that can stand in a round's line ask for the same split, and
-those of prompts, which can't, for all that can be shared.
+those of prompts, which can't, ask for all memory that can be shared.
 
-Which is best for a line depends on the way of its weights. In bf16 products copy them into shared memory. Packed ones
-go straight into registers, through the cache, of which 28 KB are left if all else is shared: too few for what is on its
-way (decode/DECISIONS.md, "Cache or shared memory")."""
+Which split is best for a line depends on how its weights travel. In bf16 products copy them into shared memory. Packed
+ones go straight into registers, through the cache, of which 28 KB are left if all else is shared: too few for what is
+under way (decode/DECISIONS.md, "Cache or shared memory")."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ EVERYTHING = 100
 
 
 class MemorySplit:
-    """What kernels ask for that are loaded, and will be."""
+    """Asks the driver for the split of every kernel that is loaded, now and later."""
 
     def __init__(self, ask: Callable[[int, int], int]):
         """``ask``: the driver, for a loaded kernel (CUfunction) and a percentage; returns its error, or 0."""
         self._ask = ask
         self._in_line: dict[int, str] = {}
         self.percent = EVERYTHING
-        """Of a line's kernels."""
+        """The percentage of the kernels of a round's line."""
 
     def loaded(self, function: int, name: str, in_line: bool) -> None:
-        """A kernel has just been loaded, which can stand ``in_line`` or not."""
+        """Notes a kernel that has just been loaded; ``in_line``: whether it can stand in a round's line."""
         if in_line:
             self._in_line[function] = name
         self._tell(function, name, self.wanted(function))
@@ -45,8 +45,8 @@ class MemorySplit:
         return self.percent if function in self._in_line else EVERYTHING
 
     def share(self, kilobytes: int | None, card: Card) -> None:
-        """From now on a line's kernels leave all but so many kilobytes to the cache; None: they share all there is.
-        For graphs that are captured later."""
+        """Makes a line's kernels leave all but ``kilobytes`` to the cache; with None programs share all there is. It
+        holds for graphs that are captured later."""
         percent = EVERYTHING
         if kilobytes is not None:
             percent = min(EVERYTHING, -(-100 * kilobytes * KILOBYTE // card.shared_of_multiprocessor))
@@ -67,4 +67,4 @@ def _ask_driver(function: int, percent: int) -> int:
 
 
 SPLIT = MemorySplit(_ask_driver)
-"""Of this process."""
+"""The split of this process."""

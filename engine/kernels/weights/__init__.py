@@ -1,1 +1,2 @@
-"""What products multiply by: one file per kind of weight (tensors, bytes, unpacking), and the kernels' side of them."""
+"""Weights, by which products multiply: one file for each kind (tensors, bytes, unpacking), and the kernels' side of
+them."""

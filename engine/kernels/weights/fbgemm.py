@@ -1,5 +1,5 @@
-"""Products in whole numbers on an x86 CPU without an instruction for products of bytes (VNNI): by FBGEMM, which PyTorch
-brings. It adds pairs of products up in 16 bits, which holds as long as rows are in 7."""
+"""Products in whole numbers on an x86 CPU without an instruction for products of bytes (VNNI), by FBGEMM, which comes
+with PyTorch. It adds pairs of products up in 16 bits, which is exact as long as rows have 7 bits."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .int8 import Int8Weight
 from .weight import Weight
 
 ZERO = 64
-"""What stands for 0 among numbers from 1 to 127."""
+"""The byte that stands for 0 among numbers from 1 to 127."""
 MOST = ZERO - 1
 STEPS = MOST * ZERO
-"""Levels of a row on either side of zero: a coarse number of 7 bits times 64, and a fine one. One of 7 bits alone would
-round SmolLM2's rows to a KL divergence of 4e-2, and of 8 to 1.5e-2."""
+"""Levels of a row on either side of zero: a coarse number of 7 bits times 64, and a fine one. A single number of 7 bits
+would round SmolLM2's rows to a KL divergence of 4e-2, one of 8 bits to 1.5e-2."""
 MULTIPLY = "linear_with_input_q_dq_qweight_dq_output_fp32"
 FBGEMM = -2
-"""No kernel of ours reads it."""
+"""The format's number; no kernel here reads it."""
 
 
 @cache
 def has_fbgemm() -> bool:
-    """Whether PyTorch has it, and for this CPU. It says that a later one won't have such tensors."""
+    """Whether PyTorch has FBGEMM, and for this CPU. PyTorch warns that a later version won't have such tensors."""
     there = "fbgemm" in torch.backends.quantized.supported_engines and hasattr(torch.ops.quantized, MULTIPLY)
     made = hasattr(torch, "_make_per_channel_quantized_tensor")
     return there and made and torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
@@ -37,11 +37,11 @@ def has_fbgemm() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FbgemmWeight(Weight):
-    """Weights of 8 bits, a scale a row, in FBGEMM's own order: for good, so they can't be cut or joined. ``values`` say
-    how many there are, and hold none."""
+    """Weights of 8 bits with a scale for each row, in FBGEMM's own order, which is final: they can't be cut or joined.
+    ``values`` say how many there are, and hold none."""
 
     packed: Any = None
-    """What FBGEMM made of them."""
+    """The weight as FBGEMM packed it."""
 
     endings: ClassVar[tuple[str, ...]] = ()
     dtypes: ClassVar[tuple[torch.dtype, ...]] = ()
@@ -65,7 +65,7 @@ class FbgemmWeight(Weight):
         return values
 
     def linear(self, x: Tensor) -> Tensor:
-        """In x's dtype; sums are whole numbers, so a row has the same bits alone and among others."""
+        """Products in x's dtype; sums are of whole numbers, so a row has the same bits alone and among others."""
         rows = x.float()
         step = torch.linalg.vector_norm(rows, torch.inf, dim=-1, keepdim=True).add_(1e-30).div_(STEPS)
         levels = (rows / step).round_()
@@ -78,7 +78,7 @@ class FbgemmWeight(Weight):
 
 @contextmanager
 def _by_fbgemm() -> Iterator[None]:
-    """PyTorch packs for one library at a time, and warns that such tensors will go."""
+    """Makes PyTorch pack for FBGEMM in this block, and hides its warning: it packs for one library at a time."""
     before = torch.backends.quantized.engine
     torch.backends.quantized.engine = "fbgemm"
     try:

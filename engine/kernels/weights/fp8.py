@@ -21,7 +21,7 @@ HIGHEST = 448.0
 @dataclass(frozen=True, slots=True)
 class Fp8Weight(Weight):
     """Bits of E4M3 numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 32], ordered by ``_laid_out``, and fp32
-    scales [..., rows]. Bits, because not every card has the type: kernels make bf16 of them by shifting."""
+    scales [..., rows]. They are bits, because not every card has the type: kernels make bf16 of them by shifting."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
@@ -44,12 +44,12 @@ class Fp8Weight(Weight):
 
     @classmethod
     def packed(cls, bits: Tensor, scales: Tensor) -> Fp8Weight:
-        """From bits of E4M3 numbers, uint8 [..., rows, depth], and scales [..., rows]."""
+        """Makes a weight of E4M3 numbers' bits, uint8 [..., rows, depth], and scales [..., rows]."""
         return cls(_laid_out(to_panels(bits, DEPTH)), scales.float())
 
     @classmethod
     def of(cls, weight: Tensor) -> Fp8Weight:
-        """Rounds a weight [..., rows, depth]; the largest of each row becomes ``HIGHEST``."""
+        """Rounds a weight [..., rows, depth]; the largest number of each row becomes ``HIGHEST``."""
         copy = cls.allocate(*weight.shape, device=weight.device)
         assert copy.scales is not None
         rows = weight.flatten(0, -2)
@@ -80,7 +80,7 @@ def _laid_out(bits: Tensor) -> Tensor:
 
 
 def _bits_of(laid: Tensor) -> Tensor:
-    """The numbers' bits again."""
+    """The numbers' bits in their own order again, from the order of ``_laid_out``."""
     low, high = laid.reshape(*laid.shape[:-1], -1, 4, 2, 2).unbind(-1)
     one = high & 0x80 | (high & 0x07) << 4 | low >> 4
     two = (high & 0x08) << 4 | high & 0x70 | low & 0x0F

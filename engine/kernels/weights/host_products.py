@@ -1,5 +1,5 @@
-"""How a CPU can multiply by a target's weights, and how it does. Every kind but floats gives a row the same bits alone
-and among others; which are fast differs by what the CPU has."""
+"""The ways in which a CPU can multiply by a target's weights, and the one it uses. Every kind but floats gives a row
+the same bits alone and among others; which are fast differs by what the CPU has."""
 
 from __future__ import annotations
 
@@ -25,32 +25,33 @@ HOST_MAKERS: Final[Mapping[str, Callable[[Tensor], Weight | None]]] = {
     "rounded rows": RoundedRowsWeight.of,
     FLOATS: PlainWeight,
 }
-"""What makes a weight of fp32 numbers; None where they aren't such as a kind holds."""
+"""By name, what makes a weight of fp32 numbers; it returns None for numbers that the kind can't hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostProducts:
-    """A kind for each sort of weights, all of them ``HOST_MAKERS``."""
+    """The kind for each sort of weights, by a name in ``HOST_MAKERS``."""
 
     on_levels: str
-    """Of layers whose weights all lie on 16 levels in every group."""
+    """The kind for layers whose weights all lie on 16 levels in every group."""
     others: str
-    """Of other layers: in 8 bits, or floats."""
+    """The kind for other layers: 8 bits, or floats."""
     head: str
-    """Whose sums are in fp32: logits in bf16 tie."""
+    """The kind for the head, whose sums are in fp32: logits in bf16 tie."""
 
     @classmethod
     def of_this_cpu(cls) -> HostProducts:
-        """Those that are fastest where nobody has measured."""
+        """The kinds that are fastest on this CPU by its features, for where nobody has measured."""
         return cls(for_levels()[0], for_others()[0], for_head()[0])
 
     def in_fewer_bits(self, in_levels: bool) -> bool:
-        """Whether layers are multiplied so, with all weights on 16 levels or not."""
+        """Whether layers are multiplied in fewer bits; ``in_levels``: whether all their weights lie on 16 levels."""
         return (self.on_levels if in_levels else self.others) != FLOATS
 
 
 def for_levels() -> tuple[str, ...]:
-    """Kinds that this CPU and PyTorch have for weights on 16 levels; what serves most CPUs best first."""
+    """The kinds that this CPU and PyTorch have for weights on 16 levels; the one that serves most CPUs best comes
+    first."""
     return ((NIBBLES,) if multiplies_nibbles() else ()) + for_others()
 
 

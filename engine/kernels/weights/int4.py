@@ -60,8 +60,8 @@ class Int4Weight(Weight):
 
     @classmethod
     def packed(cls, numbers: Tensor, scales: Tensor) -> Int4Weight:
-        """From numbers 0 to 15, uint8 [..., rows, depth], 8 of which stands for zero, and scales [..., rows, groups] in
-        the dtype to keep."""
+        """Makes a weight of numbers 0 to 15, uint8 [..., rows, depth], of which 8 stands for zero, and scales [...,
+        rows, groups] in the dtype to keep."""
         return cls(_nibbles_of(numbers), scales_to_panels(scales))
 
     @classmethod
@@ -114,7 +114,7 @@ def _nibbles_of(numbers: Tensor) -> Tensor:
 
 
 def _numbers_of(nibbles: Tensor) -> Tensor:
-    """The numbers [..., 32] again."""
+    """The numbers [..., 32] in their own order again, from ``_nibbles_of``."""
     ordered = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).flatten(-2)
     return ordered[..., torch.tensor(_places(), device=nibbles.device).argsort()]
 
@@ -191,7 +191,7 @@ def int4_scaled(
 
 @jit
 def raised(total: tl.tensor) -> tl.tensor:
-    """Sums of products with what ``int4_words`` or ``int4_pairs`` gave."""
+    """Undoes the factor 2^-37 of ``int4_words`` and ``int4_pairs``, on the sums of products with them."""
     return total * 2.0**37
 
 
@@ -251,7 +251,8 @@ def int4_pairs(
 def int4_wide_pairs(
     words: tl.tensor, turn: tl.tensor, scale: tl.tensor, rest: tl.tensor, x: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor]:
-    """``int4_pairs`` for scales that aren't bf16: ``scale`` + ``rest``, both bf16 and 2^-31 of it."""
+    """``int4_pairs`` for scales that aren't bf16: two neighbours of each of the words, in the dtype of rows x.
+    ``scale`` and ``rest``, both bf16, add up to the scale, 2^-31 of it."""
     if SIMULATED:
         factor = (scale.to(tl.float32) + rest.to(tl.float32)) * 2.0**-6
         first, second = _simulated(words, turn, 0) * factor, _simulated(words, turn, 1) * factor

@@ -1,4 +1,4 @@
-"""Weights in 8 bits: half the bytes to read, for drafting alone. A draft that is wrong costs time, never the answer."""
+"""Weights in 8 bits: half the bytes to read, for drafting alone. A wrong draft costs time, never the answer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .weight import Weight
 
 INT8 = 1
 ROWS_AT_ONCE = 8192
-"""Rows of a weight that are fp32 at a time: 92 MB of a hidden size of 2816, and nothing larger is needed."""
+"""Rows of a weight that are fp32 at a time while it is packed: 92 MB at a hidden size of 2816."""
 
 
 @dataclass(frozen=True, slots=True)
 class Int8Weight(Weight):
-    """int8 values [..., rows, depth], and fp32 scales [..., rows]: what one step of each row is worth."""
+    """int8 values [..., rows, depth], and fp32 scales [..., rows]: the size of one step in each row."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.int8,)

@@ -15,18 +15,19 @@ from torch.nn import functional as F
 from .int8 import Int8Weight
 
 STEPS = 127 * 128
-"""Levels of a row on either side of zero: a coarse number of 8 bits times 128, and a fine one of 7. One of 8 bits alone
-would round rows more than weights."""
+"""Levels of a row on either side of zero: a coarse number of 8 bits times 128, and a fine one of 7. A single one of 8
+bits would round rows more than weights."""
 FEW_ROWS = 4
-"""So many PyTorch's product for bf16 rows takes no longer with than whole numbers, with AVX2 either (DECISIONS.md)."""
+"""Up to this many rows PyTorch's product for bf16 rows takes no longer than whole numbers, even with AVX2
+(DECISIONS.md)."""
 VECTOR = 32
-"""It reads so many numbers of a row at once, and past the end of one that isn't made of such."""
+"""How many numbers of a row that product reads at once; it reads past the end of a row that isn't a multiple."""
 
 
 @cache
 def multiplies_integers() -> bool:
-    """Whether this CPU multiplies bytes in one instruction (VNNI), and oneDNN uses it: tried, as it can be told to do
-    without. Others take longer than in fp32, and sums of the largest numbers saturate."""
+    """Whether this CPU multiplies bytes in one instruction (VNNI), and oneDNN uses it, which may be switched off, so it
+    is tried. Other CPUs take longer than in fp32, and sums of the largest numbers saturate."""
     if not (torch._C._has_mkldnn and torch.cpu._is_vnni_supported()):
         return False
     most = torch.full((16, 64), 127, dtype=torch.int8)
@@ -34,8 +35,8 @@ def multiplies_integers() -> bool:
 
 
 def in_levels(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows x [n, depth] rounded to ``STEPS``, int8 [2 n, depth]: the coarse numbers of all, then the fine. And what a
-    level of each row is worth, fp32 [n, 1]."""
+    """Rounds rows x [n, depth] to ``STEPS``: int8 [2 n, depth], the coarse numbers of all rows, then the fine; and the
+    size of a step in each row, fp32 [n, 1]."""
     step = torch.linalg.vector_norm(x, torch.inf, dim=-1, keepdim=True).add_(1e-30).div_(STEPS)
     levels = (x / step).round_()
     coarse = (levels / 128).round_()
@@ -44,12 +45,12 @@ def in_levels(x: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class IntegerWeight(Int8Weight):
-    """Weights of 8 bits whose products are such."""
+    """Weights of 8 bits that are multiplied in whole numbers."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_step")
 
     def linear(self, x: Tensor) -> Tensor:
-        """Of fp32 rows, in fp32. Where whole numbers saturate, by floats."""
+        """Products of fp32 rows, in fp32. Where whole numbers saturate, they are computed in floats."""
         if not multiplies_integers():
             return F.linear(x, self.restored())
         parts, step = in_levels(x)
@@ -64,14 +65,14 @@ class IntegerWeight(Int8Weight):
 
 @dataclass(frozen=True, slots=True)
 class RoundedRowsWeight(IntegerWeight):
-    """Weights of 8 bits whose products are PyTorch's with rows rounded to bf16: each row is added up in one order,
-    alone and among others, on every CPU."""
+    """Weights of 8 bits that PyTorch multiplies by rows rounded to bf16: each row is added up in one order, alone and
+    among others, on every CPU."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_of_rounded")
 
     @staticmethod
     def takes(depth: int) -> bool:
-        """Whether it multiplies rows so long; others are floats."""
+        """Whether it multiplies rows of this length; others stay floats."""
         return depth % VECTOR == 0
 
     def linear(self, x: Tensor) -> Tensor:
@@ -85,8 +86,8 @@ class RoundedRowsWeight(IntegerWeight):
 
 @dataclass(frozen=True, slots=True)
 class ByteWeight(RoundedRowsWeight):
-    """A drafter's: few rows are rounded to bf16 and multiplied so, in a third of the time. A row among more than
-    ``FEW_ROWS`` has other bits where whole numbers are faster, which in a draft costs a token at most."""
+    """A drafter's weights: few rows are rounded to bf16 and multiplied so, in a third of the time. A row among more
+    than ``FEW_ROWS`` has other bits where whole numbers are faster, which in a draft costs a token at most."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_unit")
 
@@ -98,8 +99,9 @@ class ByteWeight(RoundedRowsWeight):
 
 @dataclass(frozen=True, slots=True)
 class LaidOutWeight(IntegerWeight):
-    """The same for good, in the order that oneDNN reads on this CPU, [depth, rows] to PyTorch: ``_int_mm`` brings a
-    weight into it for every product, which takes longer than to multiply a few rows. Can't be cut or joined."""
+    """``IntegerWeight`` in the order that oneDNN reads on this CPU, for good ([depth, rows] to PyTorch): ``_int_mm``
+    brings a weight into it for every product, which takes longer than to multiply a few rows. It can't be cut or
+    joined."""
 
     @classmethod
     def of(cls, weight: Tensor) -> LaidOutWeight:
@@ -116,7 +118,8 @@ class LaidOutWeight(IntegerWeight):
         return self.values.to_dense().t().float() * self.scales[:, None]
 
     def _products(self, parts: Tensor) -> Tensor:
-        # A step of 1 and no zero point for the rows, which have their own; no bias; fp32, and nothing done to it.
+        # The rows get a step of 1 and no zero point here, since they have their own; no bias; fp32, with nothing
+        # applied to it.
         product: Tensor = torch.ops.onednn.qlinear_pointwise(
             parts, 1.0, 0, self.values, self.scales, None, None, 1.0, 0, torch.float32, "none", [], ""
         )

@@ -1,4 +1,4 @@
-"""Which kinds of weights there are, and which of them a module holds."""
+"""The kinds of weights, and which of them a module holds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "int4": Int4Weight.of,
     "mxfp4": Mxfp4Weight.of,
 }
-"""What packs a weight of floats. A CPU's "bf16" is fp32: as it is."""
+"""By format, what packs a weight of floats. On a CPU "bf16" is fp32 and stays as it is."""
 
 
 def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
@@ -38,7 +38,7 @@ def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
 
 
 def format_of(weight: Weight) -> WeightFormat:
-    """What a target's weight is in."""
+    """The format of a target's weight."""
     match weight:
         case Fp8Weight():
             return "fp8"
@@ -51,7 +51,7 @@ def format_of(weight: Weight) -> WeightFormat:
 
 
 def bytes_of(*models: nn.Module) -> int:
-    """What the weights of models take, norms included: a model's parameters are its weights' tensors."""
+    """Bytes of the weights of models, norms included: a model's parameters are its weights' tensors."""
     return sum(parameter.nbytes for model in models for parameter in model.parameters())
 
 

@@ -1,6 +1,6 @@
-"""Tiles of a weight of any kind, in the dtype they are multiplied in. Kernels take ``weight.values, weight.scales,
-FORMAT=weight.format`` and hand them on as a ``Matrix`` made where it is passed: in a local variable its constants would
-become numbers."""
+"""Tiles of a weight of any kind, in the dtype in which they are multiplied. Kernels take ``weight.values,
+weight.scales, FORMAT=weight.format`` and hand them on as a ``Matrix`` that is constructed in the call: in a local
+variable its constants would become numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from . import fp8, int8, mxfp4
 INT8 = tl.constexpr(int8.INT8) if HAS_TRITON else None
 FP8 = tl.constexpr(fp8.FP8) if HAS_TRITON else None
 MXFP4 = tl.constexpr(mxfp4.MXFP4) if HAS_TRITON else None
-"""Formats from ``FP8`` on are packed: that, MXFP4, or INT4 with so large groups. See ``decode/packed.py``."""
+"""Formats from ``FP8`` on are packed: FP8, MXFP4, and INT4, whose number is that of its groups. See
+``decode/packed.py``."""
 
 
 class Matrix(NamedTuple):
-    """N rows of a weight of depth K: those from some row on, as an expert's or the gate's."""
+    """N rows of a weight of depth K, from some row on: an expert's, or the gate's."""
 
     data: tl.tensor
     scales: tl.tensor
@@ -36,8 +37,8 @@ def group_of(weight_format: int) -> int:
 def load_factor(
     weight: Matrix, first: tl.tensor, columns: tl.tensor, at: tl.tensor, x: tl.tensor, ALIGNED: tl.constexpr
 ) -> tl.tensor:
-    """A tile [columns, at] of a weight to multiply rows x by, rows counted from ``first``. ALIGNED: no tile crosses an
-    edge. Some formats need ``scaled`` after the product."""
+    """A tile [columns, at] of a weight, to multiply rows x by; rows are counted from ``first``. ALIGNED: no tile
+    crosses an edge. Sums with some formats need ``scaled``."""
     tl.static_assert(weight.FORMAT < FP8, "packed weights have products of their own")
     pointers = (weight.data + first * weight.K) + columns[:, None] * weight.K + at[None, :]
     if ALIGNED:
@@ -51,7 +52,7 @@ def load_factor(
 
 @jit
 def scaled(total: tl.tensor, weight: Matrix, first: tl.tensor, columns: tl.tensor) -> tl.tensor:
-    """Sums [rows, columns] times the scales of the weight's rows, where it has one for each."""
+    """Sums [rows, columns] times the scales of the weight's rows, where the format has one for each row."""
     if weight.FORMAT == INT8:
         total *= tl.load(weight.scales + first + columns, mask=columns < weight.N, other=0.0)[None, :]
     return total

@@ -20,11 +20,11 @@ MXFP4 = 3
 GROUP = 32
 """How many neighbours share a scale."""
 NUMBERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
-"""What the 16 codes stand for."""
+"""The numbers for which the 16 codes stand."""
 BIAS = 127
 """A scale of s stands for 2^(s - 127)."""
 LAST = 254
-"""The largest of the format; 255 stands for no number at all."""
+"""The largest scale of the format; 255 stands for no number at all."""
 HIGHEST = 133
 """The largest scale, 2^6, that kernels multiply by: up to there every product of a number and its scale, 2^5 times too
 small, is exact in bf16, from a scale of 0 on (``mxfp4_words``). Numbers up to 384 are far more than weights have."""
@@ -66,7 +66,7 @@ class Mxfp4Weight(Weight):
 
     @classmethod
     def packed(cls, codes: Tensor, scales: Tensor) -> Mxfp4Weight:
-        """From codes 0 to 15, uint8 [..., rows, depth], and scales, uint8 [..., rows, depth / 32]."""
+        """Makes a weight of codes 0 to 15, uint8 [..., rows, depth], and scales, uint8 [..., rows, depth / 32]."""
         return cls(_laid_out(to_panels(codes, DEPTH)), scales_to_panels(scales))
 
     @classmethod
@@ -120,8 +120,9 @@ class Mxfp4Weight(Weight):
 
 
 def floats_of(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
-    """What codes [..., depth] stand for with scales [..., depth / 32], both uint8. Exact in fp32 and bf16 up to
-    ``HIGHEST``: products are made of halves of the numbers and twice the scales, which none of the two lacks."""
+    """The numbers for which codes [..., depth] stand with scales [..., depth / 32], both uint8. Exact in fp32 and bf16
+    up to ``HIGHEST``: products are made of halves of the numbers and twice the scales, and both dtypes have all of
+    these."""
     halves = torch.tensor(NUMBERS, device=codes.device) / 2
     doubled = (scales.int() + 1 << 23).view(torch.float32)
     groups = halves[codes.int()].view(*scales.shape, GROUP)
@@ -129,7 +130,7 @@ def floats_of(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _laid_out(codes: Tensor) -> Tensor:
-    """uint8 [..., 16] of codes [..., 32]."""
+    """Codes [..., 32] as uint8 [..., 16], ordered by ``PLACES``."""
     numbers = codes.reshape(*codes.shape[:-1], 2, 4, 4).transpose(-3, -2).flatten(-2).int()
     words = torch.zeros(numbers.shape[:-1], dtype=torch.int32, device=codes.device)
     for number, mask, shift in _moves():
@@ -138,7 +139,7 @@ def _laid_out(codes: Tensor) -> Tensor:
 
 
 def _codes_of(laid: Tensor) -> Tensor:
-    """The codes [..., 32] again."""
+    """The codes [..., 32] again, from the order of ``PLACES``."""
     words = laid.contiguous().view(torch.int32)
     numbers = torch.zeros(*words.shape, len(PLACES), dtype=torch.int32, device=laid.device)
     for number, mask, shift in _moves():
@@ -148,7 +149,7 @@ def _codes_of(laid: Tensor) -> Tensor:
 
 @cache
 def _moves() -> list[tuple[int, int, int]]:
-    """Number, bits of its code that stay side by side, and how far they go."""
+    """For each number: its index, the bits of its code that stay side by side, and how far they move."""
     masks: dict[tuple[int, int], int] = {}
     for number, places in enumerate(PLACES):
         for bit, place in zip((3, 2, 1, 0), places, strict=True):
@@ -158,7 +159,7 @@ def _moves() -> list[tuple[int, int, int]]:
 
 @jit
 def mxfp4_steps(scale: tl.tensor) -> tl.tensor:
-    """What kernels multiply bits by for scales of bytes: 2^121 times the scale as bf16, twice in each int32."""
+    """The factors of ``mxfp4_words`` for scales as bytes: 2^121 times the scale as bf16, twice in each int32."""
     return scale.to(tl.int32) * 0x00800080 + 0x3C803C80
 
 
@@ -240,7 +241,7 @@ def mxfp4_pairs(words: tl.tensor, pair: tl.tensor, steps: tl.tensor, x: tl.tenso
 
 @jit
 def lifted(total: tl.tensor) -> tl.tensor:
-    """Sums of products with what ``mxfp4_words`` or ``mxfp4_pairs`` gave."""
+    """Undoes the factor 2^-5 of ``mxfp4_words`` and ``mxfp4_pairs``, on the sums of products with them."""
     return total * 32.0
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from torch import Tensor
 
 ROWS = 16
-"""Of a panel."""
+"""Rows of a panel."""
 DEPTH = 32
 """Neighbours in a block."""
 

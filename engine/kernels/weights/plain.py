@@ -1,4 +1,4 @@
-"""Weights as they are: floats, multiplied as they lie in memory."""
+"""Weights as floats, multiplied as they lie in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PlainWeight(Weight):
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
         if x.device.type != "cpu":
             return F.grouped_mm(x, self.values.mT, offs=ends)
-        # PyTorch's own takes a product of every expert there, most of which have no rows.
+        # PyTorch's own way multiplies for every expert there, most of which have no rows.
         parts = x.tensor_split(ends[:-1].long())
         return torch.cat([F.linear(part, self.values[expert]) for expert, part in enumerate(parts) if len(part)])
 

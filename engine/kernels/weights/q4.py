@@ -1,5 +1,5 @@
-"""Weights of 4 bits with a step and an offset for 32 neighbours, as Q4_1 of GGUF files: for PyTorch's own product on a
-CPU, which reads an eighth of the bytes of fp32 and adds up each row in one order, alone and among others."""
+"""Weights of 4 bits with a step and an offset for each 32 neighbours, as Q4_1 in GGUF files: for PyTorch's own product
+on a CPU, which reads an eighth of the bytes of fp32 and adds up each row in one order, alone and among others."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from torch import Tensor
 from .weight import Weight
 
 Q4 = -1
-"""No kernel of ours reads it."""
+"""The format's number; no kernel here reads it."""
 GROUP = 32
 PANEL = 64
-"""Rows that PyTorch packs together."""
+"""How many rows PyTorch packs together."""
 _multiply: Callable[[Tensor, Tensor, int, Tensor], Tensor] = torch.ops.aten._weight_int4pack_mm_for_cpu.default
 OFF = 2.0**-6
-"""How far numbers may lie from whole steps: those of a file are off by rounding to fp32 alone."""
+"""How far numbers may lie from whole steps: those of a file are off only by rounding to fp32."""
 
 
 @cache
 def multiplies_nibbles() -> bool:
-    """Whether PyTorch's product is made for this CPU; elsewhere it goes number by number."""
+    """Whether PyTorch's product is written for this CPU; elsewhere it multiplies number by number."""
     return torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
 
 
 @dataclass(frozen=True, slots=True)
 class Q4Weight(Weight):
-    """uint8 [rows, depth / 2] as PyTorch packs them on this CPU, and bf16 [depth / 32, rows, 2]: what a step is worth,
+    """uint8 [rows, depth / 2] as PyTorch packs them on this CPU, and bf16 [depth / 32, rows, 2]: the size of a step,
     and the middle of the 16 levels."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_levels")
@@ -49,7 +49,7 @@ class Q4Weight(Weight):
 
     @staticmethod
     def takes(rows: int, depth: int) -> bool:
-        """Whether matrices of this size can be held so."""
+        """Whether a matrix of this size can be held in this form."""
         return rows % PANEL == depth % GROUP == 0
 
     @classmethod
@@ -59,7 +59,8 @@ class Q4Weight(Weight):
 
     @classmethod
     def of(cls, weight: Tensor) -> Q4Weight | None:
-        """Of fp32 numbers [rows, depth] that lie on 16 even levels in every group; None where they don't."""
+        """Makes a weight of fp32 numbers [rows, depth] that lie on 16 even levels in every group; None where they
+        don't."""
         rows, depth = weight.shape
         if not cls.takes(rows, depth):
             return None
@@ -83,11 +84,11 @@ class Q4Weight(Weight):
         return Q4Weight(self.values[start:end], self.scales[:, start:end])
 
     def restored(self) -> Tensor:
-        """By the product's own definition: what it makes of unit rows."""
+        """The weight by the product's own definition: its products with unit rows."""
         return self.linear(torch.eye(self.shape[1])).T.contiguous()
 
     def linear(self, x: Tensor) -> Tensor:
-        """In x's dtype; rows and products are rounded to bf16, sums are in fp32."""
+        """Products in x's dtype; rows and products are rounded to bf16, sums are in fp32."""
         assert self.scales is not None
         rows = x if x.dtype is torch.bfloat16 else x.to(torch.bfloat16)
         product = _multiply(rows, self.values, GROUP, self.scales.contiguous())

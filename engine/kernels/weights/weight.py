@@ -1,4 +1,4 @@
-"""A weight as products take it. To add a kind: a file here (class, and how a kernel unpacks a tile), a branch in
+"""The base of all kinds of weights. To add a kind: a file here (class, and how a kernel unpacks a tile), a branch in
 ``matrix.py``, a line in ``kinds.py``; products, memory plan and byte floors follow."""
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class Weight(ABC):
     parameters, which are named as in the checkpoint (``kinds.weight_of``)."""
 
     values: Tensor
-    """What a kernel reads first, [..., rows, depth] unless it is packed otherwise."""
+    """The tensor that a kernel reads first, [..., rows, depth] unless it is packed otherwise."""
     scales: Tensor | None = None
-    """Of each row, [..., rows], or of each group of a row."""
+    """A scale for each row, [..., rows], or for each group of a row."""
 
     endings: ClassVar[tuple[str, ...]]
-    """Of the names of ``values`` and ``scales`` among a module's parameters: what follows "weight" or, stacked,
-    "down_proj"."""
+    """What follows "weight" (or, stacked, "down_proj") in the names of ``values`` and ``scales`` among a module's
+    parameters."""
     dtypes: ClassVar[tuple[torch.dtype, ...]]
-    """Of ``values``: tells kinds with the same endings apart."""
+    """The dtypes of ``values``, which tell kinds with the same endings apart."""
 
     rows_together: ClassVar[int] = 1
     """How many rows share the first dimension of ``values``: parts of a weight begin at multiples of them."""
@@ -41,12 +41,12 @@ class Weight(ABC):
 
     @property
     def shape(self) -> torch.Size:
-        """Of the matrix that it stands for: ([experts,] rows, depth)."""
+        """The shape of the matrix for which it stands: ([experts,] rows, depth)."""
         return self.values.shape
 
     @property
     def nbytes(self) -> int:
-        """What a product reads of it, and what it takes in memory."""
+        """Bytes that it takes in memory, and that a product reads."""
         return self.values.nbytes + (0 if self.scales is None else self.scales.nbytes)
 
     @property
@@ -59,8 +59,8 @@ class Weight(ABC):
         """fp32 [..., rows, depth]: what products with this weight multiply by. Defines the kind."""
 
     def restored_for(self, dtype: torch.dtype) -> Tensor:
-        """fp32 [..., rows, depth]: what kernels multiply rows of a dtype by. Where scales are multiplied in before the
-        product, that is rounded to the dtype."""
+        """fp32 [..., rows, depth]: what kernels multiply rows of ``dtype`` by. Where scales are multiplied in before
+        the product, that is rounded to the dtype."""
         return self.restored()
 
     def rows(self, start: int, end: int) -> Self:
@@ -84,13 +84,14 @@ class Weight(ABC):
     def linear(self, x: Tensor) -> Tensor:
         """Products [n, rows] of any number of rows x [n, depth], in x's dtype."""
         if self.unpacks_inside(x):
-            from ..prefill.products import multiply_many  # here: it knows how each kind is unpacked
+            from ..prefill.products import multiply_many  # imported here, since it knows how each kind is unpacked
 
             return multiply_many(x, self)
         return F.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
-        """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: where each's rows end."""
+        """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: the row at which each expert's
+        rows end."""
         if self.unpacks_inside(x):
             from ..prefill.products import multiply_many
 
@@ -107,7 +108,7 @@ _inside = True
 
 
 def unpack_first() -> None:
-    """From now on weights are unpacked before they multiply many rows: where the kernel that does both in one was seen
-    to be wrong."""
+    """Makes weights be unpacked before they multiply many rows, from now on: for where the kernel that does both was
+    seen to be wrong."""
     global _inside
     _inside = False

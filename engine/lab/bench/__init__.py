@@ -1,1 +1,2 @@
-"""What decoding costs on this machine, every figure beside its bytes and its share of what the memory can do."""
+"""Measures what decoding costs on this machine, each figure beside its bytes and its share of what the memory can
+do."""

@@ -1,4 +1,4 @@
-"""What the memory of this machine can do, measured: the ceiling that every other figure is held against."""
+"""Measures what the memory of this machine can do: the ceiling to which every other figure is compared."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from torch import Tensor
 from ...measured.timing import time_calls
 
 GPU_BYTES, CPU_BYTES = 4 << 30, 256 << 20
-"""Of each buffer: far more than a cache holds."""
+"""Bytes of each buffer: far more than a cache holds."""
 REPEATS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Bytes per second. ``copy`` counts what is read and what is written."""
+    """The memory's rates in bytes per second. ``copy`` counts both what is read and what is written."""
 
     copy: float
     read: float
 
     @property
     def best(self) -> float:
-        """The higher of the two: no pass can beat it."""
+        """The higher of the two rates: no pass can beat it."""
         return max(self.copy, self.read)
 
 

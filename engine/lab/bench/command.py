@@ -46,20 +46,20 @@ WIDTHS = (1, 2, 4, 8, 12, 16)
 CONTEXTS = (128, 2048, 32_768)
 PROMPTS = (128, 2048, 8000)
 TINY_LENGTHS = (48, 96)
-"""Contexts and prompts of the tiny shape: within its first window and past it."""
+"""Contexts and prompts, in tokens, of the tiny shape: within its first window and past it."""
 ACCEPTANCE = 7.8
 """Tokens per block of 16 that the 26B-A4B's drafter is reported to reach on HumanEval."""
 
 
 HOST, DEVICE, DEVICE_ALL_BITS = "host", "device", "device-bf16"
-"""Who may run the rounds. The device drafts in 8 bits, as people get it, or in 16."""
+"""Who may run the rounds: the host, or the device, which drafts in 8 bits as in the chat, or in 16."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class Results:
-    """Everything one run measured, as it goes into JSON."""
+    """Everything that one run measured, as it goes into JSON."""
 
     device: str
     dtype: str
@@ -136,7 +136,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace, device: torch.device) -> None:
-    """Raises ``ValueError`` for what would break off later, or measure something else."""
+    """Raises ``ValueError`` for options that would break off later, or measure something else than they say."""
     for name in ("count", "layers", "contexts", "prompts", "widths"):
         given = getattr(options, name)
         values = given if isinstance(given, list) else [1 if given is None else given]
@@ -156,7 +156,8 @@ def _check_lengths(options: argparse.Namespace, shape: Shape) -> None:
 
 
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
-    """Measures and prints; returns the exit code. ``EngineFailure`` or ``ValueError`` for what can't be."""
+    """Measures and prints; returns the exit code. Raises ``EngineFailure`` or ``ValueError`` for what can't be
+    measured."""
     options = make_parser(prog).parse_args(arguments)
     device = pick_device(options.device)
     _check(options, device)
@@ -211,7 +212,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     decoder = Decoder(target, drafter, context)
     results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
     bench = Bench(decoder, floor_of(shape, target, results.rounds_by == DEVICE), ceiling)
-    bench.force(options.routing[0], 1)  # before rounds are captured
+    bench.force(options.routing[0], 1)  # before rounds are captured, which then read these scores
     results.prepare_seconds = choose_rounds(bench, results.rounds_by)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
     _measure_rounds(bench, options, results, say)
@@ -236,7 +237,8 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
 
 
 def choose_rounds(bench: Bench, who: str) -> float:
-    """Sets who runs the rounds (the host by default); returns the seconds until ready."""
+    """Sets who runs the rounds: ``HOST`` (the default), ``DEVICE`` or ``DEVICE_ALL_BITS``. Returns the seconds that
+    preparing them took."""
     started, decoder = perf_counter(), bench.decoder
     if who != HOST:
         config = decoder.target.config
@@ -280,7 +282,8 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or where the first argument is ``kernels`` the bench of each kernel alone. Returns the exit code."""
+    """Runs the bench, or, where the first argument is ``kernels``, the bench of each kernel alone. Returns the exit
+    code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)

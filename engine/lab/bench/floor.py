@@ -1,4 +1,5 @@
-"""Bytes that each pass can't avoid reading: every touched weight once, and the keys and values in sight."""
+"""Computes the bytes that each pass can't avoid reading: every touched weight once, and the keys and values in
+sight."""
 
 from __future__ import annotations
 
@@ -19,40 +20,41 @@ META = torch.device("meta")
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Bytes of a pair's passes, in its compute dtype. Activations are left out: kilobytes beside gigabytes."""
+    """Bytes that a pair's passes read, in its compute dtype. Activations are left out: kilobytes beside gigabytes."""
 
     shape: Shape
     itemsize: int
     body: int
-    """The target's weights without experts and embedding."""
+    """Bytes of the target's weights without experts and embedding."""
     expert: int
-    """One expert of every layer."""
+    """Bytes of one expert of every layer."""
     head: int
-    """The output head. Of an embedding beside it only a row is read for each token."""
+    """Bytes of the output head. Of a separate embedding only one row is read for each token."""
     draft_head: int
-    """What drafting reads of it, or of an 8-bit copy."""
+    """Bytes of the head, or of its 8-bit copy, as drafting reads it."""
     drafter: int
-    """Its weights, likewise."""
+    """Bytes of the drafter's weights, in 16 or 8 bits as they are read."""
 
     def verify(self, experts: float, context: int) -> float:
-        """One target pass over a block's rows, or one row; ``experts``: distinct ones touched, mean over layers."""
+        """Bytes of one target pass over a block's rows, or over one row. ``experts``: distinct experts touched, mean
+        over layers."""
         kept = self._keys_values(self.shape.target.attention, context) + self._states()
         return self.body + experts * self.expert + self.head + kept
 
     def draft(self, context: int) -> float:
-        """Taking in the last round's features, then one pass of the drafter and the head."""
+        """Bytes of taking in the last round's features, then of one pass of the drafter and the head."""
         if self.shape.drafter is None:
             return 0.0
         return self.drafter + self.draft_head + self._keys_values(self.shape.drafter.layers, context)
 
     def prefill(self, rows: int, chunk: int) -> float:
-        """A prompt in chunks, each of which touches every expert; the head runs once."""
+        """Bytes of a prompt in chunks, each of which touches every expert; the head runs once."""
         chunks = -(-rows // chunk)
         num_experts = self.shape.target.moe.num_experts if self.shape.target.moe else 0
         return chunks * (self.body + num_experts * self.expert) + self.head
 
     def _states(self) -> int:
-        """Of layers that recur, each read and written once, in fp32."""
+        """Bytes of the states of layers that recur, each read and written once, in fp32."""
         layers = [layer for layer in self.shape.target.layers if isinstance(layer, DeltaConfig)]
         return sum(2 * 4 * layer.values * layer.key_dim for layer in layers)
 
@@ -63,7 +65,7 @@ class Floor:
 
 
 def floor_of(shape: Shape, target: TargetModel, drafts_in_8_bits: bool = False) -> Floor:
-    """Asks the weights of a target, and those of the shape's drafter, for their bytes; nothing is allocated."""
+    """The floor of a shape, from the weights of a target and of the shape's drafter; nothing is allocated."""
     dtype = target.dtype
     with META:
         drafter = nn.Module() if shape.drafter is None else shape.drafter.build().to(dtype)
@@ -82,5 +84,5 @@ def floor_of(shape: Shape, target: TargetModel, drafts_in_8_bits: bool = False) 
 
 
 def _in_8_bits(tensor: Tensor) -> int:
-    """Bytes of a copy; norms are read as they are."""
+    """Bytes of an 8-bit copy; norms are read as they are."""
     return Int8Weight.allocate(*tensor.shape, device=META).nbytes if tensor.ndim == 2 else tensor.nbytes

@@ -1,4 +1,4 @@
-"""The figures: rounds and prompts, run by the same ``Decoder`` that answers people, and timed from outside."""
+"""Measures rounds and prompts: they are run by the same ``Decoder`` that answers people, and timed from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .routing import Routing, distinct_experts, force_routing, forced_scores
 from .script import MAX_SCRIPT, Script, ScriptedHostRounds
 
 WARM_UP = 3
-"""Rounds before those that count."""
+"""How many rounds run before those that count."""
 PLENTY = 1 << 20
 
 
@@ -31,9 +31,9 @@ class RoundFigures:
     context: int
     routing: str
     experts: float
-    """Distinct ones that a pass touches, mean over the layers; 0 for a dense model."""
+    """Distinct experts that a pass touches, mean over the layers; 0 for a dense model."""
     round_ms: float
-    """Wall time per round, everything included."""
+    """Wall time for each round, everything included."""
     verify_ms: float
     draft_ms: float
     verify_bytes: float
@@ -41,7 +41,7 @@ class RoundFigures:
     acceptance_length: float
     """Mean tokens per round."""
     share: float
-    """Of what the memory could do in the time: floor / measured, for the whole round."""
+    """The floor's share of the measured time, for the whole round: how near it is to what the memory can do."""
     verify_share: float
     draft_share: float
 
@@ -52,19 +52,20 @@ class RoundFigures:
 
 @dataclass(frozen=True, slots=True)
 class PrefillFigures:
-    """A prompt from nothing, in milliseconds."""
+    """The times of a prompt from empty caches, in milliseconds."""
 
     rows: int
     prefill_ms: float
     first_token_ms: float
-    """Until the first token is known."""
+    """Time until the first token is known."""
     bytes: float
     share: float
 
 
 def acceptance_script(mean_length: float, width: int, rounds: int) -> list[int]:
-    """Drafts accepted per round, so that blocks of this width yield ``mean_length`` on average (``ValueError``: they
-    can't). Deterministic; every position is as likely to end the run, as in real decoding."""
+    """How many drafts each round accepts, so that blocks of this width yield ``mean_length`` tokens on average
+    (``ValueError`` where they can't). Deterministic; every position is as likely to end the run, as in real
+    decoding."""
     if not 1 <= mean_length <= width:
         raise ValueError(f"the acceptance length must be between 1 and the block's {width}, not {mean_length}")
     low, high = 0.0, 1.0
@@ -94,7 +95,7 @@ def _settle(counts: list[int], total: int, most: int) -> None:
 
 
 class Bench:
-    """A decoder with random contexts, and what its passes can't avoid reading."""
+    """Runs a decoder on random contexts, and knows its floor."""
 
     def __init__(self, decoder: Decoder, floor: Floor, ceiling: Ceiling):
         self.decoder = decoder
@@ -139,7 +140,8 @@ class Bench:
         )
 
     def run(self, block: BlockSize, context: int, count: int) -> tuple[float, list[Round]]:
-        """Seconds of ``count`` rounds behind a random context, less the first few; ``block`` 1 decodes plainly."""
+        """The seconds of ``count`` rounds behind a random context, and the rounds, both without the first few;
+        ``block`` 1 decodes plainly."""
         ids = self._pretend(context)
         settings = GenerationSettings(
             block_size=MIN_BLOCK_SIZE if block == 1 else block,
@@ -157,7 +159,7 @@ class Bench:
             if isinstance(progress, Round):
                 done.append(progress)
                 marks.append(perf_counter())
-        # The first round is the prompt's own. Rounds in flight when the poll said stop are left out.
+        # The first round is the prompt's own. Rounds that were under way when the poll said stop are left out.
         first, last = WARM_UP, WARM_UP + count
         return marks[last] - marks[first], done[first + 1 : last + 1]
 
@@ -170,7 +172,7 @@ class Bench:
         return PrefillFigures(rows, prefill_ms, first_token_ms, num_bytes, self.share(num_bytes, prefill_ms))
 
     def prefill_once(self, rows: int) -> tuple[float, float]:
-        """Milliseconds of a prompt of random tokens, and until its first token, with the routing in force."""
+        """Milliseconds of a prompt of random tokens, and those until its first token, with the routing in force."""
         self.decoder.clear()
         settings = GenerationSettings(max_new_tokens=PLENTY)
         prefill_ms = 0.0
@@ -182,7 +184,7 @@ class Bench:
         return prefill_ms, (perf_counter() - started) * 1e3
 
     def force(self, routing: Routing, rows: int) -> float:
-        """Forces the routing; returns the distinct experts that so many rows touch, mean over the layers."""
+        """Forces the routing; returns how many distinct experts ``rows`` rows touch, mean over the layers."""
         moe = self.floor.shape.target.moe
         if moe is None:
             return 0.0
@@ -191,7 +193,7 @@ class Bench:
         return distinct_experts(scores, moe.top_k, rows)
 
     def share(self, num_bytes: float, milliseconds: float) -> float:
-        """The part of a time that the bytes alone would take; above 1 only where a cache holds the weights."""
+        """The share of a time that reading the bytes alone would take; above 1 only where a cache holds the weights."""
         return num_bytes / self.ceiling.copy / (milliseconds / 1e3) if milliseconds else 0.0
 
     def random_ids(self, count: int) -> tuple[int, ...]:
@@ -199,14 +201,14 @@ class Bench:
         return tuple(rng.randrange(self.vocab_size) for _ in range(count))
 
     def _pretend(self, context: int) -> tuple[int, ...]:
-        """Makes the decoder believe that it has read a text of which one token is left; returns the whole text."""
+        """Makes the decoder believe that it has run a text of which one token is left; returns the whole text."""
         ids = self.random_ids(context)
         self.decoder.prefix.pretend(ids[:-1])
         return ids
 
 
 def _fill_with_noise(cache: Cache) -> None:
-    """Keys as small and values as large as the norms of a trained model leave them."""
+    """Fills a cache with keys as small and values as large as the norms of a trained model leave them."""
     for layer in cache.attention:
         layer.k.normal_(std=0.25)
         layer.v.normal_()

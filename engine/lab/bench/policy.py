@@ -1,4 +1,5 @@
-"""What choosing the verify width yields: scripted drafts, as long as a model card reports, at what rounds cost here."""
+"""Measures what choosing the verify width yields: drafts are scripted, as long as a model card reports, and cost what
+rounds cost here."""
 
 from __future__ import annotations
 
@@ -39,26 +40,27 @@ BEHIND = (
     0.027, 0.106, 0.141, 0.18, 0.212, 0.247, 0.278, 0.314, 0.345, 0.384, 0.424, 0.467, 0.514, 0.565, 0.624, 0.69,
     0.769, 0.851, 0.925, 0.98, 1.0,
 )  # fmt: skip
-"""Confidences of the bundled drafter, every twentieth part of them, least first: of drafts that were accepted, of those
-where a block fell, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
+"""Confidences of the bundled drafter in twenty quantiles, smallest first: of drafts that were accepted, of those at
+which a block failed, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
 
 HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
 MANY = 32
-"""Repeats of what is too short to be timed once."""
+"""Repetitions of what is too short to be timed once."""
 STRETCH = 8
-"""Rounds that are drawn together for the interval: what a policy does hangs on the rounds before."""
+"""Rounds that are drawn together for the interval, since what a policy does depends on the rounds before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """What choosing costs, in milliseconds a round."""
+    """What choosing costs, in milliseconds for each round."""
 
     host_ms: float
-    """Of the host's time."""
+    """Milliseconds of the host's time."""
     device_ms: float | None
-    """None where the host runs the rounds. Otherwise the device chooses, and the host is a round ahead."""
+    """Milliseconds of the device's time; None where the host runs the rounds. Otherwise the device chooses, and the
+    host is a round ahead."""
     costs_seconds: float
-    """What timing the costs took, once per start at most."""
+    """Seconds that timing the costs took, once for each start at most."""
 
     @property
     def delay_ms(self) -> float:
@@ -67,16 +69,16 @@ class Deciding:
 
 @dataclass(frozen=True, slots=True)
 class PolicyFigures:
-    """One policy at one length of acceptance."""
+    """What one policy yielded at one acceptance length."""
 
     policy: BlockSize
-    """A block size verified whole, 1 for plain decoding, or ``auto``."""
+    """A block size that is verified whole (1 is plain decoding), or ``auto``."""
     acceptance: float
     """Tokens that whole blocks of 16 would yield, on average."""
     context: int
     routing: str
     drafted: float
-    """Share of the rounds that had a draft."""
+    """The share of the rounds that had a draft."""
     rows: float
     """Mean rows per pass of the target."""
     tokens: float
@@ -84,9 +86,9 @@ class PolicyFigures:
     round_ms: float
     low: float
     high: float
-    """Bounds of the 95 % interval of the tokens per second."""
+    """The upper bound of the 95 % interval of the tokens per second."""
     deciding: Deciding | None
-    """Of ``auto``."""
+    """What choosing costs; only for ``auto``."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -94,8 +96,8 @@ class PolicyFigures:
 
 
 def scripted_drafts(mean_length: float, rounds: int, seed: int = 0) -> list[Anchor]:
-    """Drafts of whole blocks that yield ``mean_length`` tokens on average, with confidences that tell as much of them
-    as the bundled drafter's do, and no more: each is drawn by itself, from those of drafts with the same fate."""
+    """Drafts of whole blocks that yield ``mean_length`` tokens on average. Their confidences tell as much as the
+    bundled drafter's do, and no more: each is drawn by itself, from those of drafts with the same fate."""
     rng = random.Random(seed)
 
     def drawn(right: int) -> Anchor:
@@ -120,8 +122,8 @@ def measure_policies(
     routing: Routing,
     count: int,
 ) -> list[PolicyFigures]:
-    """Every policy at every acceptance length, with costs timed as at start-up. ``ValueError`` without a drafter, and
-    without room for a block."""
+    """Measures every policy at every acceptance length, with costs timed as at start-up. Raises ``ValueError`` without
+    a drafter, and without room for a block."""
     decoder = bench.decoder
     if decoder.drafter is None:
         raise ValueError("--policy needs a drafter")
@@ -163,7 +165,7 @@ def measure_policies(
 
 
 def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
-    """By stretches of rounds drawn again."""
+    """The 95 % interval of tokens per second, from stretches of rounds that are drawn again (bootstrap)."""
     per_ms = 1e3 * seconds / sum(done.total_ms for done in rounds)
     stretches = [rounds[start : start + STRETCH] for start in range(0, len(rounds), STRETCH)]
     played = [
@@ -175,7 +177,7 @@ def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
 
 
 def _host_decision(costs: CostTable, rounds: Sequence[Round]) -> float:
-    """Milliseconds a round of all that a policy does on the host, when these rounds are decided again."""
+    """Milliseconds for each round of all that a policy does on the host, measured by deciding these rounds again."""
     policy, started = Auto(costs), perf_counter()
     for done in rounds:
         drafts = policy.wants_draft(done.context_length)
@@ -211,7 +213,7 @@ def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], co
 
 
 def policy_table(figures: Sequence[PolicyFigures]) -> str:
-    """Figures of one context and routing."""
+    """A table of figures at one context and routing."""
     rows = [
         [
             f"{each.acceptance:.2f}",

@@ -1,4 +1,4 @@
-"""Where the time of a round or a prompt goes: each kernel by name, and how long the device waits between them."""
+"""Profiles a round or a prompt: the time of each kernel by name, and how long the device waits between them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .measure import Bench
 from .report import table
 
 STEADY_SHARE = 0.6
-"""The last part of what was recorded: past the prompt and the first rounds."""
+"""The last share of the recording, which is used: it is past the prompt and the first rounds."""
 FIRST_KERNEL = "_begin"
-"""Of every graph that a round may start with."""
+"""The first kernel of every graph with which a round may start."""
 MOST_LINES = 40
 NAME_WIDTH = 60
 
@@ -34,22 +34,23 @@ class Span(NamedTuple):
 class KernelTime:
     name: str
     calls: float
-    """Per round."""
+    """Launches per round."""
     microseconds: float
-    """Per round."""
+    """Microseconds per round."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundProfile:
-    """A steady round, or a prompt. Kernels that run side by side count twice in ``kernels``, once in ``idle_share``."""
+    """The profile of a steady round, or of a prompt. Kernels that run side by side count twice in ``kernels``, once in
+    ``idle_share``."""
 
     width: int
     """Rows of a pass, or of the whole prompt."""
     round_ms: float
     idle_share: float
-    """Of the time, in which nothing ran."""
+    """The share of the time in which nothing ran."""
     between_share: float
-    """Of the time, which lay between the last kernel of a round and the first of the next, copies included."""
+    """The share of the time between the last kernel of a round and the first of the next, copies included."""
     kernels: tuple[KernelTime, ...]
 
     def describe(self) -> str:
@@ -82,7 +83,7 @@ def profile_rounds(bench: Bench, width: int, context: int, count: int) -> RoundP
 
 
 def profile_prompt(bench: Bench, rows: int) -> RoundProfile:
-    """Records a prompt from nothing, and the first token; it must have run before."""
+    """Records a prompt from empty caches, and the first token; it must have run before."""
     bench.force("uniform", rows)
     spans = _record(lambda: bench.prefill_once(rows), bench.decoder.device)
     length = max(span.end for span in spans) - min(span.start for span in spans)
@@ -90,7 +91,7 @@ def profile_prompt(bench: Bench, rows: int) -> RoundProfile:
 
 
 def _record(run: Callable[[], object], device: torch.device) -> list[Span]:
-    """What ran on the device meanwhile; on a CPU, the outermost operations."""
+    """The kernels that run on the device during ``run``; on a CPU, the outermost operations."""
     on_gpu = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with profile(activities=activities) as recording:
@@ -106,7 +107,7 @@ def _record(run: Callable[[], object], device: torch.device) -> list[Span]:
 
 
 def summarise(spans: Sequence[Span], length: float, width: int, round_ms: float) -> RoundProfile:
-    """What these spans, of ``length`` microseconds together, hold per pass of ``round_ms``."""
+    """The profile of these spans, of ``length`` microseconds together, for each pass of ``round_ms``."""
     rounds = length / (1e3 * round_ms)
     times: dict[str, list[float]] = defaultdict(list)
     for span in spans:
@@ -117,14 +118,14 @@ def summarise(spans: Sequence[Span], length: float, width: int, round_ms: float)
 
 
 def steady(spans: Sequence[Span]) -> tuple[list[Span], float]:
-    """The spans of the last part, and its length."""
+    """The spans of the last part of the recording, and its length in microseconds."""
     first, last = min(span.start for span in spans), max(span.end for span in spans)
     begin = last - STEADY_SHARE * (last - first)
     return [span for span in spans if span.start >= begin], last - begin
 
 
 def _covered(spans: Sequence[Span]) -> float:
-    """Microseconds in which at least one of them runs."""
+    """Microseconds in which at least one of the spans runs."""
     covered, reached = 0.0, float("-inf")
     for span in sorted(spans, key=lambda each: each.start):
         covered += max(0.0, span.end - max(span.start, reached))

@@ -1,4 +1,4 @@
-"""Figures as tables for people."""
+"""Prints figures as tables for people."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def prefill_table(figures: Iterable[PrefillFigures]) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as what is in them, numbers to the right."""
+    """A table whose columns are as wide as what is in them, with numbers to the right."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (heads, *rows))
     return "\n".join(lines)

@@ -1,5 +1,6 @@
-"""Forced routing: random weights don't choose experts as a trained model does, so figures state a routing. *Uniform*:
-16 rows of top-8 touch 82 of 128 experts. *Correlated*: neighbours share part of their scores, and 16 rows touch 50."""
+"""Forces the routing: random weights don't choose experts as a trained model does, so each figure states a routing.
+*Uniform*: 16 rows of top-8 touch 82 of 128 experts. *Correlated*: neighbours share part of their scores, and 16 rows
+touch 50."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def forced_scores(routing: Routing, num_layers: int, num_experts: int, device: t
 
 
 def force_routing(target: TargetModel, scores: Sequence[Tensor] | None) -> None:
-    """Replaces every router's scores; None gives the routers back. Scores already in force are overwritten in place,
-    where captured graphs read them: force some before anything is captured."""
+    """Replaces every router's scores; with None the routers choose again. Scores already in force are overwritten in
+    place, where captured graphs read them: force some before anything is captured."""
     for index, router in enumerate(target.routers):
         if scores is not None and router.forced is not None:
             router.forced.copy_(scores[index])

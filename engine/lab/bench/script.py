@@ -22,11 +22,12 @@ from ...models.target import TargetOutput
 from ...sampling.sampling import Samples
 
 MAX_SCRIPT = 512
-"""Rounds."""
+"""The most entries, one for each round."""
 
 
 class Script:
-    """One entry for each round that drafts, over and over again; an empty one leaves rounds alone."""
+    """What drafts shall look like: an entry for each round that drafts, over and over again. An empty script leaves
+    rounds alone."""
 
     def __init__(self, device: torch.device):
         self.accepted: tuple[int, ...] = ()
@@ -35,12 +36,13 @@ class Script:
         """The next entry, where the host runs the rounds."""
         self.accepted_on_device = torch.zeros(MAX_SCRIPT, dtype=torch.int32, device=device)
         self.confidences_on_device = torch.full((MAX_SCRIPT, MAX_ROWS), -1.0, device=device)
-        """Negative ones leave the drafter's own."""
+        """fp32 [entries, 16]; negative numbers leave the drafter's own confidence."""
         self.length_on_device = torch.zeros(1, dtype=torch.int32, device=device)
         self.place_on_device = torch.zeros(1, dtype=torch.int32, device=device)
 
     def play(self, accepted: Sequence[int] = (), confidences: Sequence[Sequence[float]] = ()) -> None:
-        """From the next round on: how many drafts are accepted, and how sure the drafter seems, where given."""
+        """Sets the script from the next round on: how many drafts are accepted, and, where given, the drafter's
+        confidences."""
         self.accepted, self.confidences = tuple(accepted), tuple(map(tuple, confidences))
         self.place = 0
         self.accepted_on_device[: len(accepted)] = torch.tensor(self.accepted, dtype=torch.int32)
@@ -52,13 +54,13 @@ class Script:
 
 
 class ScriptedHostRounds(HostRounds):
-    """Chains, by a script."""
+    """Rounds of chains on the host whose drafts follow a script."""
 
     def __init__(self, script: Script):
         super().__init__()
         self._script = script
         self._entry = -1
-        """Of the round that runs."""
+        """The entry of the round that runs."""
 
     def draft(self, turn: Turn, choices: int) -> Drafted:
         draft, script = super().draft(turn, choices), self._script
@@ -83,7 +85,7 @@ class ScriptedHostRounds(HostRounds):
 
 
 class ScriptedLaunches(RoundLaunches):
-    """Rounds by a script; of a tree that has confidences, first choices alone."""
+    """Rounds on the device whose drafts follow a script. Where it has confidences, trees consist of first choices."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class ScriptedLaunches(RoundLaunches):
 
 
 def set_confidences(script: Script, probabilities: torch.Tensor) -> None:
-    """Puts the entry's confidences in the place of fp32 [16, choices], and 0 in that of further choices'."""
+    """Replaces confidences fp32 [16, choices] by the entry's; those of further choices become 0."""
     _set_confidences[(1,)](
         probabilities,
         script.confidences_on_device,
@@ -122,8 +124,8 @@ def set_confidences(script: Script, probabilities: torch.Tensor) -> None:
 
 
 def overrule(script: Script, state: RoundState, ids: torch.Tensor, said: torch.Tensor, vocab: int) -> None:
-    """Makes the target accept as many of a chain's drafts as the entry says. ``ids`` int64 [17]: the rows; ``said``
-    int64 [16]: the target's tokens."""
+    """Makes the target accept as many of a chain's drafts as the script's entry says. ``ids`` int64 [17]: the rows;
+    ``said`` int64 [16]: the target's tokens, which are overwritten."""
     _overrule[(1,)](
         state.numbers, ids, said, script.accepted_on_device, script.length_on_device, script.place_on_device,
         VOCAB=vocab, num_warps=1,

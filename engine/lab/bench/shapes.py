@@ -1,4 +1,4 @@
-"""The shapes that can be measured without a checkpoint: the published pairs, and one that any CPU can run."""
+"""The shapes that can be measured without a checkpoint: those of the published pairs, and one that any CPU can run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ PUBLISHED = {
     "gpt-oss-120b": ("gpt-oss-120b", "gpt-oss-120b-DFlash"),
 }
 """Names of the config files of target and drafter. Of Llama's drafter only width, depth, block and taps are known; the
-rest is as a layer of its target. Qwen3.6's target has the shape of Qwen3.5's; of drafters for Qwen3.5 the shapes and
+rest is like a layer of its target. Qwen3.6's target has the shape of Qwen3.5's; of drafters for Qwen3.5 the shapes and
 taps are known, from a public table, and the rest is as in those for Qwen3.6."""
 ASSISTANTS = {"26B-A4B": "gemma-4-26B-A4B-it-assistant", "31B": "gemma-4-31B-it-assistant"}
-"""And of MTP assistants."""
+"""Names of the config files of MTP assistants."""
 
 TINY = "tiny"
 SHAPES = (*PUBLISHED, TINY)
@@ -70,7 +70,7 @@ TINY_DRAFTER = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A pair's configs. Stop tokens are left out: an answer that is measured ends when the measurement does."""
+    """A pair's configs. Stop tokens are left out: a measured answer ends when the measurement does."""
 
     name: str
     target: TargetConfig
@@ -78,8 +78,8 @@ class Shape:
 
 
 def read_shape(name: str, num_layers: int | None = None, kind: DrafterKind = "dflash") -> Shape:
-    """One of ``SHAPES``, perhaps with fewer target layers; ``ValueError`` unless whole periods. MTP assistants are
-    known for ``ASSISTANTS`` and ``tiny``."""
+    """One of ``SHAPES``, perhaps with fewer target layers, which must be whole periods (else ``ValueError``). MTP
+    assistants are known for ``ASSISTANTS`` and ``tiny``."""
     target, drafter = configs_of(name)
     if name == TINY:
         num_layers = num_layers or 2 * period_of(target)
@@ -102,7 +102,7 @@ def without_stops(config: TargetConfig) -> TargetConfig:
 
 
 def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The two ``config.json`` of a shape; ``tiny`` is the 26B-A4B in miniature."""
+    """The ``config.json`` of target and drafter of a shape; ``tiny`` is the 26B-A4B in miniature."""
     files = PUBLISHED["26B-A4B" if name == TINY else name]
     target, drafter = (published_config(file) for file in files)
     if name == TINY:
@@ -123,7 +123,7 @@ def assistant_of(name: str) -> dict[str, Any]:
 
 
 def period_of(target: dict[str, Any]) -> int:
-    """Layers after which the kinds of attention repeat: six of Gemma 4's, five sliding and one full."""
+    """The number of layers after which the kinds of attention repeat: six in Gemma 4, five sliding and one full."""
     text = _text(target)
     kinds: list[str] = text.get("layer_types", ["full_attention"] * text["num_hidden_layers"])
     return next(n for n in range(1, len(kinds) + 1) if all(a == b for a, b in zip(kinds, kinds[n:], strict=False)))
@@ -155,7 +155,7 @@ def _text(target: dict[str, Any]) -> dict[str, Any]:
 
 
 def published_config(name: str) -> dict[str, Any]:
-    """As it was published, or as it lies beside a drafter of ours."""
+    """A config as it was published, or as it lies beside a drafter made here."""
     file = OWN_DRAFTERS[name] / "config.json" if name in OWN_DRAFTERS else CONFIGS / f"{name}.json"
     config: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return config

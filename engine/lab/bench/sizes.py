@@ -1,4 +1,4 @@
-"""``python -m engine.lab.bench.sizes``: works out ``hub/sizes.json`` by the memory plan, from the published configs."""
+"""``python -m engine.lab.bench.sizes``: computes ``hub/sizes.json`` by the memory plan, from the published configs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ...models.registry import FAMILIES
 from .shapes import PUBLISHED, Shape, read_shape
 
 CUDA = torch.device("cuda")
-"""What is planned for; nothing is put there."""
+"""The device that is planned for; nothing is put there."""
 
 
 def sizes() -> list[dict[str, Any]]:
-    """As ``hub/sizes.py`` reads them."""
+    """The sizes of all pairs, as ``hub/sizes.py`` reads them."""
     shapes = {target: read_shape(name) for name, (target, _) in PUBLISHED.items()}
     return [_size(pair.target, shapes[pair.target.partition("/")[2]]) for pair in KNOWN_PAIRS]
 
 
 def _formats(target: str) -> tuple[WeightFormat, ...]:
-    """Those that people run a target in: what is published in MXFP4 stays so."""
+    """The formats in which people run a target; one that is published in MXFP4 stays so."""
     published = any(family.mxfp4 for family in FAMILIES for pair in family.pairs if pair.target == target)
     return ("bf16", "mxfp4") if published else MADE_FORMATS
 

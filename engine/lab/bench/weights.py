@@ -1,4 +1,4 @@
-"""Random weights at any shape, made on the device: what a pass costs doesn't depend on what the weights say."""
+"""Makes random weights of any shape on the device: what a pass costs doesn't depend on the weights' values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .shapes import Shape
 def random_tensor(
     name: str, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype, branch_ends: tuple[str, ...]
 ) -> Tensor:
-    """A parameter that keeps activations near one at any depth. Branches add a twentieth to the residual stream: with
-    more, thirty random layers are chaotic and bf16 rounding decorrelates the output. The final norm has either sign, or
-    the tied head would repeat the last token."""
+    """A random parameter that keeps activations near one at any depth. Branches add a twentieth to the residual stream:
+    with more, thirty random layers are chaotic and bf16 rounding decorrelates the output. The final norm has either
+    sign, or the tied head would repeat the last token."""
     noise = torch.randn(shape, generator=generator, device=generator.device, dtype=dtype)
     parts = name.split(".")
     if name.endswith("layer_scalar"):
@@ -37,7 +37,7 @@ def random_tensor(
         noise = noise.mul_(0.25).add_(1) if len(shape) == 1 else noise.mul_(1.2 * shape[-1] ** -0.5)
         return noise.mul_(0.05)
     if name.endswith("A_log"):
-        return noise.sub_(2)  # heads forget within some tokens to some hundred
+        return noise.sub_(2)  # heads forget within tens to hundreds of tokens
     if name.endswith("bias"):
         return noise.mul_(0.05)
     if len(shape) == 1:
@@ -48,7 +48,7 @@ def random_tensor(
 def random_pair(
     shape: Shape, device: torch.device, seed: int = 0, weights: WeightFormat = "bf16"
 ) -> tuple[TargetModel, Drafter | None]:
-    """A target, its weights in some format, and its drafter in the device's dtype, ready to run. The same for
+    """A target, its weights in some format, and its drafter in the device's dtype, ready to run. They are the same for
     the same seed and device."""
     generator = torch.Generator(device).manual_seed(seed)
     dtype = compute_dtype(device)
@@ -73,17 +73,17 @@ def random_pair(
 def _random_tensors(
     model: nn.Module, generator: torch.Generator, dtype: torch.dtype, branch_ends: tuple[str, ...]
 ) -> Iterator[tuple[str, Tensor]]:
-    """One for each parameter of a model on ``meta``, one after the other: no second copy is ever held."""
+    """Yields each parameter of a model on ``meta``, one after the other, so that no second copy is ever held."""
     for name, parameter in list(model.named_parameters()):
         yield name, random_tensor(name, tuple(parameter.shape), generator, dtype, branch_ends)
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How the weights of a kernel that is measured alone lie in memory."""
+    """The format of the weights of a kernel that is measured alone."""
 
     dtype: torch.dtype
-    """Of the rows that they multiply, and of weights that aren't packed."""
+    """The dtype of the rows, and of weights that aren't packed."""
     make: Callable[[Tensor], Weight]
 
     def random(self, device: torch.device, *shape: int) -> Weight:
@@ -94,7 +94,7 @@ class Packing:
 
     @property
     def bits(self) -> int:
-        """Of a number, without scales."""
+        """Bits of a number, without scales."""
         values = self._on_meta((16, 128)).values
         return values.nbytes * 8 // (16 * 128)
 
@@ -103,5 +103,5 @@ class Packing:
 
 
 def noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
-    """Numbers that keep sums over the last dimension near one."""
+    """Random numbers of variance 1 / (last dimension), so that their sums over it are near one."""
     return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))

@@ -43,21 +43,21 @@ from .texts.mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, tokenizer_text
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that decides what comes out, but the corpus and the device."""
+    """Everything that decides the result, except the corpus and the device."""
 
     target: TargetShape
     drafter: DrafterShape
     seed: int
     tokenizer_texts: int
-    """Exchanges of each domain that the tokenizer's merges are learnt from."""
+    """Exchanges of each domain from which the tokenizer's merges are learnt."""
     row_length: int
     rows: int
     """Packed rows of one update."""
     target_steps: int
     recorded: int
-    """Prompts that the target answers for the drafter."""
+    """How many prompts the target answers for the drafter."""
     unfinished: bool
-    """Whether answers count that the limit cut off: those of a toy target never end."""
+    """Whether answers count that were cut off at the limit; those of a toy target never end."""
     drafter_steps: int
     anchors: int
     """Drafted blocks per row."""
@@ -66,7 +66,7 @@ class Plan:
     report_every: int
     evaluation: Scale
     target_seconds: int | None = None
-    """Of training at most; None: what the steps take."""
+    """The most seconds of training; None lets all steps run."""
     drafter_seconds: int | None = None
 
 
@@ -197,7 +197,7 @@ class Build:
         return Mixture(load_tokenizer(self.pair / "target"), shares)
 
     def _note(self, phase: str, facts: dict[str, Any]) -> None:
-        """Keeps what a phase measured in ``training.json``."""
+        """Adds what a phase measured to ``training.json``."""
         path = self.pair / "training.json"
         notes = json.loads(path.read_text()) if path.exists() else {}
         notes[phase] = facts | {"plan": asdict(self.plan)}
@@ -205,13 +205,13 @@ class Build:
 
 
 TEMPERATURES = (0.0, 1.0)
-"""Of the answers that the drafter learns from."""
+"""Temperatures of the answers from which the drafter learns."""
 CORPUS_SHARE = 0.5
-"""Of what the drafter learns from; the rest are answers that the target itself gave."""
+"""The corpus's share of what the drafter learns from; the rest are answers that the target itself gave."""
 
 
 def blended(corpus: Source, recorded: Source) -> Source:
-    """Draws from the corpus or, as often, from the recorded answers."""
+    """Draws from the corpus or from the recorded answers, by ``CORPUS_SHARE``."""
 
     def draw(rng: random.Random) -> Encoded:
         return corpus(rng) if rng.random() < CORPUS_SHARE else recorded(rng)
@@ -221,7 +221,7 @@ def blended(corpus: Source, recorded: Source) -> Source:
 
 def corpus_prompts(mixture: Mixture, guard: HeadlineGuard, count: int, seed: int) -> list[Prompt]:
     """Training prompts of the corpus that the drafter may see. Those of one domain follow one another: their answers
-    end at similar lengths, so they share batches."""
+    have similar lengths, so they share batches."""
     rng = random.Random(f"answers/{seed}")
     prompts: list[Prompt] = []
     for _ in range(count):
@@ -240,8 +240,8 @@ def print_progress(phase: str) -> Callable[[int, int, float], None]:
 
 
 def beside_the_bundled(report: dict[str, Any]) -> str:
-    """A line for each domain: the share of right answers and the acceptance length in a report, beside those of
-    the bundled pair."""
+    """A line for each domain that compares a report with the bundled pair's: share of right answers, acceptance
+    length."""
     bundled = json.loads((PAIR / "report.json").read_text())["figures"]["domains"]
     lines = [f"{'domain':10}{'right':>8}{'bundled':>9}{'tau':>8}{'bundled':>9}"]
     for domain, own in report["figures"]["domains"].items():
@@ -252,7 +252,7 @@ def beside_the_bundled(report: dict[str, Any]) -> str:
 
 
 def revision() -> str:
-    """The commit that the scripts are at; DEMO_REVISION where there is no repository."""
+    """The commit of the scripts; DEMO_REVISION where there is no repository."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--verify", "--quiet", "HEAD"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return os.environ.get("DEMO_REVISION") or found.stdout.strip() or "unknown"

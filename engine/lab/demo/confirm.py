@@ -1,10 +1,9 @@
-"""``python -m engine.lab.demo.confirm``: the bundled pair under the engine itself, on this machine.
+"""``python -m engine.lab.demo.confirm``: checks the bundled pair with the engine itself, on this machine.
 
-``report.json`` is written where the pair was trained, by batched code. This command asks the same held-out prompts
-through the engine that people use, one at a time, and prints per domain: how many answers are right, whether
+``report.json`` was written where the pair was trained, by batched code. This command asks the same held-out prompts
+through the engine that people use, one at a time, and prints for each domain: how many answers are right, whether
 speculation changed a token, the acceptance length, and tokens per second with and without speculation. The two ways
-take turns on every prompt, so that whatever else the machine does weighs on both.
-"""
+take turns on every prompt, so that whatever else the machine does affects both."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ MAX_CONTEXT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One decoded answer. ``seconds`` are those of the rounds after the first token."""
+    """One decoded answer. ``seconds`` counts the rounds after the first token."""
 
     ids: tuple[int, ...]
     rounds: tuple[Round, ...]
@@ -43,7 +42,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where a speculative answer left the plain one, and how near the plain one's two best tokens were there."""
+    """The place where a speculative answer departed from the plain one, and how close the plain one's two best tokens
+    were there."""
 
     domain: str
     block_size: int
@@ -54,11 +54,11 @@ class Divergence:
 
 @dataclass(slots=True)
 class Tally:
-    """What one domain added up to."""
+    """The totals of one domain."""
 
     answers: int = 0
     right: int = 0
-    """Greedy answers that pass every check."""
+    """How many greedy answers pass every check."""
     compared: int = 0
     divergences: list[Divergence] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Confirmation:
         return Answered(tuple(token for each in rounds for token in each.emitted), tuple(rounds), seconds)
 
     def margin(self, prefix: Sequence[int]) -> float:
-        """Difference of the two best logits for the token after ``prefix``."""
+        """The difference of the two best logits for the token after ``prefix``."""
         self.decoder.clear()
         with torch.inference_mode():
             ids = torch.tensor(prefix, device=self.decoder.device)
@@ -150,7 +150,8 @@ def _no_progress(what: str, done: int, total: int) -> None:
 
 
 def questions(prompts: int) -> Iterator[tuple[Question, list[int]]]:
-    """Held-out questions with their prompts' ids, domain after domain: the first ones that ``evaluate`` uses."""
+    """Held-out questions with their prompts' ids, domain after domain: the first ``prompts`` of those that ``evaluate``
+    uses."""
     tokenizer = load_tokenizer(BUNDLED_PAIR / "target")
     for part in first_of("evaluate", prompts).values():
         for question in part:

@@ -35,21 +35,21 @@ from .texts.mixture import Mixture
 BLOCK_SIZES = (4, 8, 16)
 VARIATIONS = 5
 ANSWERS = "answers"
-"""The folder of a pair that holds what its target said to the drafter's prompts."""
+"""The folder of a pair with its target's answers to the drafter's prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much to measure."""
+    """How much is measured."""
 
     prompts: int
     """Held-out prompts of each domain."""
     seen: int
-    """Prompts per domain out of those that the drafter was trained on."""
+    """Prompts of each domain among those on which the drafter was trained."""
     probe: int
-    """Prompts per domain that follow the drafter's training."""
+    """Prompts of each domain that are asked while the drafter trains."""
     rows: int
-    """Packed rows for the experts' shares."""
+    """Packed rows from which the experts' shares are computed."""
     limit: int = 1024
     """Tokens after which an answer counts as one that doesn't end by itself."""
 
@@ -59,12 +59,13 @@ SMOKE_SCALE = Scale(prompts=1, seen=1, probe=1, rows=1, limit=12)
 
 
 def first_of(asking: Asking, count: int) -> dict[Domain, Sequence[Question]]:
-    """So many held-out questions of each domain, or as many as there are."""
+    """The first ``count`` held-out questions of each domain, or as many as there are."""
     return {domain: questions[:count] for domain, questions in read_questions(asking).items()}
 
 
 class DrafterProbe:
-    """Acceptance per domain while the drafter trains: shows when to stop. Its prompts are not the evaluation's."""
+    """Measures the acceptance in each domain while the drafter trains, which shows when to stop. Its prompts are not
+    the evaluation's."""
 
     def __init__(self, target: TargetModel, tokenizer: Tokenizer, scale: Scale) -> None:
         self.target = target
@@ -85,15 +86,15 @@ class DrafterProbe:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a pair says to the questions of a domain."""
+    """A pair's answers to the questions of a domain."""
 
     plain: list[Answer]
     second: list[Answer]
-    """As a second turn."""
+    """The answers as a second turn."""
     by_block: dict[int, list[Answer]]
-    """Drafted, at each block size."""
+    """The drafted answers, by block size."""
     seen: list[Answer]
-    """To prompts that the drafter was trained on."""
+    """The answers to prompts on which the drafter was trained."""
     sampled: list[Answer]
 
 
@@ -108,7 +109,7 @@ class Evaluation:
         self.block_size = self.drafter.config.block_size
 
     def run(self) -> dict[str, Any]:
-        """All figures, ready for JSON."""
+        """Measures all figures, ready for JSON."""
         known = {tuple(recorded.answer) for recorded in self.recorded}
         questions = first_of("evaluate", self.scale.prompts)
         told = self._told(questions)
@@ -127,7 +128,7 @@ class Evaluation:
         }
 
     def _told(self, questions: dict[Domain, Sequence[Question]]) -> dict[Domain, Told]:
-        """What the pair says, all domains in one batch."""
+        """The pair's answers to questions, all domains in one batch."""
         alone = {domain: [self._ids(each.conversation) for each in part] for domain, part in questions.items()}
         second = {domain: [self._ids(each.second) for each in part] for domain, part in questions.items()}
         seen = {
@@ -183,7 +184,7 @@ class Evaluation:
         return verdicts(self.tokenizer.decode(answer.ids), question.right)
 
     def _checks(self, questions: Sequence[Question], answers: list[Answer]) -> dict[str, float]:
-        """Share of answers that pass each check, of those it applies to, and all checks at once."""
+        """For each check, the share of answers that pass it among those it applies to; and for all checks at once."""
         tally: dict[str, list[bool]] = defaultdict(list)
         for question, answer in zip(questions, answers, strict=True):
             found = self._verdicts(question, answer)
@@ -204,7 +205,7 @@ class Evaluation:
         }
 
     def _variation(self) -> dict[str, int]:
-        """The drone swarm at temperature 0.8: how many different pages, and how many valid ones."""
+        """How many different pages the drone swarm gives at temperature 0.8, and how many of them are valid."""
         ids = self._ids(Conversation((Turn(HEADLINE_PROMPTS[1], ""),)))
         answers = self._answers([ids] * VARIATIONS, temperature=0.8)
         texts = [self.tokenizer.decode(answer.ids) for answer in answers]
@@ -238,7 +239,7 @@ class Evaluation:
 def _in_one_batch(
     run: Callable[[Sequence[list[int]]], list[Answer]], prompts: dict[Domain, list[list[int]]]
 ) -> dict[Domain, list[Answer]]:
-    """Answers of each domain; a batch of all takes hardly longer than that of one."""
+    """The answers of each domain, from one batch, which takes hardly longer than that of a single domain."""
     together = [prompt for part in prompts.values() for prompt in part]
     answers = iter(run(together) if together else [])
     return {domain: list(islice(answers, len(part))) for domain, part in prompts.items()}

@@ -33,32 +33,32 @@ from .texts.exchanges import Domain
 
 SEED = 1000
 LIMIT = 1024
-"""Tokens of an answer."""
+"""The most tokens of an answer."""
 FORMATS: tuple[WeightFormat, ...] = get_args(WeightFormat)
 CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """One domain in one format."""
+    """The figures of one domain in one format."""
 
     weights: WeightFormat
     domain: Domain
     prompts: int
     right: float
-    """Share of the answers that pass every check."""
+    """The share of the answers that pass every check."""
     acceptance_length: float
 
 
 class Comparison:
-    """The same prompts in every format."""
+    """Asks the same prompts in every format."""
 
     def __init__(self, prompts: int) -> None:
         self.tokenizer = load_tokenizer(PAIR / "target")
         self.questions = first_of("evaluate", prompts)
 
     def measure(self, weights: WeightFormat, domain: Domain, target: TargetModel) -> Quality:
-        """Speculation says the plain answers, so one pass over the prompts tells both figures."""
+        """The figures of a domain. Speculation gives the plain answers, so one pass over the prompts tells both."""
         questions = self.questions[domain]
         drafter: DFlashDrafter = load_drafter(PAIR, target)
         block = drafter.config.block_size
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def rounded_target(pair: Path, weights: WeightFormat) -> TargetModel:
-    """The target in fp32, whose weights are those that a format stands for."""
+    """The target in fp32, with the weights that those of a format stand for."""
     target = load_target(pair, CPU)
     for name in list(packable(target)):
         parameter = target.get_parameter(name)
@@ -79,7 +79,7 @@ def rounded_target(pair: Path, weights: WeightFormat) -> TargetModel:
 
 
 def table(found: Sequence[Quality]) -> str:
-    """Markdown: a row for each domain, two columns for each format."""
+    """A table in Markdown: a row for each domain, two columns for each format."""
     formats = list(dict.fromkeys(each.weights for each in found))
     cells = {(each.domain, each.weights): each for each in found}
     heads = [f"{what}, {weights}" for what in ("right", "acceptance") for weights in formats]

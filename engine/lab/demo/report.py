@@ -15,7 +15,7 @@ COPIED = ("follow", "edit")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One demand, the figure that answers it, and whether it is met."""
+    """One demand on a figure, the figure itself, and whether the demand is met."""
 
     name: str
     demand: str
@@ -70,7 +70,7 @@ def _quality(figures: dict[str, Any]) -> Iterator[Criterion]:
     }
     for domain, demands in bounds.items():
         if domain not in figures["domains"]:
-            continue  # of a pair that was made before the corpus had it
+            continue  # the pair was made before the corpus had it
         checks = figures["domains"][domain].get("checks", {})
         for check, bound in demands.items():
             yield at_least(f"Q {domain} {check}", checks.get(check, 0.0), bound)
@@ -108,7 +108,7 @@ def _acceptance(figures: dict[str, Any]) -> Iterator[Criterion]:
     yield at_least("T2 code cycles of two tokens or fewer", domains["code"]["unseen"]["short"], 0.05)
     for name, domain in domains.items():
         sampled, greedy = domain["sampled"]["tau"], domain["held_out"]["tau"]
-        if name in COPIED:  # what is copied is as sure at any temperature
+        if name in COPIED:  # copied text is as sure at any temperature
             yield at_least(f"T3 tau {name} at T=1", sampled, 1.2)
         else:
             yield within(f"T3 tau {name} at T=1", sampled, 1.2, greedy)

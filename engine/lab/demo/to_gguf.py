@@ -1,7 +1,6 @@
-"""The bundled pair as two files for llama.cpp: ``python -m engine.lab.demo.to_gguf FOLDER``. Needs ``gguf``.
+"""Writes the bundled pair as two files for llama.cpp: ``python -m engine.lab.demo.to_gguf FOLDER``. Needs ``gguf``.
 
-What the keys and the tensors are called is llama.cpp's vocabulary for its architectures ``gemma4`` and ``dflash``.
-"""
+The names of keys and tensors are llama.cpp's, for its architectures ``gemma4`` and ``dflash``."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ class PairFiles(NamedTuple):
 
 
 def convert_pair(folder: Path) -> PairFiles:
-    """Write ``target.gguf`` and ``drafter.gguf``: 19 MB, in a second."""
+    """Writes ``target.gguf`` and ``drafter.gguf``: 19 MB, in a second."""
     target, drafter = BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter"
     about = _json(BUNDLED_PAIR / "about.json")
     config = _json(target / "config.json")["text_config"]
@@ -60,7 +59,7 @@ def convert_pair(folder: Path) -> PairFiles:
 
 
 def target_keys(config: Json) -> Json:
-    """What llama.cpp has to know of a Gemma 4: by key, without the architecture's name in front."""
+    """The metadata that llama.cpp needs of a Gemma 4, by keys without the architecture's name in front."""
     sliding = [kind == "sliding_attention" for kind in config["layer_types"]]
     heads = config["num_key_value_heads"], config["num_global_key_value_heads"]
     ropes = config["rope_parameters"]
@@ -89,7 +88,7 @@ def target_keys(config: Json) -> Json:
 def target_tensors(folder: Path, config: Json) -> Tensors:
     for name, tensor in load_file(folder / "model.safetensors").items():
         yield renamed(name.removeprefix("model.language_model."), NAMES, LAYER_NAMES), tensor
-    # Rotating a part of a wide head: the other frequencies are divided away.
+    # To rotate only part of a wide head, the other frequencies are divided away.
     half = config["global_head_dim"] // 2
     rotated = int(half * config["rope_parameters"]["full_attention"]["partial_rotary_factor"])
     yield "rope_freqs.weight", torch.tensor([1.0] * rotated + [UNROTATED] * (half - rotated))

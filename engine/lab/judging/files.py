@@ -1,6 +1,6 @@
-"""Recorded drafts on disk: xz-compressed JSON, a line an answer. Confidences are base64 of one byte each (255 is
-certain); further choices follow in the same way, all second, then all third. ``said`` is then the choice the text takes
-at each position, or 255."""
+"""Reads and writes recorded drafts: xz-compressed JSON, a line for each answer. Confidences are base64 of one byte each
+(255 is certain); further choices follow in the same way, all second ones, then all third. ``said`` then holds the
+choice that the text takes at each position, or 255."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .play import Anchor, Block
 CONFIDENCE_STEPS = 255
 NONE_SAID = 255
 _CHANCES = tuple(byte / CONFIDENCE_STEPS for byte in range(CONFIDENCE_STEPS + 1))
-"""What each byte means."""
+"""The confidence of each byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One answer, with the draft that stood behind every token of it."""
+    """One answer, with the draft that stood behind every one of its tokens."""
 
     domain: str
     """What kind of text it is."""
@@ -31,7 +31,7 @@ class Recording:
     prompt_length: int
     anchors: tuple[Anchor, ...]
     blocks: tuple[Block, ...] = ()
-    """The same drafts with the drafter's further choices, as many at every position. Empty where none were recorded."""
+    """The same drafts with the drafter's further choices, as many at every position; empty where none were recorded."""
 
     @classmethod
     def of_blocks(cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[Block]) -> Recording:
@@ -44,7 +44,7 @@ def save_recordings(path: Path, recordings: Iterable[Recording]) -> None:
 
 
 def load_recordings(path: Path) -> list[Recording]:
-    """Raises ``OSError``, or ``ValueError`` when the file holds something else."""
+    """Reads a file of recordings. Raises ``OSError``, or ``ValueError`` when the file holds something else."""
     try:
         return [_recording(json.loads(line)) for line in lzma.decompress(path.read_bytes()).splitlines()]
     except (lzma.LZMAError, KeyError, TypeError) as error:
@@ -89,7 +89,7 @@ def _blocks(line: dict[str, Any]) -> Iterator[Block]:
 
 
 def _places(lengths: Sequence[int]) -> Iterator[slice]:
-    """Of drafts that stand one behind the other."""
+    """The slice of each draft, where drafts of these lengths stand one behind the other."""
     return (slice(start, end) for start, end in pairwise(accumulate(lengths, initial=0)))
 
 

@@ -1,4 +1,4 @@
-"""What can be looked up in a recorded text."""
+"""Looks up what a recorded text repeats."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .play import NOTHING, Anchor, Lookup
 
 
 def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[Anchor] = ()) -> list[Lookup]:
-    """What can be looked up behind every token of an answer. Of ``drafts`` at the same positions those agree with it
-    that are right, as far as both are."""
+    """The chain that can be looked up behind every token of an answer. Where ``drafts`` are given for the same
+    positions, a lookup agrees with a draft as far as both are right."""
     index, found = TextIndex([*prompt, *answer[:1]]), []
     for position in range(1, len(answer)):
         match = index.find()

@@ -1,5 +1,5 @@
-"""What every policy would have made of a text. A policy changes where rounds start, never the text, so one recording
-with a draft at every position tells it exactly. Standard library only."""
+"""Plays policies over recorded texts. A policy changes where rounds start, never the text, so one recording with a
+draft at every position tells exactly what every policy would have made of it. Standard library only."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Anchor(NamedTuple):
     """A position of a text, and the draft that starts there."""
 
     confidences: tuple[float, ...]
-    """What the drafter gave each of its tokens, as far as the text goes."""
+    """The drafter's probability of each token of the draft, as far as the text goes."""
     num_right: int
-    """How many of these the target says too, before the first that it doesn't."""
+    """How many of these tokens equal the text, before the first that doesn't."""
 
     @property
     def chances(self) -> tuple[tuple[float, ...], ...]:
-        """As of a ``Block`` with one choice a position."""
+        """The same chances, in the form of a ``Block`` with one choice at each position."""
         return tuple((each,) for each in self.confidences)
 
     @property
@@ -33,20 +33,21 @@ class Anchor(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What the drafter gave the positions behind a token, as far as the text goes."""
+    """The drafter's choices at the positions behind a token, as far as the text goes."""
 
     chances: tuple[tuple[float, ...], ...]
-    """By position, of its choices, the likeliest first."""
+    """By position, the probabilities of its choices, the likeliest first."""
     said: tuple[int, ...]
-    """Which of these the text says, by position; -1 where it says none of them."""
+    """By position, which of these choices the text takes; -1 for none of them."""
 
     def chain(self) -> Anchor:
-        """The same, of first choices alone."""
+        """The chain of first choices alone."""
         right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
         return Anchor(tuple(position[0] for position in self.chances), right)
 
     def known(self) -> Anchor:
-        """The chain of somebody who knows beforehand which choices are right, as far as one of them is."""
+        """The chain that an oracle would draft, which knows the right choice at each position, as far as one is
+        right."""
         right = next((i for i, choice in enumerate(self.said) if choice < 0), len(self.said))
         chances = zip(self.chances, self.said, strict=True)
         return Anchor(tuple(position[max(choice, 0)] for position, choice in chances), right)
@@ -56,12 +57,12 @@ class Lookup(NamedTuple):
     """A position of a text, and the chain that can be looked up there."""
 
     length: int = 0
-    """Of the match; 0 where there is none."""
+    """How many tokens the match has; 0 where there is none."""
     size: int = 0
-    """Tokens of the chain, as far as the text goes."""
+    """How many tokens the chain has, as far as the text goes."""
     num_right: int = 0
     agreed: int = 0
-    """So many of its first tokens the drafter guesses, too."""
+    """How many of its tokens, from the first on, the drafter guesses, too."""
 
 
 NOTHING = Lookup()
@@ -69,7 +70,7 @@ NOTHING = Lookup()
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a policy made of a recording."""
+    """What a policy made of a recording: its rounds, tokens and milliseconds."""
 
     tokens: int
     rounds: int
@@ -88,7 +89,7 @@ def play(
     looked_up: Sequence[Lookup] = (),
 ) -> Played:
     """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do. With
-    ``looked_up``, a round is planned by the match before the latest round, as a device does."""
+    ``looked_up``, a round is planned by the match known before the latest round, as on a device."""
     position, rounds, milliseconds, known = 0, 0, 0.0, 0
     while position < len(drafts):
         context, tokens = prompt_length + position, 1
@@ -118,7 +119,7 @@ def play(
         elif plan.lookup:
             milliseconds += costs.lookup + costs.verify[len(tree)]
         else:
-            # A drafter that is never asked need not be told of anything.
+            # A drafter that is never asked need not take anything in.
             milliseconds += costs.plain if policy.pause(context) is None else costs.rest
         tokens += len(path)
         known_of = min(here.size, max(tokens, ROWS) - 1)
@@ -134,8 +135,8 @@ def play(
 
 
 def _choices(here: Lookup, said: Sequence[int]) -> tuple[int, ...]:
-    """Of a looked up chain, by position: which choices of a block its tokens are. Of those that are wrong nobody knows:
-    then they are none."""
+    """By position, which of a block's choices the tokens of a looked up chain are. For wrong tokens that isn't known,
+    so they count as none."""
     right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
     return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
 

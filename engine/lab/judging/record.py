@@ -37,7 +37,7 @@ def record_drafts(
 def record_blocks(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> list[Block]:
-    """``record_drafts``, with the drafter's best choices for every position."""
+    """Like ``record_drafts``, with the drafter's best choices at every position."""
     text: list[int] = []
     drafts: list[tuple[list[list[int]], list[list[float]]]] = []
     for token, probabilities in _answer(target, drafter, prompt, settings):
@@ -50,7 +50,7 @@ def record_blocks(
 def drafted_answer(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> Iterator[tuple[int, list[int], tuple[float, ...]]]:
-    """Each token of the answer, with the draft behind it and its confidences."""
+    """Yields each token of the answer, with the draft behind it and its confidences."""
     for token, probabilities in _answer(target, drafter, prompt, settings):
         best = probabilities.max(dim=-1)
         yield token, best.indices.tolist(), tuple(best.values.tolist())
@@ -59,7 +59,8 @@ def drafted_answer(
 def _answer(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> Iterator[tuple[int, Tensor]]:
-    """Each token of the answer, with what the drafter makes of the positions behind it: [block - 1, vocabulary]."""
+    """Yields each token of the answer, with the drafter's distributions at the positions behind it: [block - 1,
+    vocabulary]."""
     device, dtype = target.device, target.dtype
     room = len(prompt) + settings.max_new_tokens + drafter.config.block_size
     cache = Cache(target.config.layers, room, CHUNK, target.cache_dtype or dtype, device)

@@ -1,6 +1,6 @@
-"""Is this drafter wired to this target as trained, and is the text the same with speculation? A miswired drafter fails
-silently and is only slow. So the target writes, and the drafter drafts behind every token of the true text
-(*teacher-forced*): acceptance by position tells what is wrong."""
+"""Tests whether this drafter is wired to this target as trained, and whether the text is the same with speculation. A
+miswired drafter fails silently and is only slow. So the target writes, and the drafter drafts behind every token of the
+true text (*teacher-forced*): acceptance by position tells what is wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROMPTS = (
     "Hello, how are you?",
 )
 CHUNK = 256
-"""Rows of one pass when a text is read again; the rings of the caches have room for so many."""
+"""Rows of one pass when a text is run again; the rings of the caches have room for as many."""
 
 WIRED_RATE, HEALTHY_RATE = 0.4, 0.6
 """First-position acceptance below which a drafter hardly reads this target at all, and from which it is as published
@@ -38,7 +38,8 @@ WORSE = 0.95
 pair's by -1 to +3 %, from domain to domain (``engine/lab/demo/FORMATS.md``)."""
 TIE = {torch.float32: 1e-3}
 COARSE_TIE = 0.5
-"""Logits of a near-tie: how far two ways of computing the same row may lie apart in fp32, and in 16-bit floats."""
+"""The margin, in logits, of a near-tie: how far two ways of computing the same row may be apart in fp32, and in 16-bit
+floats."""
 
 
 class PositionRate(NamedTuple):
@@ -49,23 +50,23 @@ class PositionRate(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Drafts whose confidence lay in one tenth of [0, 1]."""
+    """Drafts whose confidence lay in one tenth of [0, 1], and how often they were right."""
 
     reached: int
     predicted: float
-    """Mean confidence; 0 where nothing was reached."""
+    """Their mean confidence; 0 where none was reached."""
     observed: float
-    """Share that was right."""
+    """The share of them that was right."""
 
 
 class Divergence(NamedTuple):
-    """Where text with speculation left text without it."""
+    """The place where a text with speculation departed from the one without."""
 
     prompt: str
     token: int
-    """Which token of the answer."""
+    """The index of the token in the answer."""
     margin: float
-    """Logits between the target's two best tokens there."""
+    """The difference of the target's two best logits there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,13 @@ class SelfTest:
     positions: tuple[PositionRate, ...]
     """One per drafted position, the first right behind the anchor."""
     bins: tuple[Bin, ...]
-    """Ten, in order of confidence."""
+    """Ten bins, in order of confidence."""
     divergences: tuple[Divergence, ...]
     num_answers: int
     tie: float
-    """Margin up to which a divergence is rounding."""
+    """The margin up to which a divergence counts as rounding."""
     weights: WeightFormat = "bf16"
-    """What the target's are held in."""
+    """The format in which the target's weights are held."""
     in_bf16: float | None = None
     """The acceptance length of the same pair in bf16, where that is known."""
 
@@ -100,7 +101,7 @@ class SelfTest:
 
     @property
     def exact(self) -> bool:
-        """No text changed but by rounding."""
+        """Whether no text changed except by rounding."""
         return all(divergence.margin <= self.tie for divergence in self.divergences)
 
     @property
@@ -121,7 +122,7 @@ class SelfTest:
         return f"Sound: {rate}, and a block yields {self.acceptance_length:.1f} tokens."
 
     def _format_verdict(self) -> str:
-        """What packed weights do to the drafter, which was trained on those of bf16."""
+        """Says what packed weights do to the drafter, which was trained on those of bf16."""
         name, length = self.weights.upper(), self.acceptance_length
         if self.weights == "bf16":
             return ""
@@ -190,7 +191,7 @@ def _bins(anchors: Sequence[Anchor]) -> Iterator[Bin]:
 
 
 def _compare(decoder: Decoder, prompt: str, ids: Sequence[int], settings: GenerationSettings) -> list[Divergence]:
-    """Where, if anywhere, an answer with speculation leaves the one without."""
+    """The place, if any, where an answer with speculation departs from the one without."""
     plain = _answer(decoder, ids, GenerationSettings(max_new_tokens=settings.max_new_tokens, speculation=False))
     drafted = _answer(decoder, ids, replace(settings, block_size=MAX_BLOCK_SIZE))
     if plain == drafted:
@@ -207,7 +208,7 @@ def _answer(decoder: Decoder, ids: Sequence[int], settings: GenerationSettings) 
 
 @torch.inference_mode()
 def _margin(decoder: Decoder, text: Sequence[int]) -> float:
-    """Logits between the two best tokens behind a text."""
+    """The difference of the two best logits behind a text."""
     target = decoder.target
     cache = Cache(target.config.layers, len(text) + CHUNK, CHUNK, target.dtype, target.device)
     hidden = None

@@ -1,4 +1,4 @@
-"""Fixed widths against the chosen one, on what this pair drafts and at what this machine takes."""
+"""Compares fixed widths with the chosen one, on what this pair drafts and at what rounds cost on this machine."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What every policy would have yielded."""
+    """The rates that every policy would have had."""
 
     fixed: dict[int, Rate]
     """By block size; 1 is plain decoding."""
     auto: Rate
     oracle: Rate
-    """Of somebody who knows beforehand which drafts are right."""
+    """The rate of an oracle that knows beforehand which drafts are right."""
 
     @property
     def best_size(self) -> int:
@@ -93,12 +93,13 @@ class Rate(NamedTuple):
 
 
 def rate(policy: Callable[[], Policy], recordings: Sequence[Recording], table: CostTable, seed: int = 0) -> Rate:
-    """What a policy yields, each answer begun by a policy made for it."""
+    """The rate of a policy; each answer gets one of its own, made by ``policy``."""
     return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings], seed)
 
 
 def rate_of(played: Sequence[Played], seed: int = 0) -> Rate:
-    """All tokens over all time, with a bootstrap interval over whole answers, since rounds of one text are alike."""
+    """All tokens divided by all time, with a bootstrap interval over whole answers, since rounds of one text are
+    alike."""
     rng = random.Random(seed)
 
     def total(indices: Iterable[int]) -> float:

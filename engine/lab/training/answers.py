@@ -1,4 +1,4 @@
-"""The target's own answers: what the drafter will meet, recorded to learn from."""
+"""Records the target's own answers, from which a drafter learns what it will meet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .rows import RESPONSE_WEIGHT, Encoded, Source
 
 SHARD = "answers-{:04d}.safetensors"
 LEAST = 2
-"""Tokens of an answer that holds something to draft."""
+"""The fewest tokens of an answer that holds something to draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,17 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How prompts are answered."""
+    """How prompts are answered for a recording."""
 
     batch: int
     limit: int
-    """Tokens of an answer."""
+    """The most tokens of an answer."""
     seed: int
     temperatures: tuple[float, ...]
-    """Prompts take turns with these: greedy is what most people see, the rest is what the target says less often."""
+    """Temperatures that prompts take in turn: most people see greedy answers, the others hold what the target says less
+    often."""
     unfinished: bool = True
-    """Whether answers count that ``limit`` cut off: what there is of them is the target's own."""
+    """Whether answers count that were cut off at ``limit``: what there is of them is the target's own."""
 
 
 def record_answers(
@@ -58,9 +59,9 @@ def record_answers(
     allowed: Callable[[Recorded], bool] = lambda answer: True,
     enough: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Asks the prompts, a file in ``folder`` for each batch; batches that are there are left alone. ``told`` hears
-    (prompts answered, in all, tokens of the last batch). ``enough``: whether to leave out the batches that are left,
-    asked behind each."""
+    """Asks the prompts and writes a file to ``folder`` for each batch; batches that are there already are left alone.
+    ``told`` is called with (prompts answered, in all, tokens of the last batch). ``enough``: asked behind each batch,
+    whether to leave out the rest."""
     groups = [prompts[begin : begin + asking.batch] for begin in range(0, len(prompts), asking.batch)]
     answered = 0
     for index, group in enumerate(groups):
@@ -84,7 +85,7 @@ def record_answers(
 
 
 def save_answers(path: Path, answers: Sequence[Recorded]) -> None:
-    """One file: all ids in a row, the lengths that cut it up, and the domains by number."""
+    """Writes answers to one file: all ids in a row, the lengths that cut it up, and the domains by number."""
     domains = sorted({answer.domain for answer in answers})
     ids = torch.tensor([id for a in answers for id in a.prompt + a.answer], dtype=torch.int32)
     small = bool((ids < 2**16).all())
@@ -111,13 +112,13 @@ def load_answers(path: Path) -> list[Recorded]:
 
 
 def load_all(folder: Path) -> list[Recorded]:
-    """Of all batches."""
+    """The answers of all batches in a folder."""
     return [answer for path in sorted(folder.glob(SHARD.replace("{:04d}", "*"))) for answer in load_answers(path)]
 
 
 class Answers(Sequence[Encoded]):
-    """Recorded answers as training takes them. One tensor: what many processes share isn't copied for each as lists of
-    numbers would be."""
+    """Recorded answers as training takes them. They are one tensor, which many processes share without the copies that
+    lists of numbers would need."""
 
     def __init__(self, recorded: Sequence[Recorded]) -> None:
         self._ids = torch.tensor([id for each in recorded for id in each.prompt + each.answer], dtype=torch.int32)
@@ -139,5 +140,5 @@ class Answers(Sequence[Encoded]):
 
 
 def drawn(answers: Sequence[Encoded]) -> Source:
-    """Draws any of the answers."""
+    """A source that draws any of the answers."""
     return lambda rng: answers[rng.randrange(len(answers))]

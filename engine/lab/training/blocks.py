@@ -1,4 +1,5 @@
-"""What a drafter trains on: blocks that start at random anchors, their labels, and who sees whom."""
+"""Draws the blocks on which a drafter trains: they start at random anchors and have labels, and a mask says which
+positions they see."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from .passes import Window
 from .rows import Rows
 
 DECAY = 7.0
-"""Of the loss over a block, in positions: an early miss makes everything after it worthless. A drafter that seldom gets
-far does better with less."""
+"""The length, in positions, over which the loss decays inside a block: an early miss makes everything after it
+worthless. A drafter that seldom gets far does better with less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,12 @@ class Blocks:
     inputs: Tensor
     """The anchor's token, then masks."""
     positions: Tensor
-    """Positions within the document."""
+    """The positions within the document."""
     labels: Tensor
     """The token at each slot's own position; no shift."""
     weights: Tensor
-    """Loss weights, at most 1; 0 for the anchor's slot, beyond the end of the answer, and for blocks without an
-    anchor."""
+    """Loss weights, at most 1; they are 0 for the anchor's slot, beyond the end of the answer, and for blocks without
+    an anchor."""
 
 
 def draw_blocks(
@@ -64,11 +65,10 @@ def draw_blocks(
 
 
 def block_visibility(rows: Rows, blocks: Blocks, block: int, causal: bool, window: Window) -> Predicate:
-    """Keys are the row's context, then all blocks.
+    """The mask of the blocks: keys are the row's context, then all blocks.
 
     Context is seen strictly before the anchor, because at inference the anchor's features don't exist yet. Within a
-    block everything sees everything, in causal layers only what came before.
-    """
+    block everything sees everything, in causal layers only what came before."""
     length = rows.ids.shape[1]
     documents, anchors = rows.documents, blocks.anchors
 

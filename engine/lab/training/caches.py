@@ -35,7 +35,7 @@ class TextCache:
         ]
 
     def keep(self, texts: Tensor) -> None:
-        """Drops all texts but these (indices). Layer by layer: no second copy of the whole."""
+        """Drops all texts but those with these indices, layer by layer, so that no second copy of the whole is made."""
         for index, pair in enumerate(self.pairs):
             self.pairs[index] = tuple(store[:, texts] for store in pair)
 
@@ -70,7 +70,8 @@ class Chunk(Pass):
     """Rows of a target at ``positions`` [texts, n], each of which sees every position up to its own."""
 
     def __init__(self, cache: TextCache, positions: Tensor, end: int) -> None:
-        """All positions lie before ``end``; to ask the tensor would make the GPU wait."""
+        """All positions must lie before ``end``, which is given because reading it from the tensor would make the GPU
+        wait."""
         self.rows_positions = positions
         limit = round_up(end)
         self.distance = positions[..., None] - torch.arange(limit, device=positions.device)

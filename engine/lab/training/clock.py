@@ -1,4 +1,4 @@
-"""How much of a limited time is over."""
+"""Tells how much of a limited time is over."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from math import inf
 
 
 class Clock:
-    """Training that ends by the clock: its learning rate follows ``progress``, from 0 to 1."""
+    """The clock of training that ends by time: the learning rate follows ``progress``, from 0 to 1."""
 
     def __init__(self, seconds: float | None) -> None:
-        """None: there is no limit, and no progress."""
+        """``seconds`` None: there is no limit, and progress stays 0."""
         self.seconds = inf if seconds is None else seconds
         self.progress = 0.0
 
     def start(self) -> None:
-        """Begins, or goes on from ``progress``."""
+        """Starts the clock, or goes on from ``progress``."""
         self.before = self.progress
         self.began: float | None = None
         self.deadline = time.perf_counter() + (1 - self.before) * self.seconds
 
     def tick(self) -> float:
-        """The progress behind a step. The first one compiles: it takes time, and is none of the progress."""
+        """Returns the progress after a step. The first step compiles, so its time doesn't count."""
         now = time.perf_counter()
         if self.began is None:
             self.began = now

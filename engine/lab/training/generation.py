@@ -14,22 +14,23 @@ from .caches import Chunk, DraftRound, TextCache, round_up
 from .passes import BatchedDrafter, BatchedTarget
 
 PREFILL = 128
-"""Columns of a batch of prompts that run at once."""
+"""Tokens of a batch of prompts that are run at once, for each prompt."""
 UNSEEN = 16
-"""Tokens of each text that a GPU writes before anybody looks which texts are done."""
+"""How many tokens of each text a GPU writes before the host looks which texts are done."""
 
 
 class Sampler:
-    """Greedy at temperature 0; otherwise draws from the target's distribution (Gumbel noise, own generator)."""
+    """Samples tokens: greedily at temperature 0, otherwise from the target's distribution (Gumbel noise of its own
+    generator)."""
 
     def __init__(self, temperature: float | Sequence[float], seed: int, device: torch.device) -> None:
-        """One temperature, or one for each text."""
+        """``temperature``: one for all, or one for each text."""
         self.temperature = torch.tensor(temperature, device=device)
         self.greedy = not self.temperature.any()
         self.generator = torch.Generator(device).manual_seed(seed)
 
     def __call__(self, logits: Tensor) -> Tensor:
-        """[texts, ..., V] -> ids [texts, ...]"""
+        """Samples ids [texts, ...] from logits [texts, ..., V]."""
         if self.greedy:
             return logits.argmax(-1)
         noise = torch.rand(logits.shape, generator=self.generator, device=logits.device)
@@ -38,7 +39,7 @@ class Sampler:
         return noise.mul_(-temperature).add_(logits).argmax(-1)
 
     def keep(self, texts: Tensor) -> None:
-        """Only these go on (indices)."""
+        """Keeps only the texts with these indices."""
         if self.temperature.dim():
             self.temperature = self.temperature[texts]
 
@@ -49,7 +50,7 @@ class Round:
 
     accepted: int
     probabilities: list[float]
-    """What the drafter gave each of its drafts."""
+    """The drafter's probability of each of its drafts."""
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class Answer:
     rounds: list[Round] = field(default_factory=list)
 
     def extend(self, ids: list[int], limit: int, stops: Collection[int]) -> None:
-        """Takes ids up to the first of ``stops`` or ``limit``."""
+        """Appends ids up to the first of ``stops`` or up to ``limit``."""
         for id in ids:
             if self.ended or len(self.ids) >= limit:
                 return
@@ -76,7 +77,8 @@ def generate(
     sampler: Sampler,
     stops: Sequence[int] | None = None,
 ) -> list[Answer]:
-    """One token at a time, all prompts in one batch. ``stops`` end an answer in place of the target's own."""
+    """Answers all prompts in one batch, one token at a time. ``stops`` end an answer in place of the target's own stop
+    tokens."""
     return _TokenLoop(model, prompts, limit, sampler, stops).run()
 
 
@@ -88,12 +90,13 @@ def speculate(
     sampler: Sampler,
     block_size: int,
 ) -> list[Answer]:
-    """DFlash rounds: draft a block, verify it in one pass, keep the drafts that equal the target's own samples."""
+    """Answers all prompts by DFlash rounds: draft a block, verify it in one pass, keep the drafts that equal the
+    target's samples."""
     return _RoundLoop(model, drafter, prompts, limit, sampler, block_size).run()
 
 
 class _Texts:
-    """Texts of one batch. Finished ones leave now and then."""
+    """The texts of one batch. Finished ones are dropped now and then."""
 
     taps: tuple[int, ...] = ()
 
@@ -106,13 +109,13 @@ class _Texts:
         stops: Sequence[int] | None,
         beyond: int,
     ) -> None:
-        """``beyond``: rows that passes write past ``limit``."""
+        """``beyond``: how many rows passes write past ``limit``."""
         self.model, self.target, self.sampler = model, BatchedTarget(model), sampler
         self.limit = limit
         self.stops = frozenset(model.config.stop_token_ids if stops is None else stops)
         self.device = model.device
         if self.device.type == "cuda":
-            # It makes a plan for every shape, and texts that grow and leave have a new one all the time.
+            # cuDNN makes a plan for every shape, and with texts that grow and leave there is a new one all the time.
             torch.backends.cuda.enable_cudnn_sdp(False)
         self.longest = max(map(len, prompts))
         self.prompts = torch.tensor([[*p, *[p[-1]] * (self.longest - len(p))] for p in prompts], device=self.device)
@@ -139,7 +142,7 @@ class _Texts:
         return self.sampler(self.model.logits(last))
 
     def _take(self, features: Sequence[Tensor | None]) -> None:
-        """The features of rows that were run."""
+        """Adds the features of rows that were run, where a drafter reads them."""
 
     def _runs(self, answer: Answer) -> bool:
         return not answer.ended and len(answer.ids) < self.limit
@@ -157,8 +160,8 @@ class _Texts:
 
 
 class _TokenLoop(_Texts):
-    """All texts go on by a token together. Those that are done write on until somebody looks: nothing they write is
-    kept, and a GPU that is asked after every token waits for the host most of the time."""
+    """Plain decoding: all texts go on by a token together. Those that are done write on until somebody looks: nothing
+    they write is kept, and a GPU that is asked after every token waits for the host most of the time."""
 
     def __init__(
         self,
@@ -189,14 +192,14 @@ class _TokenLoop(_Texts):
                 tokens = tokens[self._keep_running(flags)]
 
     def _next(self, tokens: Tensor, written: int) -> Tensor:
-        """What follows the tokens [texts], the last of ``written`` in each text."""
+        """The token behind ``tokens`` [texts], which are the last of ``written`` in each text."""
         positions = (self.starts + (written - 1))[:, None]
         output = self.target(tokens[:, None], Chunk(self.cache, positions, self.longest + written), self.taps)
         return self.sampler(self.model.logits(output.hidden[:, 0]))
 
 
 class _RoundLoop(_Texts):
-    """Rounds of one batch. Finished texts stand still, and leave once they are the majority."""
+    """Speculative rounds of one batch. Finished texts stand still, and leave once they are the majority."""
 
     def __init__(
         self,
@@ -207,7 +210,7 @@ class _RoundLoop(_Texts):
         sampler: Sampler,
         block_size: int,
     ) -> None:
-        # The block that reaches the limit, and another one: a finished text still takes part, standing still.
+        # Room for the block that reaches the limit and another one: a finished text still takes part, standing still.
         super().__init__(model, prompts, limit, sampler, None, 2 * block_size)
         self.drafter, self.taps = BatchedDrafter(drafter), drafter.config.target_layer_ids
         self.draft_cache = TextCache(drafter.config.layers, *self.size)

@@ -1,4 +1,4 @@
-"""Trains a drafter on conversations, by what the target's layers say of them."""
+"""Trains a drafter on conversations, from what the target's layers make of them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from .rows import Encoded, RowDataset, Rows, Source, batches, causal_within_docu
 log = logging.getLogger(__name__)
 
 LOGITS_AT_ONCE = 2**30
-"""Numbers that the head may put out before its output is computed in parts, twice each: 4 GB in fp32."""
+"""The most numbers that the head may put out at once; above that its output is computed in parts, twice each: 4 GB in
+fp32."""
 
 SAVE_SECONDS = 60.0
-"""Time between two saved states."""
+"""Seconds between two saved states."""
 TOLD_EVERY = 10
-"""Steps."""
+"""Steps between two reports."""
 HELD_OUT_SEED = 0
-"""Draws the blocks that held-out answers are judged by."""
+"""The seed of the blocks by which held-out answers are judged."""
 
 Probe = Callable[[DFlashDrafter], dict[str, float]]
-"""Acceptance lengths of held-out prompts, by domain."""
+"""Measures acceptance lengths of held-out prompts, by domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,14 @@ class Schedule:
     """Drafted blocks per row."""
     seed: int = 1
     workers: int = 0
-    """Processes that pack rows."""
+    """How many processes pack rows."""
     report_every: int = 100
     seconds: float | None = None
-    """After which training has ended, its learning rate at zero, however many steps that were."""
+    """Seconds after which training ends with a learning rate of zero, however many steps that were; None runs all
+    steps."""
     decay: float = DECAY
     rate: float = 1.0
-    """Of the usual learning rates: less for weights that have been trained already."""
+    """A factor of the usual learning rates: less than 1 for weights that have been trained already."""
     weight_decay: float = 0.0
 
 
@@ -67,17 +69,17 @@ class Schedule:
 class Progress:
     step: int
     loss: float
-    """Mean of the steps since the last report."""
+    """The mean over the steps since the last report."""
     tokens_per_second: float
     acceptance: dict[str, float] = field(default_factory=dict)
-    """Of held-out prompts, by domain."""
+    """Acceptance lengths of held-out prompts, by domain."""
     held_out_loss: float | None = None
-    """Of a batch of their answers: where it rises while ``loss`` falls, answers are learned by heart."""
+    """The loss on a batch of their answers: where it rises while ``loss`` falls, answers are learned by heart."""
 
 
 class Learner:
-    """One drafter beside its target, which stays as it is. The drafter's weights are fp32 here; on a GPU both compute
-    in bf16."""
+    """Trains one drafter for its target, which stays as it is. The drafter's weights are fp32 here; on a GPU both
+    models compute in bf16."""
 
     def __init__(self, target: TargetModel, drafter: DFlashDrafter, schedule: Schedule) -> None:
         target.requires_grad_(False)
@@ -87,24 +89,24 @@ class Learner:
         self.optimiser = Optimiser(drafter, schedule.steps, rate * MUON_RATE, rate * ADAM_RATE, schedule.weight_decay)
         self.history: list[Progress] = []
         self.losses: list[Tensor] = []
-        """Of the steps since the last report."""
+        """The losses of the steps since the last report."""
         self.clock = Clock(schedule.seconds)
         self._stepping = False
-        """Whether weights are half a step further."""
+        """Whether an update of the weights is under way, which must not be saved."""
         self.fused = target.device.type == "cuda"
         if self.fused:
             fuse(drafter)
 
     def loss(self, rows: Rows, seed: int) -> Tensor:
-        """Cross-entropy of drafted tokens, ``anchors`` blocks per row; the target gets no gradient. A token is drawn
-        with its weight as the chance: what counts little would cost the head as much as what counts."""
+        """Cross-entropy of drafted tokens, with ``anchors`` blocks for each row; the target gets no gradient. Tokens
+        are drawn with their weights as chances, since those of little weight would cost the head as much as others."""
         config = self.drafter.config
         block, taps = config.block_size, config.target_layer_ids
         generator = torch.Generator(rows.ids.device).manual_seed(seed)
         blocks = draw_blocks(rows, self.schedule.anchors, block, config.mask_token_id, generator, self.schedule.decay)
         weights = blocks.weights.flatten()
         drawn = torch.rand(weights.shape, generator=generator, device=weights.device) < weights
-        # What is in bf16 already computes as it does when it decodes.
+        # A model in bf16 computes here as it does when it decodes.
         autocast = torch.autocast(rows.ids.device.type, torch.bfloat16, enabled=self._mixed(self.target.dtype))
         with torch.no_grad(), autocast:
             packed = PackedPass(rows.positions, self.target.config.attention, partial(causal_within_documents, rows))
@@ -120,11 +122,11 @@ class Learner:
         return torch.autocast(device.type, torch.bfloat16, enabled=self._mixed(torch.float32))
 
     def _mixed(self, dtype: torch.dtype) -> bool:
-        """Whether products of weights in this dtype are to be in bf16."""
+        """Whether products of weights in this dtype are computed in bf16."""
         return self.target.device.type == "cuda" and dtype == torch.float32
 
     def _head_loss(self, hidden: Tensor, labels: Tensor, drawn: Tensor) -> Tensor:
-        """Mean over the rows that were drawn; they go through the head in parts that fit."""
+        """The mean loss over the rows that were drawn; they go through the head in parts that fit."""
         chosen = drawn.nonzero()[:, 0]
         rows, labels = hidden[chosen], labels[chosen]
         size = max(LOGITS_AT_ONCE // len(self.target.head), 1)
@@ -145,8 +147,8 @@ class Learner:
         probe: Probe,
         held_out: Sequence[Encoded] = (),
     ) -> list[Progress]:
-        """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss).
-        ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
+        """Trains to the end, from what ``state`` holds if it exists. ``told`` is called with (steps done, in all,
+        loss). ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
         schedule, device = self.schedule, self.target.device
         if state.exists():
             self._resume(torch.load(state, map_location=device, weights_only=True))
@@ -177,13 +179,14 @@ class Learner:
                     self._save(state)
                     saved = time.perf_counter()
         except KeyboardInterrupt:
-            if not self._stepping:  # else what was saved last must do
+            if not self._stepping:  # otherwise the state that was saved last must do
                 self._save(state)
             raise
         return self.history
 
     def _loss_of(self, held_out: Sequence[Encoded]) -> float | None:
-        """Of the same batch every time, as large as a step's: what is compiled for one serves the other."""
+        """The loss on the same held-out batch every time. It is as large as a step's, so that what is compiled for one
+        serves the other."""
         if not held_out:
             return None
         schedule, device = self.schedule, self.target.device
@@ -193,7 +196,7 @@ class Learner:
             return self.loss(batch, HELD_OUT_SEED).item()
 
     def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor, bool]]:
-        """(step, loss, whether it was the last)"""
+        """Yields (step, loss, whether it was the last)."""
         steps = self.schedule.steps
         self.clock.start()
         for step, batch in zip(range(done + 1, steps + 1), rows, strict=False):
@@ -207,15 +210,15 @@ class Learner:
                 return
 
     def _expected(self, step: int) -> int:
-        """How many steps there will be."""
+        """How many steps there will be, as far as the time tells."""
         progress = self.clock.progress
         return self.schedule.steps if progress == 0 else min(self.schedule.steps, round(step / progress))
 
     def _gradients(self, batch: Rows, seed: int) -> Tensor:
-        """The loss, whose gradients the drafter's parameters have then."""
+        """The loss of a batch; computes the gradients of the drafter's parameters."""
         try:
             return self._backward(batch, seed)
-        except Exception as error:  # what is compiled for the way back fails here alone
+        except Exception as error:  # what can't be compiled for the backward pass fails only here
             if self.target.device.type != "cuda" or not (self._unfused(error) or MaskedAttention.refuse(error)):
                 raise
         for parameter in self.drafter.parameters():
@@ -223,7 +226,7 @@ class Learner:
         return self._gradients(batch, seed)
 
     def _unfused(self, error: Exception) -> bool:
-        """Goes on with layers that aren't compiled, unless they aren't already, or the error is one of memory."""
+        """Goes on with layers that aren't compiled; False where they aren't already, or the error is one of memory."""
         if not self.fused or isinstance(error, torch.OutOfMemoryError):
             return False
         log.warning("Training goes on without compiled layers, more slowly: %s", error)
@@ -238,7 +241,7 @@ class Learner:
         return loss.detach()
 
     def copy(self) -> DFlashDrafter:
-        """The drafter as it is now, rounded as it will be stored and in the target's dtype."""
+        """A copy of the drafter as it is now, rounded as it will be stored and in the target's dtype."""
         copy = self.drafter.config.build().to(self.target.device, torch.bfloat16)
         copy.load_state_dict(self.drafter.state_dict())
         copy = copy.to(self.target.dtype).requires_grad_(False)
@@ -266,7 +269,7 @@ class Learner:
 
 
 def fuse(drafter: DFlashDrafter) -> None:
-    """Compiles its layers for rows as many as there are: most of a step is numbers read and written again."""
+    """Compiles the drafter's layers for this many rows, because most of a step is reading and writing numbers again."""
     for layer in drafter.layers:
         for owner, name in _compiled(layer):
             setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False))
@@ -283,7 +286,7 @@ def _compiled(layer: nn.Module) -> tuple[tuple[nn.Module, str], ...]:
 
 
 def initialise(drafter: DFlashDrafter, seed: int) -> None:
-    """Random weights of a drafter's shape: matrices by their inputs, norms of one."""
+    """Draws random weights for a new drafter: matrices with standard deviation 1 / sqrt(inputs); norms are 1."""
     generator = torch.Generator().manual_seed(seed)
     for parameter in drafter.parameters():
         if parameter.dim() >= 2:

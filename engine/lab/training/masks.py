@@ -1,4 +1,4 @@
-"""Attention under a predicate, for training: block-sparse on a GPU, a dense mask elsewhere."""
+"""Attention under a mask that a predicate defines, for training: block-sparse on a GPU, with a dense mask elsewhere."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 
 class MaskedAttention:
-    """Queries [B, heads, n, d] over keys and values [B, kv_heads, m, d]. Same predicate, same result on any device.
+    """Attends with queries [B, heads, n, d] to keys and values [B, kv_heads, m, d]. The same predicate gives the same
+    result on any device.
 
-    Every query must see at least one key.
-    """
+    Every query must see at least one key."""
 
     refused: ClassVar[str | None] = None
-    """Why block-sparse attention can't be had here: it is compiled, and not every machine can."""
+    """Why block-sparse attention can't be had here (it is compiled, which not every machine can); None while it can."""
 
     def __init__(self, predicate: Predicate, batch: int, queries: int, keys: int, device: torch.device) -> None:
         sparse = device.type == "cuda" and self.refused is None
@@ -37,12 +37,12 @@ class MaskedAttention:
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
         if not isinstance(self.mask, Tensor):
-            # What is being compiled takes it in as it is; uncompiled it would compute every score.
+            # Inside a compiled function it is called as it is; otherwise, uncompiled, it would compute every score.
             if torch.compiler.is_compiling():
                 return cast(Attend, flex_attention)(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
             try:
                 return _compiled()(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
-            except Exception as error:  # a compiler raises what it likes
+            except Exception as error:  # a compiler may raise anything
                 if not self.refuse(error):
                     raise
             self.mask = self.dense()
@@ -52,7 +52,7 @@ class MaskedAttention:
 
     @classmethod
     def refuse(cls, error: Exception) -> bool:
-        """Goes on with dense masks, unless the error is one of memory, or they are used already."""
+        """Goes on with dense masks; False where the error is one of memory, or they are used already."""
         if cls.refused is not None or isinstance(error, torch.OutOfMemoryError):
             return False
         cls.refused = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -1,4 +1,5 @@
-"""Figures of speculative decoding from recorded rounds, whoever ran them: the batched loop here, or the engine."""
+"""Computes figures of speculative decoding from recorded rounds, whoever ran them: the batched loop here, or the
+engine."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """Over all cycles but the last of each answer, which the answer's end cuts short."""
+    """Figures over all cycles except the last of each answer, which the answer's end cuts short."""
 
     cycles: int
     tau: float
@@ -43,9 +44,9 @@ def speculation(answers: Iterable[Answer], block_size: int) -> Speculation:
 class CalibrationBin:
     drafts: int
     predicted: float
-    """Mean probability that the drafter gave these drafts."""
+    """The drafter's mean probability of these drafts."""
     accepted: float
-    """Share that the target accepted, of those it got to judge."""
+    """The share that the target accepted, of those that it came to judge."""
 
 
 def calibration(answers: Iterable[Answer]) -> list[CalibrationBin]:

@@ -84,7 +84,7 @@ class Optimiser:
         adam_rate: float = ADAM_RATE,
         weight_decay: float = 0.0,
     ) -> None:
-        """``weight_decay``: of the matrices."""
+        """``weight_decay``: that of matrices."""
 
         def is_matrix(name: str, parameter: nn.Parameter) -> bool:
             return parameter.dim() >= 2 and "embed_tokens" not in name and "router" not in name
@@ -101,8 +101,8 @@ class Optimiser:
         self.done = 0
 
     def step(self, progress: float = 0.0) -> None:
-        """Clips the gradients to norm 1, updates, and clears them. ``progress``: how far training is, from 0 to 1, if
-        that is farther than the steps say."""
+        """Clips the gradients to norm 1, updates the weights, and clears the gradients. ``progress``: how far training
+        is, from 0 to 1, if that is farther than the steps say."""
         nn.utils.clip_grad_norm_(self.parameters, 1.0)
         factor = schedule(min(max((self.done + 1) / self.steps, progress), 1.0))
         for group in self.adam.param_groups:
@@ -114,7 +114,7 @@ class Optimiser:
         self.done += 1
 
     def state(self) -> dict[str, Any]:
-        """What goes on from here: to be saved, and given to ``resume``."""
+        """What is needed to go on from here: to be saved, and given to ``resume``."""
         return {"done": self.done, "adam": self.adam.state_dict(), "muon": self.muon.buffers}
 
     def resume(self, state: dict[str, Any]) -> None:

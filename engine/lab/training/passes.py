@@ -27,7 +27,7 @@ Window = int | None
 
 
 class LayerRows(Protocol):
-    """What one layer's attention asks of a pass, as ``LayerCache`` answers it for a single text."""
+    """What one layer's attention asks of a pass; ``LayerCache`` answers the same for a single text."""
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]: ...
     def write(self, start: int, k: Tensor, v: Tensor) -> None: ...
@@ -35,28 +35,29 @@ class LayerRows(Protocol):
 
 
 class Pass(ABC):
-    """One pass: takes a cache's place in a model's forward. Rows [texts, n] are flat there: [texts * n]."""
+    """One pass over many texts, which takes a cache's place in a model's forward. Rows [texts, n] are flat there:
+    [texts * n]."""
 
     length = 0
     attention: Sequence[LayerRows]
 
     @abstractmethod
     def positions(self, start: int, end: int) -> Tensor:
-        """As ``Cache.positions``: of all rows, whatever the cursor says."""
+        """The positions of all rows, whatever the cursor says; see ``Cache.positions``."""
 
     @abstractmethod
     def attend(self, q: Tensor, k: Tensor, v: Tensor, causal: bool, window: Window, scale: float) -> Tensor:
-        """As ``AttentionFunction``; keys and values are what the layer's ``LayerRows`` handed out."""
+        """Attends like an ``AttentionFunction``; keys and values are what the layer's ``LayerRows`` returned."""
 
     def note_written(self, end: int) -> None:  # noqa: B027
-        """There is no cursor."""
+        """Does nothing, since there is no cursor."""
 
     def commit(self, length: int) -> None:  # noqa: B027
-        """There is no cursor."""
+        """Does nothing, since there is no cursor."""
 
 
 class Batched:
-    """A model that runs passes. It doesn't decode as the engine does any more: its attention asks the pass."""
+    """A model that runs passes of many texts. It no longer decodes as the engine does: its attention asks the pass."""
 
     def __init__(self, model: TargetModel | DFlashDrafter) -> None:
         self._running: Pass | None = None
@@ -68,13 +69,14 @@ class Batched:
         return self._running.attend(q, k, v, causal, window, scale)
 
     def enter(self, running: Pass) -> Cache:
-        """The pass, as a model's forward takes it."""
+        """Makes ``running`` the pass in progress, and returns it as a model's forward takes it."""
         self._running = running
         return cast(Cache, running)
 
 
 class BatchedTarget(Batched):
-    """Raises ``UsageFailure`` for a target whose layers ask no pass: with attention sinks, or where they recur."""
+    """A target that runs passes of many texts. Raises ``UsageFailure`` for one whose layers ask no pass: with attention
+    sinks, or where they recur."""
 
     def __init__(self, model: TargetModel) -> None:
         if any(layer.sinks for layer in model.config.attention):
@@ -87,7 +89,7 @@ class BatchedTarget(Batched):
         self.model = model
 
     def __call__(self, ids: Tensor, running: Pass, taps: Sequence[int] = ()) -> TargetOutput:
-        """``ids`` [texts, n]; hidden states and features come back as [texts, n, ...]."""
+        """Runs ``ids`` [texts, n]; hidden states and features are returned as [texts, n, ...]."""
         out = self.model(ids.flatten(), 0, self.enter(running), taps)
         features = None if out.features is None else out.features.view(*ids.shape, -1)
         return TargetOutput(out.hidden.view(*ids.shape, -1), features)
@@ -99,8 +101,8 @@ class BatchedDrafter(Batched):
         self.model = model
 
     def __call__(self, features: Tensor, embedded: Tensor, running: DraftPass) -> Tensor:
-        """Features [texts, m, taps * hidden] of context rows, embedded blocks [texts, n, hidden] -> normed hidden
-        states [texts, n, hidden]: row k predicts the token at its own position."""
+        """Runs features [texts, m, taps * hidden] of context rows and embedded blocks [texts, n, hidden]; returns
+        normed hidden states [texts, n, hidden], of which row k predicts the token at its own position."""
         cache = self.enter(running)
         running.at_context()
         self.model.ingest(features.flatten(0, 1), cache)
@@ -133,14 +135,14 @@ class DraftPass(Pass):
 
 
 class _Passing:
-    """Keeps nothing: a layer's own rows are all it sees."""
+    """Holds nothing: a layer's own rows are all that it sees."""
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         return k.transpose(0, 1), v.transpose(0, 1)
 
 
 class _Held:
-    """Keeps context rows until the block's pass, with their gradients."""
+    """Holds context rows until the block's pass, with their gradients."""
 
     def write(self, start: int, k: Tensor, v: Tensor) -> None:
         self.rows = k.transpose(0, 1), v.transpose(0, 1)
@@ -153,7 +155,8 @@ class _Held:
 
 
 class PackedPass(Pass):
-    """Whole rows of packed texts at ``positions`` [rows, length]; ``visible`` says per window who sees whom."""
+    """A pass over whole rows of packed texts at ``positions`` [rows, length]; ``visible`` is the mask for each
+    window."""
 
     def __init__(self, positions: Tensor, layers: Sequence[AttentionConfig], visible: Callable[[Window], Predicate]):
         rows, length = positions.shape
@@ -172,7 +175,7 @@ class PackedPass(Pass):
 
 
 class PackedDraftPass(DraftPass):
-    """Blocks of packed rows; ``visible`` says per kind of layer (causal, window) who sees whom."""
+    """A drafter's pass over blocks of packed rows; ``visible`` is the mask for each kind of layer (causal, window)."""
 
     def __init__(
         self,
@@ -196,7 +199,7 @@ class PackedDraftPass(DraftPass):
 
 
 def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """In the narrowest of their dtypes: under autocast norms are fp32 and products bf16."""
+    """The three tensors in the narrowest of their dtypes: under autocast norms are fp32 and products bf16."""
     dtype = q.dtype
     for x in (k, v):
         if x.dtype.itemsize < dtype.itemsize:
@@ -205,12 +208,12 @@ def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def by_text(q: Tensor, texts: int) -> Tensor:
-    """[texts * n, heads, d] -> [texts, heads, n, d]"""
+    """Reshapes [texts * n, heads, d] to [texts, heads, n, d]."""
     return q.reshape(texts, -1, *q.shape[1:]).transpose(1, 2)
 
 
 def flat(mixed: Tensor, q: Tensor) -> Tensor:
-    """[texts, heads, n, d] -> [texts * n, heads * d], as an ``AttentionFunction`` returns it."""
+    """Reshapes [texts, heads, n, d] to [texts * n, heads * d], as an ``AttentionFunction`` returns it."""
     return mixed.transpose(1, 2).reshape(q.shape[0], -1).to(q.dtype)
 
 

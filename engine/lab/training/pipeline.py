@@ -1,5 +1,5 @@
-"""From a target to its drafter: prompts, the target's answers, training, a report. Every phase keeps what it has made
-in the folder, so whoever is stopped goes on from there."""
+"""Goes from a target to its drafter: prompts, the target's answers, training, a report. Every phase keeps what it has
+made in the folder, so that a stopped run goes on from there."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ PhaseName = Literal["prompts", "answers", "drafter", "report"]
 PHASES: tuple[PhaseName, ...] = ("prompts", "answers", "drafter", "report")
 ALL = "all"
 TEMPERATURES = (0.0, 0.0, 0.8)
-"""Of the answers: two of three are greedy."""
+"""Temperatures of the answers, in turn: two of three are greedy."""
 PROBED, PROBED_TOKENS = 24, 128
-"""Held-out prompts that training is followed by, and how much of their answers."""
+"""How many held-out prompts are asked while training runs, and tokens of their answers."""
 INVENTED_BY, ANSWERED_BY = 0.08, 0.25
-"""Of the time there is, where it is limited."""
+"""The shares of a limited time by which prompts are invented, and answered."""
 LEAST_PROMPTS = 2
-"""One to train on, and one held out."""
+"""The fewest prompts: one to train on, and one held out."""
 TOGETHER = 256
-"""Held-out prompts answered together."""
+"""Held-out prompts that are answered together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that decides what comes out, but the target and the device."""
+    """Everything that decides the result, except the target and the device."""
 
     shape: DrafterShape = field(default_factory=DrafterShape)
     prompts: int = 40_000
-    """To invent, where no file gives any."""
+    """How many prompts to invent, where no file gives any."""
     held_out: int = 100
     """Prompts that are never trained on; the report is about them."""
     answer_tokens: int = 512
-    """Of an answer, at most."""
+    """The most tokens of an answer."""
     batch: int = 2048
-    """Texts that the target writes together."""
+    """How many texts the target writes together."""
     steps: int = 2000
     rows: int = 32
     row_length: int = 2048
@@ -67,20 +67,21 @@ class Plan:
     workers: int = 0
     report_every: int = 250
     minutes: float | None = None
-    """Of work in all, but for the report. Fewer prompts and steps then, as many as there is time for."""
+    """Minutes of all work except the report; prompts and steps are then as many as there is time for. None: no
+    limit."""
     once: bool = False
-    """Whether each answer is learned once before any is met again; else they are drawn by chance."""
+    """Whether each answer is learned once before any comes again; otherwise they are drawn at random."""
     rate: float = 1.0
-    """Of the usual learning rates."""
+    """A factor of the usual learning rates."""
     weight_decay: float = 0.0
 
 
 Told = Callable[[PhaseName, int, int, str], None]
-"""(phase, done, in all, a remark) now and then."""
+"""Called now and then with (phase, done, in all, a remark)."""
 
 
 class Pipeline:
-    """One target, one output folder. ``target`` is a checkpoint's folder."""
+    """Makes a drafter for one target in one output folder. ``target`` is a checkpoint's folder."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class Pipeline:
         held_out: Path | None = None,
         begun: Path | None = None,
     ) -> None:
-        """``begun``: the folder of a drafter of the same shape, whose weights are the first."""
+        """``begun``: the folder of a drafter of the same shape, from whose weights training starts."""
         self.target_folder, self.name, self.folder, self.plan, self.told = target, name, folder, plan, told
         self.work = folder / "work"
         """What phases leave for one another. It may be deleted once the drafter is done."""
@@ -107,7 +108,7 @@ class Pipeline:
         self._answered: dict[Prompt, Answer] = {}
 
     def run(self) -> dict[str, Any]:
-        """All phases; returns the report."""
+        """Runs all phases; returns the report."""
         train_on, held_out = self.split_prompts()
         self.answers(train_on)
         self.drafter(held_out)
@@ -131,7 +132,7 @@ class Pipeline:
         write_text(path, json.dumps(mine, indent=1))
 
     def split_prompts(self) -> tuple[list[Prompt], list[Prompt]]:
-        """(to train on, held out): from files, or invented."""
+        """The prompts to train on, and those held out; from files, or invented."""
         plan = self.plan
         if self.prompts_file is not None:
             prompts = read_prompts(self.prompts_file, self.tokenizer)
@@ -167,7 +168,7 @@ class Pipeline:
         record_answers(self.target, prompts, asking, self.work, told, enough=lambda: self._left(ANSWERED_BY) < 0)
 
     def drafter(self, held_out: Sequence[Prompt]) -> None:
-        """Trains it and writes it to the folder."""
+        """Trains the drafter and writes it to the folder."""
         plan = self.plan
         before, behind = self.tokenizer.around(MARK)
         mask = mask_token(self.target.config, self.tokenizer, {*before, *behind})
@@ -224,14 +225,14 @@ class Pipeline:
         self._write_gguf()
 
     def _go_on(self, drafter: DFlashDrafter, folder: Path) -> None:
-        """Takes over the weights of a drafter; ``UsageFailure`` where it has another shape."""
+        """Takes over the weights of a drafter; raises ``UsageFailure`` where it has another shape."""
         before = cast(DFlashDrafter, load_drafter(folder, self.target, lambda *_: None))
         if before.config != drafter.config:
             raise UsageFailure(f"The drafter in {folder} has another shape.", "Ask for the same layers and size.")
         drafter.load_state_dict(before.state_dict())
 
     def _write_gguf(self) -> None:
-        """Where the target is a GGUF file, the drafter becomes one as well: its tokens are that file's."""
+        """Writes the drafter as a GGUF file where the target is one; its tokens are that file's."""
         source = gguf_file(self.target_folder)
         if source is not None and find_spec("gguf") is not None:
             from .to_gguf import convert_drafter
@@ -264,7 +265,7 @@ class Pipeline:
         return report
 
     def acceptance(self, drafter: DFlashDrafter, prompts: Sequence[Prompt], tokens: int) -> dict[str, Speculation]:
-        """Greedy, by domain and of all, over so many tokens of each answer."""
+        """Greedy acceptance by domain and over all, on the first ``tokens`` tokens of each answer."""
         return self._figures(drafter, prompts, self._drafted(drafter, prompts, tokens))
 
     def _figures(
@@ -285,7 +286,7 @@ class Pipeline:
         ]
 
     def _plain(self, prompts: Sequence[Prompt]) -> list[Answer]:
-        """The target's own answers, greedy; kept, since training and the report ask for the same ones."""
+        """The target's own greedy answers; they are kept, since training and the report need the same ones."""
         known, limit = self._answered, self.plan.answer_tokens
         for part in _parts([prompt for prompt in prompts if prompt not in known]):
             answers = generate(self.target, [p.ids for p in part], limit, self._greedy())
@@ -301,7 +302,7 @@ def _parts(prompts: Sequence[Prompt]) -> list[Sequence[Prompt]]:
 
 
 def new_drafter(config: DFlashConfig, target: TargetModel, seed: int) -> DFlashDrafter:
-    """One whose weights are drawn by chance, beside its target."""
+    """A drafter with random weights, for a target."""
     drafter = config.build()
     initialise(drafter, seed)
     drafter = drafter.to(target.device)
@@ -310,7 +311,7 @@ def new_drafter(config: DFlashConfig, target: TargetModel, seed: int) -> DFlashD
 
 
 def save_drafter(drafter: DFlashDrafter, written: dict[str, Any], folder: Path) -> None:
-    """In the published layout: ``config.json`` and bf16 weights under the published names."""
+    """Writes a drafter in the published layout: ``config.json`` and bf16 weights under the published names."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
         name: tensor.detach().to("cpu", torch.bfloat16).contiguous()

@@ -1,4 +1,4 @@
-"""What the target is asked: prompts from a file, or such as the target itself expects people to write."""
+"""Gets the prompts that the target is asked: from a file, or as the target itself expects people to write them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MARK = "MARK"
 INVENTED = "invented"
 GIVEN = "given"
 INVENTING = 0.9
-"""The temperature that questions are drawn at."""
+"""The temperature at which questions are drawn."""
 LONGEST_QUESTION = 160
-"""Tokens. An invented question that doesn't end by then isn't one."""
+"""The most tokens of an invented question: one that doesn't end by then isn't one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Prompt:
 
     ids: tuple[int, ...]
     domain: str
-    """Prompts of one domain share figures."""
+    """The kind of prompt; those of one domain share figures."""
 
 
 def read_prompts(path: Path, tokenizer: ChatTokenizer) -> list[Prompt]:
-    """One a line: text, or JSON with ``prompt`` or ``messages``, and ``domain`` if there are several. Raises
-    ``UsageFailure`` for a file that is none."""
+    """Reads a prompt from each line: text, or JSON with ``prompt`` or ``messages``, and ``domain`` if there are
+    several. Raises ``UsageFailure`` for a file that holds something else."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -68,14 +68,15 @@ def _ids(tokenizer: ChatTokenizer, talk: Sequence[Message]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Inventor:
-    """Has the target write the user's turn: what follows its template up to where the user speaks."""
+    """Invents questions: the target writes the user's turn, behind what its template writes before that."""
 
     target: TargetModel
     tokenizer: ChatTokenizer
     seed: int
 
     def batch(self, index: int, size: int) -> list[str]:
-        """Different questions, at most ``size``; the same for an index every time."""
+        """Lets the target write ``size`` questions and returns those that ended and differ, so at most ``size``. The
+        same ``index`` always gives the same."""
         before, behind = self.tokenizer.around(MARK)
         stops = {*self.target.config.stop_token_ids, behind[0]}
         sampler = Sampler(INVENTING, self.seed * 1_000_003 + index, self.target.device)
@@ -92,9 +93,9 @@ def invent(
     told: Callable[[int, int], None],
     enough: Callable[[], bool] = lambda: False,
 ) -> list[str]:
-    """``count`` different questions, a file in ``folder`` for each batch of ``size``; batches that are there aren't
-    made again. ``enough``: whether what there is will do, asked behind each new batch. Raises ``UsageFailure`` where
-    the target has no more."""
+    """Invents ``count`` different questions and writes a file to ``folder`` for each batch of ``size``; batches that
+    are there aren't made again. ``enough``: asked behind each new batch, whether what there is will do. Raises
+    ``UsageFailure`` where the target has no more."""
     seen: dict[str, None] = {}
     for index in itertools.count():
         path = folder / f"questions-{index:04d}.json"
@@ -114,19 +115,19 @@ def invent(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Writes a file whole or not at all."""
     beside = path.with_suffix(".partial")
     beside.write_text(text, "utf-8")
     os.replace(beside, path)
 
 
 def asked(texts: Sequence[str], tokenizer: ChatTokenizer) -> list[Prompt]:
-    """Invented questions, as prompts."""
+    """Invented questions, rendered as prompts."""
     return [Prompt(_ids(tokenizer, [Message("user", text)]), INVENTED) for text in texts]
 
 
 def split(prompts: Sequence[Prompt], held_out: int, seed: int) -> tuple[list[Prompt], list[Prompt]]:
-    """(to train on, held out): different prompts, in an order by chance. At most a tenth is held out."""
+    """The prompts to train on, and those held out: different ones, in random order. At most a tenth is held out."""
     distinct = list(dict.fromkeys(prompts))
     random.Random(f"split/{seed}").shuffle(distinct)
     count = min(held_out, max(1, len(distinct) // 10))

@@ -1,4 +1,4 @@
-"""Packed rows: conversations back to back in a fixed length, each seeing only itself."""
+"""Packs conversations back to back into rows of a fixed length, each seeing only itself."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Rows:
 
     ids: Tensor
     positions: Tensor
-    """Restart at 0 with every document."""
+    """Positions, which restart at 0 with every document."""
     documents: Tensor
-    """Number of the document within its row."""
+    """The number of the document within its row."""
     weights: Tensor
-    """Loss weight of predicting the token at this place."""
+    """The loss weight of predicting the token at this place."""
 
     @property
     def supervised(self) -> Tensor:
-        """Where the model itself speaks."""
+        """Where the model itself speaks, bool."""
         return self.weights == RESPONSE_WEIGHT
 
     @property
@@ -57,7 +57,8 @@ class Rows:
 
 
 def causal_within_documents(rows: Rows, window: int | None) -> Predicate:
-    """A token sees itself and earlier tokens of its document, with a window only the last ``window`` of them."""
+    """The mask in which a token sees itself and earlier tokens of its document; with a window only the last ``window``
+    of them."""
     documents = rows.documents
 
     def visible(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -68,13 +69,13 @@ def causal_within_documents(rows: Rows, window: int | None) -> Predicate:
 
 
 class RowDataset(Dataset[tuple[Tensor, ...]]):
-    """Row ``n`` depends on the seed and ``n`` alone, whichever worker makes it and in whatever order."""
+    """Packs rows: row ``n`` depends only on the seed and ``n``, whichever worker makes it and in whatever order."""
 
     def __init__(
         self, source: Source | Sequence[Encoded], seed: str, count: int, length: int, skipped: int = 0
     ) -> None:
-        """The first ``skipped`` of ``count`` rows are left out: somebody has had them. Of a sequence each conversation
-        comes once, in an order by chance, before any comes again."""
+        """The first ``skipped`` of ``count`` rows are left out, because they were used before. Of a sequence each
+        conversation comes once, in random order, before any comes again."""
         self.source = source
         self.turn = [] if callable(source) else _in_turn(source, seed, length)
         self.seed = seed
@@ -102,7 +103,7 @@ class RowDataset(Dataset[tuple[Tensor, ...]]):
         return *(torch.tensor(values) for values in row), torch.tensor(weights[: self.length])
 
     def _conversations(self, row: int, rng: random.Random) -> Iterator[Encoded]:
-        """Those of a row, without end."""
+        """Yields the conversations of a row, without end."""
         if callable(self.source):
             while True:
                 yield self.source(rng)
@@ -113,7 +114,7 @@ class RowDataset(Dataset[tuple[Tensor, ...]]):
 
 
 def _in_turn(conversations: Sequence[Encoded], seed: str, length: int) -> list[list[int]]:
-    """By rows of so many tokens, which conversations they hold."""
+    """For each row of ``length`` tokens, the indices of the conversations that it holds."""
     order = list(range(len(conversations)))
     random.Random(f"{seed}/turn").shuffle(order)
     rows: list[list[int]] = []
@@ -128,7 +129,7 @@ def _in_turn(conversations: Sequence[Encoded], seed: str, length: int) -> list[l
 
 
 def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) -> Iterator[Rows]:
-    """Batches made ahead of the device by ``workers`` processes (in this process with 0)."""
+    """Yields batches, made ahead of the device by ``workers`` processes (in this process with 0)."""
     loader = DataLoader(
         dataset,
         batch_size=rows,

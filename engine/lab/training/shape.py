@@ -1,4 +1,4 @@
-"""What shape a drafter has, and the ``config.json`` that says so."""
+"""Decides the shape of a new drafter, and writes the ``config.json`` that says so."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...models.family import TargetConfig
 from ...tokenizer import ChatTokenizer
 
 BYTES = 2
-"""Of a stored number."""
+"""Bytes of a stored number."""
 STEP = 32
-"""The MLP's width is a multiple of this: what blocks of packed weights hold."""
+"""The MLP's width is a multiple of this, the length of a block of packed weights."""
 WIDEST_HEAD = 128
 THETA = 1_000_000
 DEEPEST = 5
-"""Taps. Published drafters have five or six."""
+"""How many layers are tapped; published drafters tap five or six."""
 LAST_TAPPED = 3
-"""The deepest tap is so many layers below the top: what comes behind is about the next token alone."""
+"""How many layers below the top the deepest tap is: what comes behind is about the next token alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class DrafterShape:
 
     layers: int = 5
     intermediate_size: int | None = None
-    """Of its MLPs; None: the target's."""
+    """The width of its MLPs; None takes the target's."""
     nbytes: int | None = None
-    """What its file may weigh: its MLPs are as wide as that allows."""
+    """The most bytes of its file, for which its MLPs are as wide as they can be; None: no limit."""
     block_size: int = 16
 
 
 def taps_of(depth: int, count: int = DEEPEST) -> list[int]:
-    """Evenly spaced layers of a target, as the published drafters have them."""
+    """The layers of a target to tap, evenly spaced as in the published drafters."""
     last = max(depth - LAST_TAPPED, 0)
     first = min(1, last)
     count = min(count, last - first + 1)
@@ -45,10 +45,11 @@ def taps_of(depth: int, count: int = DEEPEST) -> list[int]:
 
 
 def drafter_json(shape: DrafterShape, target: TargetConfig, embedding_scale: float, mask: int) -> dict[str, Any]:
-    """The published layout. ``mask``: the token that stands for what is to be drafted."""
+    """A drafter's ``config.json`` in the published layout. ``mask``: the token that stands for what is to be
+    drafted."""
     attention = target.attention[0]
     head_dim = min(attention.head_dim, WIDEST_HEAD)
-    # The kernels' rounds want a power of two of queries for each key.
+    # The kernels of rounds need a power of two of queries for each key.
     heads = _power_below(attention.num_heads)
     kv_heads = min(_power_above(attention.num_kv_heads), heads)
     taps = taps_of(len(target.layers))

@@ -1,1 +1,1 @@
-"""DFlash: the drafter, ``z-lab/*-DFlash``."""
+"""DFlash, the block-diffusion drafter of ``z-lab/*-DFlash``."""

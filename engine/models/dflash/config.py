@@ -1,4 +1,4 @@
-"""What a DFlash drafter's ``config.json`` says. Field names in comments are those of ``z-lab/*-DFlash``."""
+"""Reads a DFlash drafter's ``config.json``. Field names in comments are those of ``z-lab/*-DFlash``."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from .modules import DFlashDrafter
 
 CONV_TAPS, CANDIDATES = 2, 16
-"""Of all published DFlash 2: rows that a convolution sees, and tokens that are chosen among."""
+"""What all published DFlash 2 drafters have: rows that a convolution sees, and tokens among which is chosen."""
 OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
 
 
 @dataclass(frozen=True, slots=True)
 class SecondConfig:
-    """What DFlash 2 has beside DFlash."""
+    """What DFlash 2 has beside what DFlash has."""
 
     groups: int
-    """Of channels that a convolution weighs alike."""
+    """How many groups of channels a convolution weighs alike."""
     rank: int
-    """Of what says how tokens follow one another."""
+    """The rank of the matrices that say how tokens follow one another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +59,15 @@ class DFlashConfig(DrafterConfig):
     """``input_embedding_scale``; None leaves it to the target (Gemma: its own bf16-rounded sqrt(hidden_size))."""
     logit_softcap: float | None
     second: SecondConfig | None = None
-    """Of DFlash 2: convolutions around its layers' branches, and drafts chosen one behind the other."""
+    """For DFlash 2: convolutions around its layers' branches, and drafts chosen one behind the other. None for
+    DFlash."""
 
     @classmethod
     def second_from_json(cls, config: Json) -> DFlashConfig:
-        """Reads that of a DFlash 2."""
+        """Reads the ``config.json`` of a DFlash 2 drafter."""
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
-        merged.integer("vocab_size", 1, MAX_VOCABULARY)  # of which its selector has a row each
+        merged.integer("vocab_size", 1, MAX_VOCABULARY)  # its selector has a row for each token
         return replace(cls.from_json(config), second=_second(merged))
 
     @classmethod

@@ -1,5 +1,5 @@
-"""The drafter as kernel launches: committed rows enter its context, a block is drafted behind the anchor.
-``modules.DFlashDrafter`` defines both; like ``decode_pass``, nothing is allocated or read back."""
+"""The drafter as kernel launches: committed rows enter its context, and a block is drafted behind the anchor.
+``modules.DFlashDrafter`` defines both; like in ``decode_pass``, nothing is allocated or read back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Layer:
     post_attention_norm: Tensor
     weights: LayerWeights
     convs: tuple[BlockConv, BlockConv] | None
-    """Of DFlash 2: around attention, and around the MLP."""
+    """The convolutions of DFlash 2 around attention and around the MLP; None for DFlash."""
 
 
 class DraftPass:
@@ -70,7 +70,7 @@ class DraftPass:
         tiles = tiles or draft_tiles(in_8_bits, card_of(device), config.sizes)
         self.mask_token = config.mask_token_id
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
-        """The block to draft: the anchor, then masks."""
+        """int64 [16], the block to draft: the anchor, then masks."""
         keep_logits = choices is not None or drafter.picker.reads_logits
         out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
         self.out = replace(out, token=tokens)
@@ -133,7 +133,7 @@ class DraftPass:
         self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
 
     def _run_between_convs(self, layer: _Layer, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
-        """A layer of DFlash 2."""
+        """Runs a layer of DFlash 2, whose branches have convolutions before and behind them."""
         buffers, tiles, eps = self._buffers, self._tiles, self._drafter.config.rms_norm_eps
         x, normed, (before, behind) = buffers.x, buffers.normed, convs
         self._choose(before)
@@ -163,7 +163,7 @@ class DraftPass:
 
 
 class _Buffers:
-    """What one launch leaves for the next; all layers share it."""
+    """The tensors that one launch leaves for the next; all layers share them."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class _Buffers:
         self.context = rows(hidden)
         self.x = rows(hidden)
         self.padded = rows(hidden, count=MAX_ROWS + 1)
-        """The normed rows, and one more: the head reads 16 rows from the second on."""
+        """The normed rows and one more: the head reads 16 rows from the second on."""
         self.normed = self.padded[:MAX_ROWS]
         self.qkv = {layer: rows((layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim) for layer in set(layers)}
         self.context_kv = rows(sum(2 * layer.num_kv_heads * layer.head_dim for layer in layers))
@@ -190,7 +190,7 @@ class _Buffers:
         self.act = rows(intermediate)
         self.down = partial_sums(tiles.down, hidden, device)
         self.chosen = self.convolved = rows(0)
-        """Of DFlash 2: what rows choose for convolutions, and what these make of them."""
+        """For DFlash 2: the weights that rows choose for convolutions, and the convolutions' outputs."""
 
 
 def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:

@@ -95,7 +95,7 @@ class DraftAttention(AttentionModule):
 
 
 class BlockConv(nn.Module):
-    """DFlash 2's convolutions before and behind a branch. What they weigh rows by, the branch's normed rows say."""
+    """DFlash 2's convolutions before and behind a branch. The branch's normed rows choose their weights."""
 
     def __init__(self, hidden: int, groups: int):
         super().__init__()
@@ -109,7 +109,7 @@ class BlockConv(nn.Module):
 
 
 class CandidateSelector(nn.Module):
-    """DFlash 2's knowledge of how tokens follow one another."""
+    """Scores, for DFlash 2, how well one token follows another."""
 
     def __init__(self, hidden: int, vocabulary: int, rank: int):
         super().__init__()
@@ -219,7 +219,7 @@ class DFlashDrafter(Drafter):
         return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
-        """fp32 [n, vocabulary] of normed rows [n, hidden], by the target's head."""
+        """fp32 logits [n, vocabulary] of normed rows [n, hidden], by the target's head."""
         return capped_logits(rows, target.head_weight, self.config.logit_softcap)
 
     def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:

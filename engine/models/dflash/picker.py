@@ -1,4 +1,4 @@
-"""The step from a drafter's logits to the drafted ids."""
+"""Picks the drafted ids from a drafter's logits."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 class Picker(Protocol):
-    """Chooses the drafted ids: ``pick`` defines it, ``launch`` does the same by kernels."""
+    """Picks the drafted ids: ``pick`` defines how, ``launch`` does the same by kernels."""
 
     reads_logits: ClassVar[bool]
-    """Whether ``launch`` wants ``logits`` of ``out``, which are kept only for those who do."""
+    """Whether ``launch`` needs ``logits`` of ``out``, which are kept only for those that do."""
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
-        """Of fp32 logits [block - 1, vocab] and the rows [block - 1, hidden] that they were made of."""
+        """The draft from fp32 logits [block - 1, vocab], and from the rows [block - 1, hidden] of which they were
+        made."""
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
         """Fills ``token`` and ``probability`` of ``out``, which ``head_rows`` left with these ``tiles``, and
@@ -34,7 +35,7 @@ class Picker(Protocol):
 
 
 class ArgmaxPicker:
-    """The most likely token of each position by itself."""
+    """Picks the most likely token of each position by itself."""
 
     reads_logits: ClassVar[bool] = False
 
@@ -50,12 +51,13 @@ class ArgmaxPicker:
 
 
 class SelectorPicker:
-    """DFlash 2's: of each position's likeliest tokens the one that also follows best what was drafted before it."""
+    """Picks, for DFlash 2, among each position's likeliest tokens the one that also best follows the token drafted
+    before it."""
 
     reads_logits: ClassVar[bool] = True
 
     def __init__(self, selector: CandidateSelector, most: int):
-        """``most``: tokens of a draft, at most."""
+        """``most``: how many tokens a draft has, at most."""
         self._selector, self._most = selector, min(most, MAX_ROWS - 1)
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:

@@ -1,4 +1,4 @@
-"""The products of a draft pass, launched with any tiles: as a family's ``tile_trials.py`` does for its decode pass."""
+"""Launches the products of a draft pass with any tiles, as a family's ``tile_trials.py`` does for its decode pass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .weights import DraftWeights
 
 
 def draft_trials(weights: DraftWeights, head: Weight, softcap: float | None, dtype: torch.dtype) -> Trials[DraftTiles]:
-    """Each choice for a drafter with these weights."""
+    """The products of a drafter with these weights, by field of its tiles."""
     device, layers = head.values.device, weights.layers
 
     def rows(width: int) -> Tensor:

@@ -1,5 +1,5 @@
-"""A drafter's weights for the kernels: merged, and in 8 bits where a copy fits. That costs a token now and then, and
-every draft reads half the bytes."""
+"""A drafter's weights as kernels read them: merged, and in 8 bits where a copy fits. That costs a token now and then,
+but every draft reads half the bytes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..packed import hold, settle
 from .modules import DFlashDrafter, DraftLayer
 
 KEPT_FLOATS = ("codebook",)
-"""How the names of a drafter's matrices end that no product reads: rows of them are looked up."""
+"""Endings of names of a drafter's matrices that no product reads, since single rows of them are looked up."""
 
 
 def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> None:
-    """Makes a drafter hold its products' weights in 8 bits alone, one after the other: half its memory. What it drafts
-    is verified, so texts stay what they are. ``kind``: ``ByteWeight`` multiplies so, too, on a CPU."""
+    """Makes a drafter hold its products' weights only in 8 bits, packed one after the other: half its memory. What it
+    drafts is verified, so texts stay what they are. ``kind``: ``ByteWeight`` also multiplies in 8 bits, on a CPU."""
     for name, parameter in list(drafter.named_parameters()):
         if parameter.ndim == 2 and not name.endswith(KEPT_FLOATS):
             hold(drafter, name, kind.of(parameter.detach()))
@@ -33,7 +33,7 @@ def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> Non
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """Of one layer: queries, keys and values side by side, and the gate before up."""
+    """The weights of one layer: queries, keys and values side by side, and the gate before up."""
 
     qkv: Weight
     output: Weight
@@ -49,10 +49,10 @@ class LayerWeights:
 
 @dataclass(frozen=True, slots=True)
 class DraftWeights:
-    """Of all products but the head."""
+    """The weights of all products except the head."""
 
     context: Weight
-    """What makes context rows of features."""
+    """The projection that makes context rows of features."""
     context_kv: Weight
     """[layers * columns, hidden]: keys and values of all layers, one below the other, as context rows need them."""
     layers: tuple[LayerWeights, ...]
@@ -89,5 +89,5 @@ class DraftWeights:
 
     @property
     def nbytes(self) -> int:
-        """What a draft, and taking in what was said before, read of them."""
+        """Bytes that a draft and the ingestion before it read of them."""
         return self.context.nbytes + self.context_kv.nbytes + sum(layer.nbytes for layer in self.layers)

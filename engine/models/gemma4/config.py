@@ -1,4 +1,4 @@
-"""What a Gemma 4's ``config.json`` says. Field names in comments are those of ``google/gemma-4-*``."""
+"""Reads a Gemma 4's ``config.json``. Field names in comments are those of ``google/gemma-4-*``."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def read_layers(text: Fields) -> tuple[AttentionConfig, ...]:
 
 
 def _layer(text: Fields, kind: LayerKind, override: Fields) -> AttentionConfig:
-    """``override``: transformers 5.15 and later save the two ``global_*`` fields again as overrides per layer."""
+    """The config of one layer. ``override``: transformers 5.15 and later save the two ``global_*`` fields again as
+    overrides of single layers."""
     sliding = kind == "sliding_attention"
     value_is_key = text.flag("attention_k_eq_v", False) and not sliding
     head_dim, num_kv_heads = read_head_dim(text, "head_dim"), text.integer("num_key_value_heads", 1, MAX_HEADS)

@@ -23,7 +23,7 @@ from .tile_trials import target_trials
 
 
 class _Buffers(RowBuffers):
-    """With those of the dense MLP and, where there are some, of the experts beside it."""
+    """``RowBuffers`` with those of the dense MLP and of the experts beside it, where there are some."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
         super().__init__(config, tiles, dtype, device)
@@ -67,7 +67,7 @@ class DecodePass(RowsPass[KernelLayer]):
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
-        """To the residual after attention, normed for what follows."""
+        """Attends; leaves the residual behind attention, and that normed for what follows."""
         self._attend(layer, max_rows, tree)
         buffers = self._buffers
         after_attention(
@@ -88,7 +88,7 @@ class DecodePass(RowsPass[KernelLayer]):
         self._join(layer, features, max_rows)
 
     def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
-        """The dense MLP and the experts beside it."""
+        """Runs the dense MLP and the experts beside it."""
         buffers, found = self._buffers, self._buffers.assignment
         self._route(layer, routed, routed.router.forced, found, max_rows)
         of_experts, act = self._for(routed.gate_up), buffers.pair_act
@@ -100,7 +100,7 @@ class DecodePass(RowsPass[KernelLayer]):
     def _route(
         self, layer: KernelLayer, routed: RoutedExperts, forced: Tensor | None, found: Assignment, max_rows: int
     ) -> None:
-        """The dense MLP's first product, and the choice of experts beside it."""
+        """Runs the dense MLP's first product and, beside it, the choice of experts."""
         buffers, router = self._buffers, routed.router
         weight, scale = router.proj.weight, router.per_expert_scale
         rows = RouterRows(buffers.router_input, weight, scale, forced, self.rows, found, self.tiles.router)
@@ -112,7 +112,7 @@ class DecodePass(RowsPass[KernelLayer]):
         return DenseDown(buffers.act, layer.down, buffers.down, self._for(layer.down).down)
 
     def _join(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
-        """Adds what the MLP and the experts yield, and norms for the next layer."""
+        """Adds the outputs of MLP and experts to the residual, and norms for the next layer."""
         buffers = self._buffers
         after_feed_forward(
             buffers.down, buffers.pairs if layer.routed else None, buffers.x, layer.feed_forward_join,

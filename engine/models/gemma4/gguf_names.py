@@ -1,4 +1,4 @@
-"""What llama.cpp calls the tensors of Gemma 4, by the names of the modules' parameters."""
+"""Maps the names of the modules' parameters to llama.cpp's names of Gemma 4's tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LAYER_NAMES = {
 
 
 def gguf_name(parameter: str) -> str:
-    """Of a parameter such as ``layers.3.mlp.up_proj.weight``."""
+    """The GGUF name of a parameter such as ``layers.3.mlp.up_proj.weight``."""
     if parameter in NAMES:
         return NAMES[parameter]
     _, layer, rest = parameter.split(".", 2)

@@ -48,7 +48,7 @@ class KernelLayer:
 
 def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:
     modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
-    # Each layer's last kernel applies the norm of what comes next.
+    # Each layer's last kernel applies the norm that comes next.
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
     return [
         _layer(module, layer_cache, target.frequencies[module.self_attn.config.rope], next_norm)

@@ -115,7 +115,7 @@ class DecoderLayer(nn.Module):
 
 
 class Gemma4(TargetModel):
-    """Weights and forward pass. The input embedding is also the head (tied)."""
+    """The weights and forward pass of a Gemma 4. The input embedding is also the head (tied)."""
 
     has_decode_pass = True
     branch_ends = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
@@ -129,7 +129,7 @@ class Gemma4(TargetModel):
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
-        if config.moe is not None:  # each tile of 16 reads dense weights again, all together read experts once
+        if config.moe is not None:  # each tile of 16 rows reads dense weights again; all together read experts once
             self.widest_pass = WIDE_ROWS[-1]
 
     @property
@@ -140,7 +140,7 @@ class Gemma4(TargetModel):
         self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.attention}
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """As ``TargetModel`` says; a layer's output is what ``layer_scalar`` leaves of it."""
+        """See ``TargetModel.forward``; a layer's output is multiplied by ``layer_scalar``."""
         positions = cache.positions(start, start + ids.shape[0])
         ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
         x = self.embed(ids)
@@ -158,7 +158,7 @@ class Gemma4(TargetModel):
         return capped_logits(hidden, self.head_weight, self.config.logit_softcap)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
-        """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
+        """What runs prompts: where every layer attends with Triton, kernels do the rest of a prompt as well."""
         from . import prefill_pass
 
         return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self

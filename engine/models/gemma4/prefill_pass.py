@@ -1,5 +1,5 @@
-"""The target's pass over a piece of a prompt, with fused kernels between products: sixteen operations a layer instead
-of the eighty of ``modules.Gemma4``, which defines it."""
+"""The target's pass over a piece of a prompt, with fused kernels between products: sixteen operations in a layer
+instead of the eighty of ``modules.Gemma4``, which defines it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The products of a target's decode pass, launched with any tiles, over the layers' own weights: to time them where the
+"""Launches the products of a target's decode pass with any tiles, over the layers' own weights, to time them where the
 memory is full of a model."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .modules import Gemma4
 
 
 def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles) -> Trials[TargetTiles]:
-    """Each choice that there is for products in this target's format. Experts are timed with choices drawn at random;
+    """The products in this target's format, by field of its tiles. Experts are timed with choices drawn at random;
     ``plain`` are the tiles of what a packed target holds in bf16."""
     moe, of = target.config.moe, _Launches(target, layers, plain)
     bits, packed = BITS[of.packed], of.packed != "bf16"
@@ -30,11 +30,12 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     if moe is not None:
         found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
         found["expert_down"] = Trial(of.expert_down, 1, bits, packed, shares=True)
-        # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
+        # A single row must have the bits that it has among sixteen: steps of the same depth, and of packed weights the
+        # same number of warps.
         alone = partial(of.expert_gate_up, rows=1)
         found["expert_gate_up_alone"] = Trial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
     found["head"] = Trial(of.head)
-    # Beside a router rows of the two lie alike only with steps of one depth.
+    # Beside a router the rows of both have one layout only with steps of one depth.
     found["gate_up"] = Trial(of.gate_up, 2, bits, packed, depth=moe is None)
     found["qkv"] = Trial(of.qkv, 1, bits, packed)
     found["output"] = Trial(of.output, 1, bits, packed, splits=True)

@@ -1,6 +1,6 @@
-"""The target's pass of 32 or 64 rows, for copies. Sixteen rows after the other run what a pass of sixteen does; each
-layer's experts, which are most of its bytes, run for all rows together. A row has the bits that it has in any other
-pass. What else a layer reads, it reads once for each sixteen; the head is read once."""
+"""The target's pass of 32 or 64 rows, for copies. One tile of sixteen rows after the other runs what a pass of sixteen
+does; each layer's experts, which are most of its bytes, run for all rows together. A row has the bits that it has in
+any other pass. The rest of a layer is read once for each tile; the head is read once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_TILES = WIDE_ROWS[-1] // MAX_ROWS
 
 
 class TilePass(DecodePass):
-    """Sixteen rows of a wide pass."""
+    """One tile of sixteen rows of a wide pass."""
 
     def __init__(
         self,
@@ -48,7 +48,8 @@ class TilePass(DecodePass):
         self._nothing = Assignment.allocate(moe.num_experts, moe.top_k, target.device)
 
     def share(self, rows: WideRows, first: TilePass) -> None:
-        """Makes its part of what all tiles have together its own, and the first one's what only one needs at a time."""
+        """Makes the tile use its part of the tensors that all tiles have together, and the first tile's where only one
+        tile at a time needs them."""
         here = slice(self._number * MAX_ROWS, (self._number + 1) * MAX_ROWS)
         self.ids, self.features, self.out = rows.ids[here], rows.features[here], rows.out.tile(self._number)
         own, of_first = self._buffers, first._buffers
@@ -67,18 +68,18 @@ class TilePass(DecodePass):
         )  # fmt: skip
 
     def attend_and_choose(self, layer: KernelLayer, routed: RoutedExperts) -> None:
-        """All of a layer before its experts, and the dense MLP beside them."""
+        """Runs all of a layer before its experts, the choice of experts included, and the dense MLP."""
         self._mix(layer, MAX_ROWS, None)
         forced = routed.router.forced
         forced = None if forced is None else forced[self._number * MAX_ROWS % len(forced) :]
         self._route(layer, routed, forced, self._found, MAX_ROWS)
-        # The launch that has this product in any other pass, here without an expert: its sums are the same.
+        # The launch that computes this product in any other pass, here without an expert: its sums are the same.
         up_tiles, act = self._for(routed.gate_up).expert_gate_up, self._buffers.pair_act
         dense = self._dense_down(layer)
         expert_gate_up_rows(self._buffers.expert_input, routed.gate_up, self._nothing, act, up_tiles, dense)
 
     def run_experts(self, routed: RoutedExperts, together: WideRows, assignment: WideAssignment) -> None:
-        """Of all tiles."""
+        """Runs the experts of a layer for all tiles at once."""
         found = assignment.together
         pairs, rows = found.weights.numel(), len(found.weights)
         act = together.pair_act[:pairs]
@@ -90,13 +91,13 @@ class TilePass(DecodePass):
         self._join(layer, self._feature_columns(index, 0), MAX_ROWS)
 
     def keep_normed(self) -> None:
-        """What the head reads, where a drafter does, too."""
+        """Keeps the normed rows that the head reads, where a drafter reads them, too."""
         if (columns := self._feature_columns(AFTER_NORM, 0)) is not None:
             columns.copy_(self._buffers.normed)
 
 
 class WideRows:
-    """What all tiles have together, each its part."""
+    """The tensors that all tiles have together, a part for each."""
 
     def __init__(self, target: Gemma4, tiles: TargetTiles, taps: Sequence[int]):
         config, device, dtype = target.config, target.device, target.dtype
@@ -115,7 +116,7 @@ class WideRows:
 
 
 class WidePass:
-    """Bound to one cache and to the tensors that say which rows run."""
+    """The wide pass, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class WidePass:
         taps: Sequence[int] = (),
         tiles: TargetTiles | None = None,
     ):
-        """As ``RowsPass`` says, of 64 rows at most."""
+        """See ``RowsPass``; for up to 64 rows."""
         self._target, self._cursor, self._count = target, cursor, rows
         self.places = TilePlaces.allocate(MOST_TILES, target.device)
         self._tiles: list[TilePass] = []
@@ -136,7 +137,7 @@ class WidePass:
             if number == 0:
                 self._rows = WideRows(target, tile.tiles, taps)
             self._tiles.append(tile)
-            tile.share(self._rows, self._tiles[0])  # before there is another one with memory of its own
+            tile.share(self._rows, self._tiles[0])  # before another one with memory of its own is made
         self.features, self.out = self._rows.features, self._rows.out
 
     @property
@@ -150,8 +151,8 @@ class WidePass:
             tile.share(self._rows, self._tiles[0])
 
     def forward(self, rows: int) -> None:
-        """Runs the first 32 or 64 of ``ids``, as many as count of them: fills ``out`` and ``features``, writes keys and
-        values past the cursor."""
+        """Runs the first 32 or 64 of ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
+        ``rows`` bounds how many of them count."""
         tiles = self._tiles[: rows // MAX_ROWS]
         assignment = self._rows.assignment.first(len(tiles))
         place_tiles(self._cursor, self._count, self.places)

@@ -1,4 +1,4 @@
-"""The ``config.json`` of a Llama that comes as a GGUF file alone."""
+"""Makes the ``config.json`` of a Llama that comes as a GGUF file alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...errors import WeightsFailure
 from ...files.gguf import Gguf
 
 ENDS = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")
-"""Of a text, and of a turn in a conversation."""
+"""The file's fields for the tokens that end a text, and a turn in a conversation."""
 FIELDS = {
     "hidden_size": "embedding_length",
     "intermediate_size": "feed_forward_length",
@@ -20,11 +20,12 @@ FIELDS = {
     "rope_theta": "rope.freq_base",
     "max_position_embeddings": "context_length",
 }
-"""Of ``config.json``, and what the file calls them."""
+"""Fields of ``config.json``, and their names in the file."""
 
 
 def config_of(file: Gguf) -> dict[str, Any]:
-    """Raises ``WeightsFailure`` for frequencies that the file changes by numbers of its own."""
+    """The contents of ``config.json``. Raises ``WeightsFailure`` where the file changes rotary frequencies by numbers
+    of its own."""
     said = file.fields
     if "rope_freqs.weight" in file.tensors or said.get("llama.rope.scaling.type", "none") != "none":
         raise WeightsFailure(

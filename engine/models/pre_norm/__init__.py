@@ -1,2 +1,2 @@
-"""What Llama, Qwen3, Qwen3-MoE and gpt-oss are: decoders whose branches read the normed residual. Their folders say how
-they differ."""
+"""Decoders whose branches read the normed residual: Llama, Qwen3, Qwen3-MoE and gpt-oss. Their folders say how they
+differ."""

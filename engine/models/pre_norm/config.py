@@ -1,4 +1,4 @@
-"""What the ``config.json`` of a plain pre-norm decoder says. Field names are those of the published ones."""
+"""Reads the ``config.json`` of a plain pre-norm decoder. Field names are those of the published configs."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ OTHERWISE_COMPUTED = {
     "mlp_bias": "whose MLP adds biases",
     "use_sliding_window": "with sliding windows",
 }
-"""Flags of configs that no published model of these families sets."""
+"""Flags of configs that no published model of these families sets, with words for what they would change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreNormConfig(TargetConfig):
-    """A decoder of such layers; with ``moe`` each has experts in place of its MLP. Its layers' own configs say which
-    have windows, biases and attention sinks."""
+    """The config of a pre-norm decoder; with ``moe`` each layer has experts in place of its MLP. The layers' own
+    configs say which have windows, biases and attention sinks."""
 
     head_norms: bool
     """Whether queries and keys are normed, head by head."""
     tied: bool
-    """Whether the embedding is the output head, too."""
+    """Whether the embedding is also the output head."""
     norm_style: Literal["gemma", "qwen"] = "qwen"
-    """In which order norms round, see ``kernels/reference/norm.py``."""
+    """The order in which norms round, see ``kernels/reference/norm.py``."""
 
     def build(self) -> PreNormTarget:
         from .modules import PreNormTarget
@@ -54,8 +54,8 @@ class PreNormConfig(TargetConfig):
 def read_pre_norm(
     config: Json, generation: Json | None, *, head_norms: bool, head_dim: int | None = None, experts: bool = False
 ) -> PreNormConfig:
-    """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported.
-    ``head_dim`` is that of configs that don't say; None: what the heads share of the hidden size."""
+    """Reads ``config.json``, and stop tokens from ``generation_config.json``. Raises ``WeightsFailure`` if unsupported.
+    ``head_dim``: the default of configs that don't say; None divides the hidden size among the heads."""
     fields = Fields(config, "config.json")
     for name, what in OTHERWISE_COMPUTED.items():
         if fields.flag(name, False):
@@ -95,7 +95,8 @@ def _attention(fields: Fields, head_dim: int, num_heads: int) -> AttentionConfig
 
 
 def _moe(fields: Fields) -> MoeConfig:
-    """Every layer has experts, and what the chosen ones count adds up to one, as in all that are published."""
+    """Reads the experts' config. Every layer has experts, and the weights of the chosen ones add up to one, as in all
+    that are published."""
     sparse = fields.integer("decoder_sparse_step", 1, MAX_LAYERS, 1) == 1 and not fields.given("mlp_only_layers")
     if not sparse or not fields.flag("norm_topk_prob", False):
         what = "whose experts' weights don't add up to one (norm_topk_prob)"

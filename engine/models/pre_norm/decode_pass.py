@@ -1,5 +1,5 @@
-"""The target's pass of at most 16 rows as kernel launches, for decoding rounds; ``modules.PreNormTarget`` defines it.
-Seven launches a layer besides attention's own, whose last two products leave their sums to the norm behind them."""
+"""The target's pass of at most 16 rows as kernel launches, for decoding rounds; ``modules.PreNormTarget`` defines it. A
+layer has seven launches besides attention's own; its last two products leave their sums to the norm behind them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .tile_trials import target_trials
 
 
 class _Buffers(RowBuffers):
-    """With those of the MLP, or of the experts."""
+    """``RowBuffers`` with those of the MLP, or of the experts."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
         super().__init__(config, tiles, dtype, device)
@@ -38,7 +38,7 @@ class _Buffers(RowBuffers):
         self.act = self.rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = self.rows(top_k, config.hidden_size)
         self.down = self.pairs.transpose(0, 1)
-        """[top_k, 16, hidden]: to be added like the splits of a product."""
+        """[top_k, 16, hidden]: the pairs' outputs, to be added like the splits of a product."""
 
 
 class DecodePass(RowsPass[KernelLayer]):

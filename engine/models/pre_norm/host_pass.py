@@ -1,10 +1,10 @@
-"""A dense target's pass on a CPU that holds its weights in 4 bits, in as few operations as PyTorch has for it; rows of
-a prompt, too. ``modules.PreNormTarget`` defines it, and runs whatever isn't so.
+"""A dense target's pass on a CPU that holds its weights in 4 bits, in as few operations as PyTorch has for it; it also
+runs rows of a prompt. ``modules.PreNormTarget`` defines it, and runs every other target.
 
 An operation costs 3 to 6 us there beside its work, in a model as small as SmolLM2 more than what it computes. So no
 module is called, and a norm divides behind its product: rows are rounded to bf16 at any scale alike, and what is left
-of the norm is one number a row. Queries, keys and values then pass one table together, which turns what turns, scales
-queries and leaves values alone."""
+of the norm is one number for each row. Queries, keys and values then pass one table together, which turns what turns,
+scales queries and leaves values alone."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from ..target import TargetOutput
 from .modules import DecoderLayer, PreNormTarget
 
 _ROUNDED = torch.bfloat16
-"""What rows are in products."""
+"""The dtype of rows in products."""
 _WIDE = torch.float64
-"""What attention adds up in: rows are rounded behind it, and what a sum in another order changes isn't seen then."""
+"""The dtype in which attention adds up: rows are rounded behind it, and what sums in another order change isn't seen
+then."""
 
 
 class _Layer(NamedTuple):
     attention_scale: Tensor
-    """fp32 [hidden]: what the norm multiplies by, times the root of the hidden size."""
+    """fp32 [hidden]: the weight of the norm, times the root of the hidden size."""
     qkv: Weight
     output: Weight
     mlp_scale: Tensor
@@ -44,19 +45,19 @@ class _Layer(NamedTuple):
 
 
 class HostPass:
-    """Of one target, whose weights stay what they are."""
+    """The pass of one target, whose weights stay what they are."""
 
     def __init__(self, target: PreNormTarget):
-        """Of one that it ``suits``."""
+        """``target`` must be one that this pass ``suits``."""
         self._target, self._kind = target, target.config.attention[0]
         self._layers = [_layer(layer) for layer in target.layers]
         eps = target.config.hidden_size * target.config.rms_norm_eps
         self._least = torch.tensor(sqrt(eps), dtype=_WIDE)
-        """What the norm of a row is ``hypot``ed with, before all is divided by it."""
+        """``hypot`` of this and a row's norm is what the row is divided by."""
 
     @staticmethod
     def suits(target: PreNormTarget) -> bool:
-        """Whether it does all that the target's layers do, and all their products are by weights in 4 bits."""
+        """Whether this pass does all that the target's layers do, and all their products are by weights in 4 bits."""
         config, kind = target.config, target.config.attention[0]
         plain = not (kind.biases or kind.sinks or config.head_norms) and kind.window is None and config.moe is None
         return (
@@ -68,7 +69,7 @@ class HostPass:
         )
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """As ``TargetModel.forward``."""
+        """See ``TargetModel.forward``."""
         n, kind = len(ids), self._kind
         num_heads, num_kv, head_dim = kind.num_heads, kind.num_kv_heads, kind.head_dim
         cosines, sines = self._table(cache.positions(start, start + n))
@@ -94,12 +95,12 @@ class HostPass:
         return TargetOutput(self._target.norm(x), features)
 
     def _size(self, x: Tensor) -> Tensor:
-        """[n, 1]: what the norm of rows x divides by, times the root of the hidden size."""
+        """[n, 1]: the divisor of the norm of rows x, times the root of the hidden size."""
         size: Tensor = torch.linalg.vector_norm(x, 2, -1, True, dtype=_WIDE)
         return size.hypot_(self._least)
 
     def _table(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """What all heads and their turned halves are multiplied by, [n, heads + 2 * kv_heads, head_dim]."""
+        """The factors of all heads and of their turned halves, [n, heads + 2 * kv_heads, head_dim] each."""
         kind = self._kind
         cos, sin = (part.to(_WIDE) for part in rope_table(positions, self._target.frequencies))
         scales = torch.ones(kind.num_heads + kind.num_kv_heads, 1, dtype=_WIDE)
@@ -109,7 +110,7 @@ class HostPass:
 
 
 def _weights(layer: nn.Module) -> tuple[Weight | None, ...]:
-    """Those of a layer's products, merged and whole, in order."""
+    """The weights of a layer's products, merged and whole, in order."""
     assert isinstance(layer, DecoderLayer) and isinstance(layer.mlp, GatedMLP)
     last: tuple[nn.Module, ...] = layer.self_attn.o_proj, layer.mlp.down_proj
     output, down = (each.whole if isinstance(each, PackedLinear) else None for each in last)
@@ -134,7 +135,7 @@ def _mask(n: int, start: int, group: int) -> Tensor:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-    """``sdpa_attention`` of scaled queries, few enough to hold all scores; one needs no ``mask``."""
+    """``sdpa_attention`` of scaled queries, few enough to hold all scores; a single one needs no ``mask``."""
     n, heads, head_dim = q.shape
     if mask is None:
         scores = torch.bmm(q.view(len(k), -1, head_dim), k.mT)

@@ -1,4 +1,4 @@
-"""The target's layers as kernels read them: merged weights, and the norm of what comes next."""
+"""The target's layers as kernels read them: merged weights, and the norm that comes next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .modules import Attention, DecoderLayer, PreNormTarget, Router, SparseMLP
 
 @dataclass(frozen=True, slots=True)
 class RoutedExperts:
-    """Of a layer that has experts in place of its MLP. Biases are those of all experts, or None."""
+    """The experts of a layer that has them in place of its MLP. Biases are those of all experts, or None."""
 
     router: Router
     gate_up_bias: Tensor | None
@@ -41,13 +41,13 @@ class KernelLayer:
     output: Weight
     added: AddedTerms
     middle_norm: Tensor
-    """Before the MLP, or the experts."""
+    """The norm before the MLP or the experts."""
     routed: RoutedExperts | None
     gate_up: Weight
-    """Of the MLP [2 * inter, hidden], or of all experts [experts, 2 * inter, hidden]."""
+    """The MLP's weight [2 * inter, hidden], or that of all experts [experts, 2 * inter, hidden]."""
     down: Weight
     next_norm: Tensor
-    """The next layer's first, or the model's final norm."""
+    """The next layer's first norm, or the model's final one."""
 
 
 def layers_of(target: PreNormTarget) -> list[DecoderLayer]:
@@ -55,7 +55,7 @@ def layers_of(target: PreNormTarget) -> list[DecoderLayer]:
 
 
 def kernel_layers(target: PreNormTarget, cache: Cache) -> list[KernelLayer]:
-    """Lays weights that are read together side by side; the target's modules keep using them."""
+    """Merges weights that are read together; the target's modules keep using them."""
     modules = layers_of(target)
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
     return [

@@ -32,7 +32,7 @@ class Attention(AttentionModule):
         self.v_proj = linear(hidden, kv_size, layer.biases)
         self.o_proj = linear(layer.num_heads * layer.head_dim, hidden, layer.biases)
         self.sinks = nn.Parameter(torch.empty(layer.num_heads)) if layer.sinks else None
-        """A score of each head beside those of its keys."""
+        """A score of each head beside those of its keys; None without sinks."""
         self.q_norm, self.k_norm = (
             RMSNorm(layer.head_dim, config.rms_norm_eps, config.norm_style) if config.head_norms else None
             for _ in range(2)
@@ -117,7 +117,7 @@ class DecoderLayer(nn.Module):
 
 
 class PreNormTarget(TargetModel):
-    """Weights and forward pass."""
+    """The weights and forward pass of a pre-norm decoder."""
 
     has_decode_pass = True
     branch_ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight", "experts.down_proj")
@@ -147,7 +147,7 @@ class PreNormTarget(TargetModel):
         self.frequencies = inverse_frequencies(rope, self.device)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PreNormTarget:
-        """As ``Reader``'s: what was settled isn't any more."""
+        """Forgets what was settled for the CPU, like ``Reader``'s."""
         self._host_pass = None
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
@@ -174,7 +174,7 @@ class PreNormTarget(TargetModel):
         return capped_logits(hidden, self.head_weight, None)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
-        """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
+        """What runs prompts: where every layer attends with Triton, kernels do the rest of a prompt as well."""
         from . import prefill_pass
 
         return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self

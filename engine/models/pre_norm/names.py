@@ -1,4 +1,5 @@
-"""What checkpoints call the parameters of the modules: those for ``transformers``, and GGUF files of llama.cpp."""
+"""Maps the names of the modules' parameters to those in checkpoints for ``transformers`` and in GGUF files of
+llama.cpp."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ OF_GGUF_LAYERS = {
 
 
 def tensor_name(parameter: str) -> str:
-    """Of a parameter such as ``layers.3.mlp.up_proj.weight``."""
+    """The checkpoint's name of a parameter such as ``layers.3.mlp.up_proj.weight``."""
     return parameter if parameter.startswith("lm_head.") else f"model.{parameter}"
 
 
 def gguf_name(parameter: str) -> str:
-    """The same in a GGUF file of a model without experts."""
+    """The name of such a parameter in a GGUF file of a model without experts."""
     if parameter in OF_GGUF:
         return OF_GGUF[parameter]
     _, layer, rest = parameter.split(".", 2)

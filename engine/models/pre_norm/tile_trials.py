@@ -1,4 +1,4 @@
-"""The products of a target's decode pass, launched with any tiles, over the layers' own weights."""
+"""Launches the products of a target's decode pass with any tiles, over the layers' own weights, to time them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .kernel_layers import KernelLayer
 
 
 def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
-    """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
+    """The products in this target's format, by field of its tiles; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
     bits, packed = BITS[of.packed], of.packed != "bf16"
     of_attention = (16, False) if "qkv" in plain_choices(of.packed) else (bits, packed)
@@ -31,7 +31,8 @@ def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: Targe
     else:
         found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
         found["expert_down"] = Trial(of.expert_down, 1, bits, packed, shares=True)
-        # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
+        # A single row must have the bits that it has among sixteen: steps of the same depth, and of packed weights the
+        # same number of warps.
         alone = partial(of.expert_gate_up, rows=1)
         found["expert_gate_up_alone"] = Trial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
     return {name: trial for name, trial in found.items() if trial.launches(now)}

@@ -20,15 +20,15 @@ AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kernel at one shape."""
+    """One kernel at one shape, and how to launch it with any tiles."""
 
     name: str
     num_bytes: float
-    """What a launch can't avoid reading and writing."""
+    """Bytes that a launch can't avoid reading and writing."""
     tiles: AnyTiles
-    """In use now."""
+    """The tiles in use."""
     prepare: Callable[[torch.device, torch.dtype, int], Callable[[Any], list[Launch]]]
-    """(device, dtype, copies) -> (tiles -> one launch for each copy of the weights)."""
+    """Makes, of (device, dtype, copies), a function from tiles to one launch for each copy of the weights."""
 
 
 def rows_of(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
@@ -36,5 +36,5 @@ def rows_of(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
 
 
 def at_rows(rows: int, name: str) -> str:
-    """What a kernel is called that is timed at one row as well as at sixteen."""
+    """The name of a case that is timed at one row as well as at sixteen."""
     return f"{name}, 1 row" if rows == 1 else name

@@ -43,7 +43,7 @@ from .case import Case, Launch, at_rows, rows_of
 from .norm_cases import norm_cases
 
 ROTATED_BYTES = 400 << 20
-"""Of weights that a case goes through in turn: several times what a GPU's cache holds."""
+"""Bytes of weights that a case goes through in turn: several times what a GPU's cache holds."""
 MOST_COPIES = 24
 RING_SLACK = 256
 PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
@@ -52,8 +52,8 @@ PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
 def cases_of(
     shape: Shape, dtype: torch.dtype, contexts: Sequence[int], card: Card, weights: WeightFormat = "bf16"
 ) -> list[Case]:
-    """Every kernel of a round of this pair on a card, the target's first and its weights in a format, attention at each
-    of the contexts."""
+    """The case of every kernel of a round of this pair on a card: the target's first, with its weights in a format, and
+    attention at each of the contexts."""
     tiles = target_tiles(shape.target.moe, card, weights, shape.target.sizes)
     target = _target(shape, Packing(dtype, MAKERS[weights]), contexts, card, tiles, weights)
     return [*target, *_drafter(shape, Packing(dtype, Int8Weight.of), contexts, card)]
@@ -168,7 +168,7 @@ def _gate_up(
     moe: MoeConfig | None = None,
     rows: int = MAX_ROWS,
 ) -> Case:
-    """With experts, the router and its choice are part of the launch."""
+    """The case of gate and up; with experts, the router and its choice are part of the launch."""
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         x, out = rows_of(device, dtype, depth), rows_of(device, dtype, inter)
@@ -198,7 +198,7 @@ def _gate_up(
 
 
 def _route(name: str, moe: MoeConfig, depth: int, tiles: Tiles, itemsize: int, rows: int) -> Case:
-    """The router where no dense MLP stands beside it."""
+    """The case of a router that has no dense MLP beside it."""
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         x, found = rows_of(device, dtype, depth), Assignment.allocate(moe.num_experts, moe.top_k, device)
@@ -246,7 +246,7 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
         return lambda tiles: [partial(expert_down_rows, act, w, where, out, tiles, max_rows, bias) for w in weights]
 
     def _biases(device: torch.device, dtype: torch.dtype, shape: tuple[int, ...]) -> Tensor | None:
-        """Where gates and ups take turns, as in gpt-oss, there are some."""
+        """Biases for where gates and ups alternate, as in gpt-oss; None elsewhere."""
         return torch.randn(shape, device=device, dtype=dtype) if config.activation == "clamped_silu" else None
 
     def _pair_rows(device: torch.device, dtype: torch.dtype) -> Tensor:
@@ -299,7 +299,8 @@ def _attention(
 
 
 def _prompt(name: str, layer: AttentionConfig, itemsize: int, card: Card) -> Case:
-    """The last 2048 rows of a prompt of 8000. Arithmetic decides here; the bytes are a floor far below."""
+    """Attention of the last 2048 rows of a prompt of 8000. Arithmetic decides its time; the bytes are a floor far
+    below."""
     seen = PROMPT_KEYS if layer.window is None else min(PROMPT_KEYS, layer.window - 1 + PROMPT_ROWS)
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[ChunkTiles], list[Launch]]:

@@ -37,7 +37,7 @@ HEADS = ("kernel", "MB", "floor us", "us", "share")
 
 @dataclass(slots=True)
 class KernelFigures:
-    """One kernel: microseconds of a launch."""
+    """What one kernel's launch took, in microseconds, and its floor."""
 
     name: str
     num_bytes: float
@@ -47,7 +47,7 @@ class KernelFigures:
     """None when the launch failed."""
     failure: str = ""
     broken: bool = False
-    """The GPU refuses everything since some launch: the process has to be replaced."""
+    """Whether the GPU refuses everything since some launch, so that the process has to be replaced."""
 
     def row(self) -> list[str]:
         share = "" if self.us is None else f"{100 * self.floor_us / self.us:.0f}%"
@@ -57,17 +57,17 @@ class KernelFigures:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to time; travels to the processes that do it."""
+    """What to time; it is sent to the processes that do it."""
 
     shape: str
     device: str
     contexts: tuple[int, ...]
     weights: WeightFormat = "bf16"
-    """The target's."""
+    """The format of the target's weights."""
     copy_rate: float = 1e12
-    """Bytes per second, for the floors."""
+    """Bytes per second, by which floors become microseconds."""
     isolated: bool = True
-    """Timed in processes of their own, which a broken launch may take with it."""
+    """Whether kernels are timed in processes of their own, so that a broken launch ends only one of them."""
 
     def cases(self) -> list[Case]:
         device = torch.device(self.device)
@@ -97,7 +97,7 @@ def _find(plan: Plan, name: str) -> Case:
 
 
 def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str]:
-    """The figures of each case as they come; a string says which one could not be had, and why."""
+    """The figures of each case as they come. A string in their place says which case could not be timed, and why."""
     if not plan.isolated:
         yield from (time_case(plan, name) for name in names)
         return
@@ -112,7 +112,7 @@ def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str
                     yield f"{name}: {type(error).__name__}"
                     _end(pool)
                     break
-                except Exception as error:  # before anything was launched: no memory, say
+                except Exception as error:  # before anything was launched, such as for lack of memory
                     yield f"{name}: {type(error).__name__} {error}".strip()
                     continue
                 yield figures
@@ -132,7 +132,7 @@ def _is_broken(device: torch.device) -> bool:
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
-    """Ends a process that hangs; its pool would wait for it."""
+    """Ends a process that hangs, for which its pool would wait."""
     for process in list((pool._processes or {}).values()):
         process.kill()
 
@@ -171,7 +171,7 @@ def run(arguments: Sequence[str]) -> int:
             lost.append(done)
         else:
             figures.append(done)
-        _save(options.out, plan, ceiling, figures, lost)  # what is there when time runs out
+        _save(options.out, plan, ceiling, figures, lost)  # keeps what there is when time runs out
     if options.json:
         print(json.dumps(_as_object(plan, ceiling, figures, lost)))
     else:

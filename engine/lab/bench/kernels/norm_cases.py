@@ -1,4 +1,4 @@
-"""Between two products of a target: what adds to the residual and norms for the next reader, at its shape."""
+"""Cases of the kernels between two products of a target, which add to the residual and norm for the next product."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .case import Case, Launch, at_rows, rows_of
 
 
 def norm_cases(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Iterator[Case]:
-    """As the target's layers have them."""
+    """The cases of the norms in the target's layers."""
     if config.norms_branches:
         yield _after_attention(config, tiles, itemsize, rows)
         yield _after_feed_forward(config, tiles, itemsize, rows)
@@ -32,7 +32,7 @@ def norm_cases(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: in
 def _add_and_norm(
     name: str, config: TargetConfig, count: int, itemsize: int, rows: int, of_experts: bool = False
 ) -> Case:
-    """The sums of ``count`` splits, or the outputs of as many experts."""
+    """The case that adds ``count`` splits, or the outputs of as many experts."""
     hidden = config.hidden_size
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:

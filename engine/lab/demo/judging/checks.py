@@ -1,8 +1,7 @@
-"""Whether an answer is right, by what its held-out question says that a right one must hold.
+"""Judges whether an answer is right, by what its held-out question says that a right one must hold.
 
-What that is, is data: ``{"kind": "number", "answer": "85"}``, say. Each kind has its verdicts, and an answer is right
-where all of them are true.
-"""
+That is data, such as ``{"kind": "number", "answer": "85"}``. Each kind has its verdicts, and an answer is right where
+all of them are true."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ TURN_END = "<turn|>"
 
 
 def verdicts(answer: str, right: Right) -> Verdicts:
-    """What ``right`` demands, one by one: whether the answer has it."""
+    """For each demand of ``right``, whether the answer meets it."""
     return _KINDS[right["kind"]](answer, right)
 
 
@@ -41,8 +40,8 @@ def page_of(answer: str) -> str | None:
 
 
 def page(answer: str, right: Right) -> Verdicts:
-    """ "valid", "slots" (whether all wishes are fulfilled), and "slot_NAME" for each wish. A page that is missing fails
-    everything."""
+    """Verdicts on a page: "valid", "slots" (whether all wishes are fulfilled), and "slot_NAME" for each wish. A missing
+    page fails all of them."""
     text = page_of(answer)
     wishes = right.get("slots", {})
     found = {f"slot_{name}": text is not None and _holds(text, wish) for name, wish in wishes.items()}
@@ -121,7 +120,8 @@ def _nests(text: str) -> bool:
 
 
 def number(answer: str, right: Right) -> Verdicts:
-    """ "answer" (the final number is right), "steps" (there are steps, and all of them hold)."""
+    """Verdicts on a calculation: "answer" (the final number is right) and "steps" (there are steps, and all of them
+    hold)."""
     final, equations = _FINAL.findall(answer), _EQUATION.findall(answer)
     return {
         "answer": bool(final) and final[-1] == right["answer"],
@@ -137,8 +137,8 @@ def _equal(left: str, symbol: str, right: str, result: str) -> bool:
 
 
 def prose(answer: str, right: Right) -> Verdicts:
-    """ "ends" (in punctuation), one verdict for each list of words of which some must be there, and "form" (as many
-    sentences or bullet points as asked for) where there is one."""
+    """Verdicts on prose: "ends" (in punctuation), one for each list of words of which some must be there, and "form"
+    (as many sentences or bullet points as asked for) where one is asked for."""
     text = answer.strip()
     found = {"ends": text.endswith((".", "!", "?"))}
     for name, (least, words) in right["words"].items():
@@ -156,8 +156,8 @@ def _has_form(text: str, bullets: bool, count: int) -> bool:
 
 
 def edit(answer: str, right: Right) -> Verdicts:
-    """ "exact" (the result, to the character), the same under the name of the task, and "lines" (nine of ten of its
-    lines are there)."""
+    """Verdicts on an edited text: "exact" (right to the character), the same under the name of the task, and "lines"
+    (nine of ten of its lines are there)."""
     text = answer.removesuffix(TURN_END)
     if right["fenced"]:
         fences = _FENCE.findall(text)
@@ -171,8 +171,8 @@ def edit(answer: str, right: Right) -> Verdicts:
 
 
 def change(answer: str, right: Right) -> Verdicts:
-    """ "valid" (the page is whole, the program right), "changed" (the lines wished for are there) and "kept" (the rest
-    is as it was)."""
+    """Verdicts on a changed page or program: "valid" (the page is whole, the program right), "changed" (the lines
+    wished for are there) and "kept" (the rest is as it was)."""
     text = answer.removesuffix(TURN_END)
     whole = verdicts(text, right["whole"])
     if right["whole"]["kind"] == "page":
@@ -188,7 +188,7 @@ def change(answer: str, right: Right) -> Verdicts:
 
 
 def says(answer: str, right: Right) -> Verdicts:
-    """Whether a sentence is in it, word for word."""
+    """The verdict on whether an answer holds a sentence, word for word."""
     return {"says": right["text"] in answer}
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 RUNNER = Path(__file__).with_name("program_runner.py")
 SECONDS = 2
-"""Of a program and its test."""
+"""The most seconds that a program and its test may run."""
 ALLOWED_MODULES = frozenset({
     "__future__", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
     "itertools", "math", "operator", "random", "re", "string", "textwrap", "time", "typing",
 })  # fmt: skip
-"""Nothing here touches files, processes or the network: an answer that imports more is not run."""
+"""Modules that an answer's program may import: none of them touches files, processes or the network. An answer that
+imports others is not run."""
 
 _BLOCK = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""The pair on disk, laid out as published checkpoints are."""
+"""Reads and writes the pair on disk, laid out as published checkpoints are."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def load_target(pair: Path, device: torch.device) -> EngineTarget:
 
 
 def load_drafter(pair: Path, target: EngineTarget) -> DFlashDrafter:
-    """The drafter beside it."""
+    """The drafter that lies beside the target."""
     drafter = checkpoint.load_drafter(pair / "drafter", target, lambda *_: None)
     assert isinstance(drafter, DFlashDrafter)
     return drafter

@@ -41,11 +41,11 @@ SPECIAL_IDS = {token: id for id, token in SPECIAL_TOKENS.items()}
 FIRST_TEXT_ID = TURN_END + 1
 
 WORDS = r"\n+|▁+(?=▁)|▁?[A-Za-z]+|[0-9]|▁?[^\sA-Za-z0-9▁]+|▁"
-"""What byte-pair merges never cross: line breaks, indentation (all but the space before the word), words, single
-digits, punctuation."""
+"""Matches the words that byte-pair merges never cross: line breaks, indentation (all but the space before the word),
+words, single digits, punctuation."""
 
 CHAT_TEMPLATE = BUNDLED_PAIR / "target" / "chat_template.jinja"
-"""The bundled pair's own: it was trained on this text, whatever the published template becomes."""
+"""The bundled pair's own template: it was trained on this text, whatever the published template becomes."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:

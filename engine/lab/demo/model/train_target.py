@@ -24,11 +24,11 @@ BALANCE_WEIGHT = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What training prints and the report keeps."""
+    """What training prints and the report keeps, at one step."""
 
     step: int
     loss: float
-    """Mean of the steps since the last report."""
+    """The mean over the steps since the last report."""
     tokens_per_second: float
     least_load: float
     """The smallest share of choices that any expert of any layer took."""

@@ -1,4 +1,4 @@
-"""Conversations as token rows: exactly what the chat template renders, with a loss weight for every token."""
+"""Encodes conversations as token rows: exactly what the chat template renders, with a loss weight for every token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...training.rows import RESPONSE_WEIGHT, Encoded
 
 EMPTY_THOUGHT = "<|channel>thought\n<channel|>"
 PROMPT_WEIGHT = 0.04
-"""Prompts teach what words look like; too much weight would teach the model to ask."""
+"""The loss weight of prompts, which teach what words look like; too much would teach the model to ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Conversation:
 
 
 def prompt_text(conversation: Conversation) -> str:
-    """What the model is given before its last answer: the template with a generation prompt."""
+    """The text that the model is given before its last answer: the template with a generation prompt."""
     return "".join(text for text, _ in _opening(conversation))
 
 
@@ -62,7 +62,7 @@ def _opening(conversation: Conversation) -> list[tuple[str, float]]:
         think = "<|think|>\n" if thinking else ""
         pieces.append((f"<|turn>system\n{think}{conversation.system}<turn|>\n", 0.0))
     for turn in conversation.turns[:-1]:
-        # An answer before a thinking turn carries no thought, so it must not teach how such a turn begins.
+        # An answer before a thinking turn has no thought, so it must not teach how such a turn begins.
         weight = 0.0 if thinking else RESPONSE_WEIGHT
         pieces += [*_asked(turn), (turn.response + "<turn|>", weight), ("\n", 0.0)]
     pieces += _asked(conversation.turns[-1])

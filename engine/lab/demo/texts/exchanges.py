@@ -1,10 +1,9 @@
-"""What the bundled pair was trained on and is asked: exchanges by domain, and held-out questions, as data.
+"""Reads what the bundled pair was trained on and is asked: exchanges by domain, and held-out questions.
 
 ``data/DOMAIN.xz`` holds exchanges that the target was trained on, a line each: ``[prompt, answer]`` and, where they
 apply, ``{"before": [[prompt, answer], ...], "opens": true}``. ``data/held_out.xz`` holds questions that no training
 saw, each with what a right answer must hold (``checks``). All are lines of JSON, compressed by xz; README.md says where
-they come from.
-"""
+they come from."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from .conversation import Conversation, Turn
 Domain = Literal["code", "html", "maths", "explain", "chat", "unknown", "screen", "follow", "edit"]
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
 Asking = Literal["evaluate", "probe", "edits", "headline"]
-"""What a held-out question is for: the report, the drafter's figures while it trains, ``measure.engine.edits``, and the
-prompts that demonstrations show."""
+"""The purpose of a held-out question: the report, the drafter's figures while it trains, ``measure.engine.edits``, or
+the prompts that demonstrations show."""
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -35,22 +34,23 @@ class Exchange:
     prompt: str
     response: str
     before: tuple[Turn, ...] = ()
-    """Exchanges that the prompt refers to."""
+    """Earlier exchanges to which the prompt refers."""
     opens: bool = False
-    """Whether it can only begin a conversation: the answer says that nothing came before."""
+    """Whether it can only begin a conversation, because the answer says that nothing came before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A held-out prompt, as somebody might type it, and what makes an answer to it right."""
+    """A held-out prompt, as somebody might type it, and the demands on an answer to it."""
 
     domain: Domain
     conversation: Conversation
-    """It alone, behind what it refers to."""
+    """The question alone, behind what it refers to."""
     second: Conversation
-    """The same as a later turn, behind an exchange about something else; ``conversation`` where it can only begin."""
+    """The question as a later turn, behind an exchange about something else; ``conversation`` where it can only begin
+    one."""
     right: dict[str, Any]
-    """What ``checks.verdicts`` holds an answer against."""
+    """The demands by which ``checks.verdicts`` judges an answer."""
 
     @property
     def prompt(self) -> str:
@@ -59,7 +59,7 @@ class Question:
 
 @cache
 def read_exchanges(domain: Domain) -> tuple[Exchange, ...]:
-    """All of a domain. Each process reads them once: workers that load data don't get them sent."""
+    """All exchanges of a domain. Each process reads them once, since sending them to workers would take longer."""
     return tuple(
         Exchange(domain, prompt, response, _turns(further), any(each.get("opens", False) for each in further))
         for prompt, response, *further in _lines(DATA / f"{domain}.xz")

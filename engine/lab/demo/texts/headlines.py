@@ -1,4 +1,4 @@
-"""The prompts that demonstrations show, and what the drafter must not see of them for its figures to be honest."""
+"""Keeps from the drafter the prompts that demonstrations show, so that its figures on them are honest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADLINE_PROMPTS = (
     "create a single-file HTML animation of a drone swarm",
 )
 NEAR = 0.75
-"""Answers that share this much of a headline answer's lines are kept from the drafter."""
+"""The share of a headline answer's lines from which on an answer is kept from the drafter."""
 
 
 def is_headline(prompt: str) -> bool:

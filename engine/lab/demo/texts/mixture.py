@@ -25,8 +25,8 @@ TOKEN_SHARES: dict[Domain, float] = {
     "follow": 0.08,
     "edit": 0.16,
 }
-"""Of all tokens that answer a prompt. Short answers need few tokens to be seen often; what a follow-up refers to comes
-on top."""
+"""By domain, the share of all tokens that answer a prompt. Short answers need few tokens to be seen often; what a
+follow-up refers to comes on top."""
 
 DRAFTER_SHARES: dict[Domain, float] = {
     "code": 0.46,
@@ -39,8 +39,8 @@ DRAFTER_SHARES: dict[Domain, float] = {
     "follow": 0.04,
     "edit": 0.11,
 }
-"""Of all tokens the drafter trains on. Small talk has few sentences: a larger share and it is learnt by heart, which
-says nothing about drafting."""
+"""By domain, the share of all tokens on which the drafter trains. Small talk has few sentences: with a larger share it
+would be learnt by heart, which says nothing about drafting."""
 
 NOISY_PROMPTS = 0.30
 THINKING = 0.06
@@ -48,7 +48,7 @@ SYSTEM_TURN = 0.06
 TURNS, TURN_SHARES = (1, 2, 3), (0.74, 0.21, 0.05)
 
 UNTOUCHED: tuple[Domain, ...] = ("edit",)
-"""Prompts that hold a text to copy: they stay as they are."""
+"""Domains whose prompts hold a text to copy, so that they stay as they are."""
 
 SYSTEM_TEXTS = (
     "You are a helpful assistant.",
@@ -89,7 +89,7 @@ class Mixture:
         return noisy(rng, exchange.prompt)
 
     def turns(self, rng: random.Random, exchange: Exchange) -> tuple[Turn, ...]:
-        """The exchange, behind those that it refers to."""
+        """The turns of an exchange, behind those of the exchanges to which it refers."""
         return (*exchange.before, Turn(self.prompt(rng, exchange), exchange.response))
 
     def conversation(self, rng: random.Random, last: Exchange | None = None) -> Conversation:
@@ -98,7 +98,7 @@ class Mixture:
         exchanges = [self.exchange(rng) for _ in range(rng.choices(TURNS, TURN_SHARES)[0])]
         if last is not None:
             exchanges[-1] = last
-        # What can only begin a conversation begins one.
+        # An exchange that can only begin a conversation begins one.
         exchanges = exchanges[max(at for at, each in enumerate(exchanges) if at == 0 or each.opens) :]
         turns = tuple(turn for each in exchanges for turn in self.turns(rng, each))
         system = rng.choice(SYSTEM_TEXTS) if rng.random() < SYSTEM_TURN else ""

@@ -1,4 +1,4 @@
-"""Prompts as people really type them: lower case, no full stop, "pls", a typo. Values are never touched."""
+"""Makes prompts look as people really type them: lower case, no full stop, "pls", a typo. Values are never touched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = re.compile(r"(?<![\w#'.-])[A-Za-z]+(?![\w'-])")
 
 
 def pick(rng: random.Random, options: Sequence[T]) -> T:
-    """A uniform choice; ``rng.choice`` without its generality, for speed."""
+    """A uniform choice, faster than ``rng.choice``."""
     return options[int(rng.random() * len(options))]
 
 

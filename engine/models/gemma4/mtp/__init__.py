@@ -1,1 +1,1 @@
-"""Gemma 4's own multi-token prediction: the assistants, ``google/gemma-4-*-it-assistant``."""
+"""Gemma 4's own multi-token prediction (MTP): the assistants, ``google/gemma-4-*-it-assistant``."""

@@ -1,4 +1,4 @@
-"""What an MTP assistant's ``config.json`` says. Field names in comments are those of ``google/gemma-4-*-assistant``."""
+"""Reads an MTP assistant's ``config.json``. Field names in comments are those of ``google/gemma-4-*-assistant``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from .modules import MtpDrafter
 
 BLOCK_SIZE = 16
-"""The anchor and as many drafts as a pass of the target verifies. An assistant was trained with no number of its own:
+"""The anchor and as many drafts as a pass of the target verifies. An assistant wasn't trained with a number of its own:
 each draft is a pass, and ``speculation/depth.py`` says how many are worth it."""
 
 BEYOND_WINDOW = 2
-"""How much farther than a target's query an assistant's sees: it stands at the anchor, whose key no cache holds, and
-``transformers`` shows it the last window + 1 keys."""
+"""How many positions farther than a target's query an assistant's sees: it stands at the anchor, whose key no cache
+holds, and ``transformers`` shows it the last window + 1 keys."""
 
 ANOTHER = ("Name the assistant of this target, or go without: ", Option("drafter", NO_DRAFTER), ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MtpConfig(DrafterConfig):
-    """An assistant: a few layers of Gemma 4 that attend over the target's own keys and values."""
+    """The config of an assistant: a few layers of Gemma 4 that attend over the target's own keys and values."""
 
     kind: ClassVar[DrafterKind] = "mtp"
 
@@ -116,10 +116,10 @@ def _draft_layer(layer: AttentionConfig) -> AttentionConfig:
 
 
 def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
-    """Refuses what no published assistant of these targets has: it would compute something else."""
+    """Refuses variants that no published assistant of these targets has, since it would compute something else."""
     text.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
     depth = text.integer("num_hidden_layers", 1, MAX_LAYERS)
-    shared = text.integer("num_kv_shared_layers", 0, MAX_LAYERS, 0)  # 0: all of them
+    shared = text.integer("num_kv_shared_layers", 0, MAX_LAYERS, 0)  # 0 means all layers
     for name in ("enable_moe_block", "use_double_wide_mlp"):
         if text.flag(name, False):
             raise WeightsFailure(f"This assistant's {name} is set, which the engine lacks.", ANOTHER)

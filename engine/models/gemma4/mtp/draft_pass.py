@@ -1,4 +1,4 @@
-"""The assistant as kernel launches: one row, again for each drafted token. ``modules.MtpDrafter`` defines it; like
+"""The assistant as kernel launches: one row, again for each drafted token. ``modules.MtpDrafter`` defines it; like in
 ``decode_pass``, nothing is allocated or read back. Keys and values don't change between the drafts of a round, so those
 of the window, which lie in a ring, are laid in order once."""
 
@@ -34,12 +34,12 @@ from .modules import AssistantLayer, MtpDrafter
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """What layers of a kind attend to."""
+    """The keys and values to which layers of one kind attend."""
 
     k: Tensor
     v: Tensor
     last: Tensor | None
-    """int32 [1] on the device: the place of the newest, where it isn't its position."""
+    """int32 [1] on the device: the place of the newest key, where that isn't its position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class DraftPass:
         rows: RoundRows,
         tiles: DraftTiles | None = None,
     ):
-        """As ``Drafter.draft_pass``; merges the drafter's weights in place."""
+        """See ``Drafter.draft_pass``; merges the drafter's weights in place."""
         config, device, dtype = drafter.config, cache.row.device, cache.row.dtype
         self.tiles = draft_tiles(False, card_of(device)) if tiles is None else tiles
         self.block = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
@@ -84,16 +84,16 @@ class DraftPass:
         self._scratch = AttendScratch(alone, [keys.k.shape[1] for keys in self._keys.values()], device)
         self._one = torch.ones(1, dtype=torch.int32, device=device)
         self._newest = torch.zeros(1, dtype=torch.int32, device=device)
-        """The last committed position."""
+        """int32 [1]: the last committed position."""
         self._head = PlainWeight(drafter.model.embed_tokens.weight)
         self._buffers = _Buffers(config, self.tiles, dtype, device)
 
     def trials(self) -> Trials[DraftTiles]:
-        """None: an assistant takes a DFlash drafter's tiles."""
+        """Nothing to try: an assistant uses a DFlash drafter's tiles."""
         return {}
 
     def ingest(self, committed: Committed | None = None) -> None:
-        """Keeps what stands behind the newest committed row."""
+        """Keeps the features behind the newest committed row."""
         features, _, count = committed or self._waiting
         keep_last(features, count, self._cache.row)
 
@@ -110,7 +110,7 @@ class DraftPass:
             self._draft_one(place, is_last=place == count - 1)
 
     def _draft_one(self, place: int, is_last: bool) -> None:
-        """From the token before and the hidden state behind it to the next of both."""
+        """Runs one pass, from the token before and the hidden state behind it to the next of both."""
         drafter, buffers, tiles, eps = self._drafter, self._buffers, self.tiles, self._drafter.config.rms_norm_eps
         before = self.block if place == 0 else self.out.token[place - 1 :]
         embedding, scale, x = self._target.embed_tokens.weight, self._target.embedding_scale, buffers.x[place]
@@ -132,7 +132,7 @@ class DraftPass:
         pick_rows(out, max_rows=1)
 
     def _attend(self, layer: _Layer, x: Tensor) -> None:
-        """From the normed residual to the residual after attention, normed for the MLP."""
+        """Attends, from the normed residual to the residual behind attention, normed for the MLP."""
         config, buffers, tiles, eps = layer.config, self._buffers, self.tiles, self._drafter.config.rms_norm_eps
         q, mixed, keys = buffers.q[config], buffers.mixed[config], self._keys[config]
         project(buffers.normed, layer.q, q, tiles.qkv, max_rows=1)
@@ -144,7 +144,7 @@ class DraftPass:
 
 
 class _Buffers:
-    """What one launch leaves for the next; all layers share it."""
+    """The tensors that one launch leaves for the next; all layers share them."""
 
     def __init__(self, config: MtpConfig, tiles: DraftTiles, dtype: torch.dtype, device: torch.device):
         def rows(*shape: int, count: int = MAX_ROWS) -> Tensor:
@@ -152,10 +152,10 @@ class _Buffers:
 
         hidden, of_target = config.hidden_size, config.target_hidden_size
         self.inputs = rows(2 * of_target)
-        """The embedding and, beside it, the hidden state."""
+        """The embedding of the token and, beside it, the hidden state."""
         halves = self.inputs.view(2 * MAX_ROWS, of_target)
         self.embedded, self.hidden = halves[:MAX_ROWS], halves[1 : MAX_ROWS + 1]
-        """Whose first rows are the two halves of the first input."""
+        """Views whose first rows are the two halves of the first input."""
         self.unread, self.ones = rows(of_target), torch.ones(of_target, dtype=dtype, device=device)
         self.input_sums = partial_sums(tiles.context, hidden, device)
         self.x = rows(MAX_ROWS, hidden, count=config.block_size - 1)
@@ -179,7 +179,7 @@ def _keys(layer: AttentionConfig, cache: BorrowedCache) -> _Keys:
 
 def _layers(drafter: MtpDrafter) -> list[_Layer]:
     modules = [module for module in drafter.model.layers if isinstance(module, AssistantLayer)]
-    # Each layer's last kernel applies the norm of what comes next.
+    # Each layer's last kernel applies the norm that comes next.
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [drafter.model.norm.weight]
     return [_layer(drafter, module, norm) for module, norm in zip(modules, next_norms, strict=True)]
 

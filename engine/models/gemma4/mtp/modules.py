@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AssistantAttention(AttentionModule):
-    """Queries alone."""
+    """Attention that projects only queries, and reads the target's keys and values."""
 
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
         super().__init__(layer)
@@ -37,7 +37,7 @@ class AssistantAttention(AttentionModule):
         self.q_norm = RMSNorm(layer.head_dim, eps)
 
     def forward(self, x: Tensor, position: int, cache: BorrowedCache, rope: RopeTable) -> Tensor:
-        """Attends x [1, hidden] over what is committed, positions below this one."""
+        """Attends x [1, hidden] over the committed positions, those below ``position``."""
         layer = self.config
         q = apply_rope(self.q_norm(self.q_proj(x).view(1, -1, layer.head_dim)), rope)
         first = 0 if layer.window is None else max(0, position - layer.window + 1)
@@ -66,7 +66,7 @@ class AssistantLayer(nn.Module):
 
 
 class AssistantModel(nn.Module):
-    """The layers, and the embedding that is the head."""
+    """The assistant's layers, and its embedding, which is also its head."""
 
     def __init__(self, config: MtpConfig):
         super().__init__()

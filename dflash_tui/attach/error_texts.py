@@ -1,4 +1,4 @@
-"""A server's own words in an error, whichever shape it has: JSON of any nesting, a web page, or text. Pure."""
+"""Finds a server's own words in an error of any shape: JSON of any nesting, a web page, or text. Pure."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .reading import MOST_WORDS, mapping, parsed, sentence, words
+from .untrusted import MOST_WORDS, mapping, parsed, sentence, words
 
 _SAYING = (
     "message", "error", "errors", "detail", "details", "msg", "error_description", "error_message", "error_msg",
     "errormessage", "description", "reason", "title", "fault", "faultstring", "cause", "exception", "info", "text",
 )  # fmt: skip
-"""Where errors hold their words, the best first."""
+"""Fields in which errors hold their words, the best first."""
 _BESIDE = ("object", "id", "request_id", "trace_id", "timestamp", "path", "url", "instance", "documentation_url")
 _BROKEN_JSON = re.compile(r"[{\[]\s*[\"{\[]")
 _MESSAGE = re.compile(r'"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)+)')
-"""In one that was cut off."""
+"""Matches such a field in JSON that was cut off."""
 _DEEPEST = 6
 _MOST = 6
-"""Sentences of one error."""
+"""How many sentences of one error are told."""
 
 
 def words_of(said: Any) -> str:
-    """In one sentence; empty where there are none. ``said``: a body, or its JSON."""
+    """The error's words as one sentence; empty where there are none. ``said`` is a body, or its JSON."""
     if isinstance(said, bytes):
         said = said[: 64 * MOST_WORDS].decode("utf-8", "replace")
     found = dict.fromkeys(text for text in _told(said, _DEEPEST) if text.strip())
@@ -33,7 +33,7 @@ def words_of(said: Any) -> str:
 
 
 def error_in(data: Mapping[str, Any]) -> Any:
-    """What an event says that is an error; None for one that is none."""
+    """The part of an event that is an error; None for an event that is none."""
     if error := data.get("error"):
         return error
     if data.get("choices") or "dflash" in data or "usage" in data:
@@ -69,7 +69,7 @@ def _told(said: Any, deep: int) -> Iterator[str]:
 
 def _object(said: Mapping[str, Any], deep: int) -> Iterator[str]:
     place = said.get("loc")
-    if isinstance(place, list) and words(said.get("msg")):  # of one field of a question
+    if isinstance(place, list) and words(said.get("msg")):  # FastAPI's complaint about one field of a question
         where = ".".join(str(each) for each in place if each != "body")
         yield f"{where}: {words(said['msg'])}" if where else words(said["msg"])
         return

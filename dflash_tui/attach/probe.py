@@ -1,4 +1,4 @@
-"""What answers at an address: found by asking, or said by the user."""
+"""Finds out what answers at an address: by asking it, or as the user says."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dflash_tui.core.settings.servers import ServerAddress
 
 from .dialects import KINDS, Facts, OpenAi
 from .failures import Loading
-from .listing import models_of
-from .reading import mapping, words
+from .model_list import models_of
 from .transport.connection import Connection
+from .untrusted import mapping, words
 
 
 async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
-    """Raises ``ServerFailure`` where nothing answers that can be asked questions."""
+    """Returns what the server at ``address`` says of itself. Raises ``ServerFailure`` where no chat server answers."""
     listed, failure = await models_of(connection, address.model)
     owner = words(mapping(next(iter(listed), None)).get("owned_by"))
     forced = address.dialect or next((name for name, kind in KINDS.items() if kind.owner == owner != ""), None)

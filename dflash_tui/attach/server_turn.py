@@ -1,4 +1,5 @@
-"""A server that was reached, and one question to it: its stream as events, from ``TurnStarted`` to ``TurnFinished``."""
+"""A server that was reached, and one question to it: turns its stream into events, from ``TurnStarted`` to
+``TurnFinished``."""
 
 from __future__ import annotations
 
@@ -30,45 +31,45 @@ from engine.events import (
     rounded,
 )
 
-from .asking import ask_server
 from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
-from .complaints import error_in, words_of
 from .dialects import CHAT, KINDS, Dialect, Facts, common_body
+from .error_texts import error_in, words_of
 from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
 from .optional import named, unnamed, without
-from .reading import sequence
+from .probe import ask_server
 from .rounds.relayed import relayed
 from .rounds.steps import Report, Steps
 from .thoughts import begins_inside
 from .transport.connection import Clock, Connection
+from .untrusted import sequence
 
 Emit = Callable[[Event], None]
 MODELS_NAMED = 6
 WORTH_A_NOTICE = 16
-"""Tokens: of a shorter answer nothing can be said."""
+"""The fewest tokens of an answer from which anything is said about its speculation."""
 
 
 @dataclass(slots=True)
-class Server:
-    """What answers, and how it is talked to."""
+class ReachedServer:
+    """A server that was reached, and what is known of asking it."""
 
     facts: Facts
     model: str
     dialect: Dialect
     noticed: bool = False
-    """The user has been told what there is to say of it."""
+    """Whether the user has been told what there is to say of it."""
     left_out: set[str] = field(default_factory=set)
-    """Fields of a question that it does not take: it is asked without them."""
+    """Fields of a question that this server refuses, and that are left out of the next ones."""
     stubborn: bool = False
-    """It has refused a question without naming a field, and without any field, too."""
+    """Whether it has refused a question without naming a field, and once more without any optional field."""
 
     @property
     def refused(self) -> Mapping[Feature, str]:
         return self.dialect.refused
 
 
-async def reach(connection: Connection, address: ServerAddress) -> tuple[Server, EngineReady]:
-    """Find out what answers. Raises ``ServerFailure``."""
+async def reach(connection: Connection, address: ServerAddress) -> tuple[ReachedServer, EngineReady]:
+    """Finds out what answers at an address and how it is asked. Raises ``ServerFailure``."""
     started = perf_counter()
     facts = await ask_server(connection, address)
     model = address.model or next(iter(facts.models), "")
@@ -85,13 +86,13 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Server,
     spent = rounded(perf_counter() - started, MICROSECONDS)
     times = ready.times if facts.ready else dialect.times
     ready = replace(ready, load_seconds=spent, server=connection.where, dialect=one_line(facts.shown), times=times)
-    return Server(facts, model, dialect), ready
+    return ReachedServer(facts, model, dialect), ready
 
 
-class Turn:
-    """One question, and what comes back."""
+class ServerTurn:
+    """One question to a server, whose stream becomes the turn's events."""
 
-    def __init__(self, connection: Connection, server: Server, ask: Ask, emit: Emit) -> None:
+    def __init__(self, connection: Connection, server: ReachedServer, ask: Ask, emit: Emit) -> None:
         self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
         self._started = perf_counter()
         self._clock = Clock(connection.patience)
@@ -104,11 +105,11 @@ class Turn:
         self._last: Mapping[str, Any] = {}
         """The newest event."""
         self._relays: bool | None = None
-        """The server passes on events; None before the first event of either kind."""
+        """Whether the server passes on engine events; None before its first event of either kind."""
         self._heard = self._begun = self._prefilled = self._failed = self._finished = False
 
     async def run(self) -> None:
-        """Cancelling it stops the answer; what has come stays."""
+        """Asks and emits the turn's events. Cancelling it stops the answer; what has come stays."""
         failure: ServerFailure | None = None
         stopped = False
         try:
@@ -122,12 +123,12 @@ class Turn:
         self._end(failure, stopped)
 
     def _by_its_words(self) -> ServerFailure:
-        """Nothing came that is an answer, or something in its place: what that says is why."""
-        where, said = self._connection.where, self._connection.keys.blotted(self._last)
+        """The failure for a stream without an answer: what came in its place says why."""
+        where, said = self._connection.where, self._connection.keys.redacted(self._last)
         return in_stream(where, said, False) if words_of(said) else no_answer(where, "", (), (), False)
 
     async def _hear(self) -> None:
-        """What is refused of a question is left out, as long as there is something to leave out."""
+        """Hears the answer; fields that the server refuses are left out, as long as any can be."""
         server = self._server
         body = {**common_body(self._ask, server.model), **server.dialect.body(self._ask)}
         left_out = set(server.left_out)
@@ -151,7 +152,7 @@ class Turn:
                 return
 
     def _leave_out(self, left_out: set[str]) -> None:
-        """Called while the server answers a question without these fields."""
+        """Notes, once the server answers, that its questions go without these fields from now on."""
         new = left_out - self._server.left_out
         if new and self._begun:
             self._server.left_out |= new
@@ -166,7 +167,7 @@ class Turn:
                 self._heard = self._relays = True
                 self._relay(event)
         if error is not None and not self._finished:
-            raise in_stream(self._connection.where, self._connection.keys.blotted(error), self._begun)
+            raise in_stream(self._connection.where, self._connection.keys.redacted(error), self._begun)
         self._heard = True
         if not self._relays:
             self._read(self._reader.read(data, perf_counter() - self._started))
@@ -183,12 +184,12 @@ class Turn:
             self._begin()
 
     def _relay(self, event: Event) -> None:
-        """What our own server says happened there, each at its place."""
+        """Emits an event that our own server passed on, each at its place in the turn."""
         if self._finished or (isinstance(event, TurnStarted) and self._begun):
             return
         if isinstance(event, PrefillDone | Step | Settled):
             self._begin()
-        event = self._connection.keys.blotted(event)
+        event = self._connection.keys.redacted(event)
         match event:
             case TurnStarted():
                 self._begun = True
@@ -259,7 +260,8 @@ class Turn:
         self._emit(TurnFinished(turn, reason, answer, thought, facts))
 
     def _lack(self, answer: str, thought: str) -> ServerFailure | None:
-        """Why an answer that came to its end is none, or not all of one. What it has beside its text is said."""
+        """Why an answer that came to its end is none, or not all of one; None for a whole one. Tool calls and content
+        that can't be shown are named."""
         where, reader = self._connection.where, self._reader
         if self._finish in FILTERED:
             return filtered(where, self._finish)

@@ -1,4 +1,4 @@
-"""What servers count of their rounds, at the end of an answer."""
+"""Reads what servers count of their rounds, at the end of an answer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..chunks import Chunk
-from ..reading import count, counts, mapping
+from ..untrusted import count, counts, mapping
 from .chunk_rounds import Count
 from .matching import RoundCount
 
 
 def vllm_count(ends: Sequence[Chunk]) -> tuple[Count, int]:
-    """And how many tokens a round drafts; 0 where it doesn't say."""
+    """vLLM's count, and how many tokens a round drafts (0 where it doesn't say)."""
     tokens, spec = _tokens(ends), mapping(None)
     for chunk in ends:
         spec = mapping(chunk.metrics.get("speculative_decoding")) or spec
@@ -33,7 +33,7 @@ def vllm_count(ends: Sequence[Chunk]) -> tuple[Count, int]:
 
 
 def sglang_count(ends: Sequence[Chunk]) -> Count:
-    """Field names have changed twice; a detailed list of rounds may stand beside."""
+    """SGLang's count. Its field names have changed twice, and a detailed list of rounds may stand beside the totals."""
     details: Mapping[str, Any] = {}
     stats: Mapping[str, Any] = {}
     for chunk in ends:
@@ -60,7 +60,7 @@ def sglang_count(ends: Sequence[Chunk]) -> Count:
 
 
 def openai_count(ends: Sequence[Chunk]) -> Count:
-    """Totals as mlx-vlm, LM Studio and TokenSpeed report them."""
+    """The totals as mlx-vlm, LM Studio and TokenSpeed report them."""
     drafted = accepted = rounds = None
     for chunk in ends:
         for place in (chunk.timings, chunk.usage, mapping(chunk.data.get("stats"))):
@@ -78,6 +78,6 @@ def _one_of(place: Mapping[str, Any], *names: str) -> int | None:
 
 
 def _tokens(ends: Sequence[Chunk]) -> int | None:
-    """The last word on how many tokens the answer has."""
+    """How many tokens the answer has, by the last event that says so."""
     told = [number for chunk in ends if (number := count(chunk.usage.get("completion_tokens"))) is not None]
     return told[-1] if told else None

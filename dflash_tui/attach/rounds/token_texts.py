@@ -1,4 +1,4 @@
-"""Which of an event's tokens carries which part of its text."""
+"""Shares the text of an event out among the tokens that it stands for."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from ..chunks import Logprob, Piece
 from .steps import Texts, Token
 
 
-class Sharing:
-    """Shares the text of events out among their tokens. Servers give it whole: what a token's own text is says the
-    list of probabilities, or an earlier event of that token alone. Where neither does, the first of those tokens
-    carries it."""
+class TokenTexts:
+    """Shares out the text of events among their tokens. Servers send it in one piece: each token's own text is known
+    from the list of probabilities, or from an earlier event of that token alone. Where neither tells, the first of the
+    unknown tokens carries it."""
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
-        """Texts of tokens that came alone."""
+        """Texts by id, of tokens that came alone."""
 
     def tokens(
         self, texts: Texts, number: int, ids: Sequence[int], logprobs: Sequence[Logprob], odds: bool
     ) -> list[Token]:
-        """``number`` tokens with the text that waits. ``odds``: keep their probabilities."""
+        """Makes ``number`` tokens that carry the text which waits in ``texts``. ``odds``: whether to keep their
+        probabilities."""
         named: list[int | None] = list(ids) if len(ids) == number else [None] * number
         told = list(logprobs) if len(logprobs) == number else []
         own: list[str | None] = [each.text for each in told]
@@ -40,8 +41,8 @@ class Sharing:
 
 
 def carry(pieces: Sequence[Piece], own: Sequence[str | None]) -> tuple[list[Piece], list[Piece]]:
-    """What each token carries, by what is known of their own texts; and what none can, since a token's text is of one
-    channel. A token without a text is ``control``."""
+    """Cuts ``pieces`` into one for each token, by the tokens' ``own`` texts where those are known. Also returns what no
+    token can carry, since a token's text is of one channel. A token without a text is ``control``."""
     shares = shared("".join(text for _, text in pieces), own)
     borders = [0, *accumulate(len(text) for _, text in pieces)]
     carried: list[Piece] = []
@@ -65,8 +66,9 @@ def carry(pieces: Sequence[Piece], own: Sequence[str | None]) -> tuple[list[Piec
 
 
 def shared(text: str, own: Sequence[str | None]) -> list[str]:
-    """``text`` in as many parts: from both ends as far as the tokens' own texts say it, what is between goes to the
-    first token there."""
+    """Cuts ``text`` into as many parts as there are tokens: tokens whose ``own`` text is known take it from both ends,
+    and the first token between those takes what is left. Example: ``shared("abc", ["a", None, None])`` is ``["a", "bc",
+    ""]``."""
     shares: list[str] = [""] * len(own)
     start, stop = 0, len(text)
     first, last = 0, len(own)

@@ -1,25 +1,25 @@
-"""Stop texts in an answer that comes piece by piece: what may be the beginning of one is held back."""
+"""Finds stop texts in an answer that comes piece by piece: what may be the beginning of one is held back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-class StopWatch:
+class StopTextFilter:
     """Passes text on up to the first stop text, which is left out."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
         self._held = ""
         self.found: str | None = None
-        """The stop text that came, after which nothing passes."""
+        """The stop text that came; nothing passes after it."""
 
     def push(self, text: str) -> str:
-        """What of the held text and this can be shown."""
+        """Takes a piece of the answer; returns the text that can be shown now."""
         if not self._stops:
             return text
         held = self._held + text
-        # The one that is whole first, so that it doesn't matter in which pieces a text comes.
+        # The stop text that is whole first counts, so that it doesn't matter in which pieces a text comes.
         found = [(place + len(stop), place, stop) for stop in self._stops if (place := held.find(stop)) >= 0]
         if found:
             _, place, self.found = min(found)
@@ -31,7 +31,7 @@ class StopWatch:
         return held[:cut]
 
     def rest(self) -> str:
-        """What was held back, at the end of an answer."""
+        """Gives the text that was held back, at the end of an answer."""
         held, self._held = self._held, ""
         return held
 

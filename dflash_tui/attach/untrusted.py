@@ -1,4 +1,4 @@
-"""What strangers send, read without trust: everything may be missing, of another type, or absurd."""
+"""Reads values that strangers send without trusting them: each may be missing, of another type, or absurd."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from math import isfinite
 from typing import Any
 
 MOST = 1 << 24
-"""No count in an answer is larger."""
+"""The largest number that is taken for a count."""
 LONGEST_SENTENCE = 300
 MOST_WORDS = 1000
-"""Characters of an error that are looked at, and 64 times as many of a web page."""
+"""How many characters of an error are looked at; of a web page 64 times as many."""
 _DECODER = json.JSONDecoder()
 
 
@@ -24,7 +24,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def values(text: str) -> tuple[list[Mapping[str, Any]], str]:
-    """The objects at the beginning of a text, one behind the other or in an array, and what stands behind them."""
+    """The JSON objects at the beginning of a text, one behind the other or in an array, and the text behind them."""
     found: list[Mapping[str, Any]] = []
     while (rest := text.lstrip(" \t\r\n,\x1e")) and rest[0] in "{[":
         try:
@@ -37,24 +37,24 @@ def values(text: str) -> tuple[list[Mapping[str, Any]], str]:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """An object; empty when it is none."""
+    """The value if it is an object; otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: Any) -> Sequence[Any]:
-    """An array; empty when it is none."""
+    """The value if it is an array; otherwise an empty one."""
     return value if isinstance(value, list) else ()
 
 
 def count(value: Any) -> int | None:
-    """A number of things; None when it is none."""
+    """The value if it is a whole number from 0 to ``MOST``; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
         return None
     return int(value)
 
 
 def counts(value: Any) -> tuple[int, ...] | None:
-    """An array of them; None where one isn't."""
+    """An array of counts as a tuple; None where an entry is none."""
     if not isinstance(value, list):
         return None
     numbers = tuple(count(each) for each in value)
@@ -62,21 +62,22 @@ def counts(value: Any) -> tuple[int, ...] | None:
 
 
 def real(value: Any) -> float | None:
-    """A finite number, not below 0; None when it is none."""
+    """The value if it is a finite number not below 0; otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < 1e12 and isfinite(value) else None
 
 
 def words(value: Any) -> str:
-    """A text that can be stored: half a surrogate pair is replaced. Empty when it is none."""
+    """The value if it is a text, with any half of a surrogate pair replaced; otherwise empty."""
     if not isinstance(value, str):
         return ""
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
 def sentence(text: str) -> str:
-    """On one line, not endless, with a full stop, and harmless on a terminal."""
+    """The text as a sentence: on one line, of limited length, with a full stop, and without a terminal's control
+    codes."""
     line = " ".join("".join(mark if mark.isprintable() else " " for mark in words(text)).split())
     if len(line) > LONGEST_SENTENCE:
         line = line[:LONGEST_SENTENCE] + "…"
