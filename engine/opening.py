@@ -20,6 +20,7 @@ from .hub.sizes import CONTEXTS, size_of
 from .kernels.weights.int8 import Int8Weight
 from .kernels.weights.integers import ByteWeight
 from .loading import checkpoint
+from .loading.left_out import left_out
 from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
@@ -105,6 +106,8 @@ class Opening:
         tokenizer = tokenizer_beside(folders.target)
         chosen = choose_weights(self.options, folders, context, self.device)
         plan = self._settle(chosen, tokenizer)
+        if said := left_out(folders):
+            self._say(said, remark=self.options.target is not None)
         with compiling_beside(self.options, folders, plan, compiler) as compiling:
             opened = self._read(folders, chosen, plan, tokenizer)
             if compiling is not None:

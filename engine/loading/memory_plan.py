@@ -12,10 +12,10 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from ..commands import AttentionBackend, WeightFormat
+from ..commands import NO_DRAFTER, AttentionBackend, WeightFormat
 from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
-from ..hub.pairs import KNOWN_PAIRS, relatives
+from ..hub.pairs import DFLASH, KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -269,6 +269,11 @@ def plan_memory(
     ``WeightsFailure`` for damaged files or a foreign drafter."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
+    if draft_config is not None and draft_config.on_cpu_alone and device.type != "cpu":
+        raise DeviceFailure(
+            "This target's own MTP drafts on a CPU alone: there are no kernels for it yet.",
+            ("Draft with ", Option("drafter", DFLASH), ", or go without: ", Option("drafter", NO_DRAFTER), "."),
+        )
     model = target_on_meta(target, device, attention_backend, weights)
     packing = 0 if in_fewer_bits is None else hold_shapes_in_fewer_bits(model, in_fewer_bits.in_levels)
     layers = (*config.attention, *(draft_config.layers if draft_config is not None else ()))

@@ -24,6 +24,8 @@ DrafterKind = Literal["dflash", "mtp"]
 
 AFTER_NORM = -1
 """A tap behind the final norm: what the head reads. The others are numbers of layers, whose outputs they are."""
+EMBEDDED = -2
+"""A tap before the first layer: the embedding of a row's own token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,10 @@ class DrafterConfig(ABC):
     """What every drafter has. A kind adds what its own modules need, and reads it from JSON."""
 
     kind: ClassVar[DrafterKind]
+    among: ClassVar[str] = ""
+    """How the names of its tensors begin, where they lie among those of its target."""
+    on_cpu_alone: ClassVar[bool] = False
+    """Whether there are no kernels that draft with it."""
 
     layers: tuple[AttentionConfig, ...]
     block_size: int
@@ -219,8 +225,9 @@ class Family:
     """Reads ``config.json`` and ``generation_config.json``, if there is one; raises ``WeightsFailure``."""
     tensor_name: Callable[[str], str]
     """What the checkpoint calls a parameter of the modules."""
-    skipped_tensors: tuple[str, ...]
-    """How the names of tensors begin that text doesn't need."""
+    skipped_tensors: Mapping[str, str]
+    """How the names of tensors begin that text doesn't need, and what they are, for people; "" for what the model holds
+    otherwise."""
     chat: ChatFormat
     pairs: tuple[KnownPair, ...] = ()
     """Published pairs, the smallest first."""
@@ -228,6 +235,8 @@ class Family:
     """A regular expression for names of checkpoints whose config will be refused: fetching them would be in vain."""
     tensor_name_alone: Callable[[str], str] | None = None
     """The same in checkpoints of the text model alone, where these have other names."""
+    own_drafter: Callable[[Json], DrafterConfig | None] | None = None
+    """Reads what ``config.json`` says of a drafter among the target's own tensors; None where it says of none."""
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
     don't stack them ({} is its number): below one another they are its part."""
