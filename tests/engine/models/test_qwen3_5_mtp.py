@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import engine
+from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
 from engine.errors import DeviceFailure, Option, WeightsFailure
 from engine.events import Step
@@ -31,7 +32,7 @@ from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.qwen3_5 import SHAPE, edit_text_config, save, saved, write_target
 from tests.engine.small_decoders import Answer, run_turn, settings
 
-FEW_TOKENS = 24
+FEW_TOKENS = 12
 """Of a vocabulary so small, some of a random layer's guesses are right."""
 DRAFTS = 4
 KINDS = ["linear_attention", "full_attention", "linear_attention"]
@@ -171,44 +172,57 @@ def assert_drafts_are_theirs(both: Both, prompt: Sequence[int], answer: Answer) 
         text += done.emitted
 
 
-@pytest.mark.parametrize(("length", "seed"), [(1, 0), (2, 1), (5, 2), (90, 3), (300, 4)])
-def test_every_draft_is_that_of_the_published_layer(both: Both, length: int, seed: int) -> None:
+DENSE, EXPERTS = False, True
+
+
+@pytest.mark.parametrize(
+    ("both", "length", "tokens"),
+    [(DENSE, 1, 14), (DENSE, 2, 14), (DENSE, 270, 5), (EXPERTS, 2, 10), (EXPERTS, 40, 5)],
+    indirect=["both"],
+)
+def test_every_draft_is_that_of_the_published_layer(both: Both, length: int, tokens: int) -> None:
     """Behind prompts of one token, of one pass and of two, through refused and accepted drafts."""
-    prompt = small_prompt(length, seed)
-    answer = our_answer(both, prompt, 16)
-    assert_drafts_are_theirs(both, prompt, answer)
+    prompt = small_prompt(length, length)
+    assert_drafts_are_theirs(both, prompt, our_answer(both, prompt, tokens))
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize(("both", "temperature"), [(DENSE, 0.0), (DENSE, 0.8), (EXPERTS, 0.8)], indirect=["both"])
 def test_the_text_is_the_targets_own(both: Both, temperature: float) -> None:
     accepted = drafted = 0
     for seed, length in enumerate((2, 50)):
-        prompt, wanted = small_prompt(length, seed), {"temperature": temperature, "seed": seed, "max_new_tokens": 30}
-        plain = run_turn(Decoder(both.target, None, CONTEXT), prompt, settings(**wanted))
-        for block in (2, 5, 16):
-            answer = our_answer(both, prompt, 30, block_size=block, **wanted)
+        prompt, wanted = small_prompt(length, seed), {"temperature": temperature, "seed": seed}
+        plain = run_turn(Decoder(both.target, None, CONTEXT), prompt, settings(**wanted, max_new_tokens=20))
+        for block in (2, 16):
+            answer = our_answer(both, prompt, 20, block_size=block, **wanted)
             assert answer.ids == plain.ids
             accepted += sum(done.num_accepted for done in answer.rounds)
             drafted += sum(len(done.draft_ids) for done in answer.rounds)
     assert 0 < accepted < drafted
 
 
-def test_turns_go_on_back_and_without_speculation(both: Both) -> None:
-    """Wherever its keys and values were taken back to, a draft is that of a decoder which starts from nothing."""
+def test_turns_go_on_back_and_without_speculation(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever its keys and values were taken back to, a draft is that of a decoder which starts from nothing; few rows
+    are kept to go back to, so that older ones are a snapshot's."""
+    monkeypatch.setattr(decoder_module, "PREFILL_CHUNK", 16)
     decoder = Decoder(both.target, both.drafter, CONTEXT)
     text, reused = small_prompt(30, 7), 0
-    for step, (speculation, back) in enumerate([(True, 0), (False, 1), (True, 2), (True, 40), (True, 0)]):
-        wanted = settings(block_size=4, max_new_tokens=9, speculation=speculation)
-        answer = run_turn(decoder, text, wanted, stable_length=len(text) - 3)
+    steps = [(True, 9, 0), (False, 9, 1), (True, 9, 2), (True, 9, 40), (True, 1, 4), (True, 9, 0)]
+    for step, (speculation, tokens, back) in enumerate(steps):
+        wanted = settings(block_size=4, max_new_tokens=tokens, speculation=speculation)
+        stable = len(text) - 3 if tokens > 1 else 0  # else the next turn goes back into the prompt's last rows
+        answer = run_turn(decoder, text, wanted, stable)
         fresh = run_turn(Decoder(both.target, both.drafter, CONTEXT), text, wanted)
         assert answer.ids == fresh.ids, step
-        assert [done.draft_ids for done in answer.rounds] == [done.draft_ids for done in fresh.rounds], step
+        for done, other in zip(answer.rounds, fresh.rounds, strict=True):
+            assert done.draft_ids == other.draft_ids, step
+            assert done.draft_probabilities == pytest.approx(other.draft_probabilities, abs=1e-4), step
         reused += answer.num_reused
         text = [*text, *answer.ids]
         text = text[: len(text) - back] + small_prompt(3, step)
     assert reused > 60
 
 
+@pytest.mark.parametrize("both", [DENSE], indirect=True)
 def test_an_automatic_depth_rests_and_goes_on(both: Both) -> None:
     """Rounds that draft nothing still tell the layer what was said."""
     costs = RoundCosts(0.1, tuple(2.0 + 0.05 * row for row in range(16)), 0.01, step=0.8, one_by_one=True)
