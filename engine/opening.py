@@ -155,7 +155,7 @@ class Opening:
         end, stops = tokenizer.result().end_id, target.config.stop_token_ids
         if end is not None and end not in stops and end < target.config.vocab_size:
             target.config = replace(target.config, stop_token_ids=(*stops, end))
-        decoder = Decoder(target, drafter, plan.context)
+        decoder = Decoder(target, drafter, plan.context, plan.chunk)
         fingerprints = (
             fingerprint(folders.target),
             fingerprint(folders.drafter) if folders.drafter is not None else "",

@@ -101,6 +101,8 @@ class MemoryPlan:
     """The target's; 0: of no published shape."""
     cache_dtype: torch.dtype | None = None
     """Of the target's keys and values; None: what its device computes in."""
+    chunk: int = GPU_PREFILL_CHUNK
+    """Rows of a prefill pass on a GPU."""
     packing: int = 0
     """Floats that are packed once all are loaded, and then gone: before there is a drafter or a cache."""
 
@@ -139,6 +141,7 @@ class MemoryPlan:
             *([f"{gigabytes(self.drafting.nbytes)} of {self.drafting}"] if self.drafter else []),
             f"{gigabytes(self.caches)} of caches for {self.context} tokens",
             *([f"{gigabytes(self.work + self.scratch)} to work with"] if self.work + self.scratch else []),
+            *([f"prompts in pieces of {self.chunk}"] if self.chunk < GPU_PREFILL_CHUNK else []),
             *([f"at first {gigabytes(self.packing)} more of weights in fp32"] if self.packing else []),
         ]
         return f"{', '.join(parts)}: {self.summary()}"
@@ -263,6 +266,7 @@ def plan_memory(
     attention_backend: AttentionBackend = "auto",
     weights: WeightFormat = "bf16",
     in_fewer_bits: StoredFormat | None = None,
+    chunk: int = GPU_PREFILL_CHUNK,
 ) -> MemoryPlan:
     """Reads the folders' configs, and the weights' headers unless they are to be held in bf16; ``context`` is cut to
     the model's (None: all of it). ``in_fewer_bits``: what floats are stored in that a CPU packs after loading.
@@ -287,6 +291,7 @@ def plan_memory(
         available_memory(device),
         device_rounds=model.has_decode_pass and host is None,
         packing=packing,
+        chunk=chunk,
     )
 
 
@@ -300,6 +305,7 @@ def plan_of(
     *,
     device_rounds: bool,
     packing: int = 0,
+    chunk: int = GPU_PREFILL_CHUNK,
 ) -> MemoryPlan:
     """For a target on ``meta`` that holds its weights in that format."""
     config, drafter_bytes = model.config, 0
@@ -325,12 +331,13 @@ def plan_of(
         target_bytes=bytes_of(model) + (0 if model.packed_head is None else model.packed_head.nbytes),
         drafter_bytes=drafter_bytes,
         draftings=draftings,
-        work=_work(model, drafter, compute_dtype(device).itemsize) if device.type == "cuda" else 0,
+        work=_work(model, drafter, compute_dtype(device).itemsize, chunk) if device.type == "cuda" else 0,
         available=available,
         device=device,
         device_rounds=device_rounds,
         longest=config.max_context,
         cache_dtype=model.cache_dtype,
+        chunk=chunk,
         packing=packing,
     )
 
@@ -367,7 +374,7 @@ def _in_8_bits(parts: Iterable[Tensor]) -> int:
     return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
 
 
-def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> int:
+def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int, chunk: int) -> int:
     """What a piece of a prompt holds at a time, most of it while the experts run (``prefill_pass.py``), and the logits
     of a round, with those that sampling sixteen rows goes through."""
     config = target.config
@@ -380,7 +387,7 @@ def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> 
         row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
     borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
     logits = (target.widest_pass + MAX_ROWS) * config.vocab_size * 4
-    return GPU_PREFILL_CHUNK * row * itemsize + logits + borrowed
+    return chunk * row * itemsize + logits + borrowed
 
 
 def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:

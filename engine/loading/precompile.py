@@ -50,6 +50,8 @@ class Order:
     """What the target's are held in."""
     packed_drafter: bool = False
     """Whether the drafter's are held in 8 bits alone."""
+    chunk: int | None = None
+    """Rows of a prefill pass, where they are not as many as usual."""
 
     @classmethod
     def read(cls, said: str) -> Order:
@@ -175,6 +177,7 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
         card_of(plan.device),
         plan.weights,
         plan.drafting.packed,
+        plan.chunk,
     )
 
 
