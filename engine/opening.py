@@ -85,6 +85,7 @@ class OpenedPair:
             draft_attention_backend=drafter.attention_backend if drafter is not None else "",
             target_hash=self.fingerprints[0],
             drafter_hash=self.fingerprints[1],
+            recurs=len(target.config.attention) < len(target.config.layers),
         )
 
 

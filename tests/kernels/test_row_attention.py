@@ -155,7 +155,16 @@ def test_the_tiles_in_use_give_the_same(name: str) -> None:
 
 @FP32_AND_BF16
 @pytest.mark.parametrize(
-    "name", ["sliding", "8 heads a key", "6 heads a key", "6 in a window", "every head its own keys", "sinks in a window, no norms", "sinks"]
+    "name",
+    [
+        "sliding",
+        "8 heads a key",
+        "6 heads a key",
+        "6 in a window",
+        "every head its own keys",
+        "sinks in a window, no norms",
+        "sinks",
+    ],
 )
 def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row r of a block, and the only row of a pass at its position: no bit differs, also across splits and rings."""

@@ -243,7 +243,7 @@ def test_it_lies_among_the_targets_own_tensors(stored: Path) -> None:
     assert (folders.target, folders.drafter, folders.drafter_name) == (stored, stored, MTP)
     assert kind_of(MTP) == MTP
     with engine.load(str(stored), drafter=MTP, device="cpu", time_rounds=False) as pair:
-        assert pair.ready.drafter == MTP
+        assert pair.ready.drafter == MTP and pair.ready.recurs
         events = list(pair.generate("def sort(items):", block_size=3, max_new_tokens=6))
     sources = {token.source for event in events if isinstance(event, Step) for token in event.draft}
     assert sources == {"mtp"}
