@@ -78,6 +78,9 @@ class EngineReady:
     """What answers at the server's address, with its version as it says: ``llama.cpp b11549``; empty without a
     server."""
     times: Clock = "engine"
+    recurs: bool = False
+    """Whether layers of the target keep a memory that forgets in place of keys and values; False also where that isn't
+    known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +320,7 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | Settled 
 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
-    "server": "", "dialect": "", "times": "engine", "provisional": False,
+    "server": "", "dialect": "", "times": "engine", "recurs": False, "provisional": False,
     "source": None, "match": None, "by_source": (),
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""

@@ -20,6 +20,7 @@ from .hub.sizes import CONTEXTS, size_of
 from .kernels.weights.int8 import Int8Weight
 from .kernels.weights.integers import ByteWeight
 from .loading import checkpoint
+from .loading.left_out import left_out
 from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.one_block import lay_together
 from .loading.precompile import Compiling, compiling_beside
@@ -85,6 +86,7 @@ class OpenedPair:
             draft_attention_backend=drafter.attention_backend if drafter is not None else "",
             target_hash=self.fingerprints[0],
             drafter_hash=self.fingerprints[1],
+            recurs=len(target.config.attention) < len(target.config.layers),
         )
 
 
@@ -107,6 +109,8 @@ class Opening:
         tokenizer = tokenizer_beside(folders.target)
         chosen = choose_weights(self.options, folders, context, self.device)
         plan = self._settle(chosen, tokenizer)
+        if said := left_out(folders):
+            self._say(said, remark=self.options.target is not None)
         with compiling_beside(self.options, folders, plan, compiler) as compiling:
             opened = self._read(folders, chosen, plan, tokenizer)
             if compiling is not None:
@@ -155,7 +159,7 @@ class Opening:
         end, stops = tokenizer.result().end_id, target.config.stop_token_ids
         if end is not None and end not in stops and end < target.config.vocab_size:
             target.config = replace(target.config, stop_token_ids=(*stops, end))
-        decoder = Decoder(target, drafter, plan.context)
+        decoder = Decoder(target, drafter, plan.context, plan.chunk)
         fingerprints = (
             fingerprint(folders.target),
             fingerprint(folders.drafter) if folders.drafter is not None else "",

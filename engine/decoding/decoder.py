@@ -32,6 +32,8 @@ snapshot."""
 GPU_PREFILL_CHUNK = 4096
 """Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
 the fewer rows an expert gets, the more of the last tile of its products is wasted: half of them all at 2048 rows."""
+LEAST_PREFILL_CHUNK = 512
+"""Where a GPU has no room for more."""
 
 __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
 
@@ -39,12 +41,13 @@ __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", 
 class Decoder:
     """A target, perhaps its drafter, and the caches of one conversation."""
 
-    def __init__(self, target: TargetModel, drafter: Drafter | None, max_context: int):
+    def __init__(self, target: TargetModel, drafter: Drafter | None, max_context: int, chunk: int = GPU_PREFILL_CHUNK):
+        """``chunk``: rows of a prefill pass on a GPU."""
         self.target = target
         self.drafter = drafter
         self.max_context = max_context
         self.device, dtype = target.device, target.dtype
-        self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
+        self.prefill_chunk = chunk if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, target.cache_dtype or dtype, self.device)
         self.read: PrefillPass = target.prefill_pass(self.cache)
         """Runs a piece of a prompt."""

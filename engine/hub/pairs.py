@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,7 +14,7 @@ from ..files.json_fields import read_json
 from ..files.pointers import refuse_pointer
 from ..files.shards import missing_weights
 from ..models.family import DrafterKind, KnownPair
-from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
+from ..models.registry import FAMILIES, drafter_config_of, find_family, own_drafter_of, text_config
 from .fetching import Fetching
 from .own_drafters import OWN_DRAFTERS, is_installed, own_drafter
 from .packaged import packaged_folder
@@ -27,7 +26,8 @@ BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
 
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"
-"""Asked for as a drafter's name, to have the target's own drafter of this kind."""
+"""Asked for as a drafter's name, to have the target's own drafter of this kind. One among the target's own tensors has
+no other name than ``MTP``."""
 
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
 INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
@@ -83,7 +83,9 @@ def find_pair(
     else:
         drafter_name = drafter or beside or known_drafter(target_folder)
     drafter_folder = None
-    if drafter_name is not None and drafter_name != NO_DRAFTER:
+    if drafter_name == MTP:
+        drafter_folder = target_folder
+    elif drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
     name = SHORT_NAMES[target.lower()].target if target.lower() in SHORT_NAMES else target
@@ -149,18 +151,27 @@ def known_drafter(target: Path) -> str | None:
 
 
 def _own_drafter(target: Path, beside: str | None, kind: str) -> str:
-    """The target's drafter of a kind, ``beside`` it or known; ``WeightsFailure`` where there is none."""
+    """The target's drafter of a kind, ``beside`` it or known, or ``mtp`` for one among its own tensors;
+    ``WeightsFailure`` where there is none."""
     if beside is not None and drafter_config_of(read_json(Path(beside) / "config.json")).kind == kind:
         return beside
+    if kind == MTP and own_drafter_of(read_json(target / "config.json")) is not None:
+        return MTP
     pair = pair_of(target)
     name = None if pair is None else pair.assistant if kind == MTP else pair.drafter
     if not name:
-        what = "MTP assistant" if kind == MTP else "DFlash drafter"
-        raise _none_of(what, [pair.target for pair in KNOWN_PAIRS if kind == DFLASH or pair.assistant])
+        raise _none_of(kind)
     return name
 
 
-def _none_of(what: str, targets: Sequence[str]) -> WeightsFailure:
+def _none_of(kind: str) -> WeightsFailure:
+    what = "MTP assistant" if kind == MTP else "DFlash drafter"
+    targets = [
+        pair.target
+        for family in FAMILIES
+        for pair in family.pairs
+        if kind == DFLASH or pair.assistant or family.own_drafter is not None
+    ]
     return WeightsFailure(
         f"No {what} is known for this target; there are some for {', '.join(targets)}.",
         ("Name its folder with ", Option("drafter"), ", or go without: ", Option("drafter", NO_DRAFTER), "."),
@@ -171,7 +182,7 @@ def kind_of(name: str) -> DrafterKind | None:
     """The kind of a published drafter; None for other models."""
     if any(name == pair.drafter for pair in KNOWN_PAIRS):
         return DFLASH
-    return MTP if any(name == pair.assistant for pair in KNOWN_PAIRS) else None
+    return MTP if name == MTP or any(name == pair.assistant for pair in KNOWN_PAIRS) else None
 
 
 def pair_of(target: Path) -> KnownPair | None:
@@ -222,7 +233,7 @@ def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
     if drafter == NO_DRAFTER:
         folder = name = None
     elif drafter == MTP:
-        raise _none_of("MTP assistant", [pair.target for pair in KNOWN_PAIRS if pair.assistant])
+        raise _none_of(MTP)
     elif drafter is not None and drafter != DFLASH:
         folder, name = finder.find(drafter, INSTEAD_OF_DRAFTER), drafter
         finder.fetch_rest()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
-from ..files.headers import read_headers, same_bytes
+from ..files.headers import Headers, read_headers, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN, read_json
 from ..files.pointers import refuse_pointer
 from ..files.tensors import read_tensors
@@ -26,7 +26,7 @@ from ..models.packed import hold
 from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
-from .layout import EMBEDDING, Layout, layout_of, plain_layout, tensor_names
+from .layout import EMBEDDING, Layout, Names, layout_of, plain_layout, tensor_names
 from .stored_format import read_files
 
 HEAD = "lm_head.weight"
@@ -72,7 +72,7 @@ def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> 
     """Whether the head is the embedding again although the config says that it is a tensor of its own: some tools that
     pack a model store both."""
     said = [part.get("tie_word_embeddings", True) for part in (config, text_config(config))]
-    if all(said) or not HEAD.startswith(family.skipped_tensors):
+    if all(said) or not HEAD.startswith(tuple(family.skipped_tensors)):
         return False
     headers = read_files(folder).headers
     head, embedding = (headers.get(name) for name in (HEAD, tensor_names(family, headers)(EMBEDDING)))
@@ -80,10 +80,22 @@ def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> 
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
-    """Reads a drafter's config. Raises ``WeightsFailure`` also for a drafter that was made for another target."""
+    """Reads a drafter's config. Raises ``WeightsFailure`` also for a drafter that was made for another target, and where
+    a target's files lack the one that their config tells of."""
     config = drafter_config_of(read_json(folder / "config.json"))
     config.check(target)
+    if config.among and not drafter_headers(folder, config):
+        raise WeightsFailure(
+            f"config.json in {folder} tells of a drafter among its tensors ({config.among}*), and there is none:"
+            " whoever packed this checkpoint left it out.",
+            ("Take the original, or a copy that has it. Or draft otherwise: ", Option("drafter", "dflash"), "."),
+        )
     return config
+
+
+def drafter_headers(folder: Path, config: DrafterConfig) -> Headers:
+    """The drafter's tensors in a folder, which may be its target's."""
+    return {name: header for name, header in read_headers(folder).items() if name.startswith(config.among)}
 
 
 def target_on_meta(
@@ -164,7 +176,9 @@ def load_drafter(
         config = replace(config, embedding_scale=noise_embed_scale)
     device = target.device
     model = drafter_shape(config, device, attention).to(compute_dtype(device))
-    layout = plain_layout(folder, read_headers(folder), model, BORROWED, {})
+    said = read_json(folder / "config.json") if config.among else {}
+    names = Names(str, BORROWED, family_of(said).expert_tensors if said else {})
+    layout = plain_layout(folder, drafter_headers(folder, config), model, names, said)
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     if device.type == "cpu":

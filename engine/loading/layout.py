@@ -21,6 +21,7 @@ from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import GROUPS, Int4Weight
 from ..kernels.weights.mxfp4 import GROUP, Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
+from ..models.drafter import Drafter
 from ..models.family import Family
 from ..models.layers import AttentionModule
 from ..models.packed import hold, packable
@@ -127,7 +128,8 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
     name_of = tensor_names(family, files.headers)
-    names = Names(name_of, family.skipped_tensors, family.expert_tensors, transposed=family.transposed)
+    skipped = tuple(family.skipped_tensors)
+    names = Names(name_of, skipped, family.expert_tensors, transposed=family.transposed)
     if files.gguf:
         if family.gguf is None:
             refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
@@ -145,11 +147,9 @@ def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
     return alone
 
 
-def plain_layout(
-    folder: Path, headers: Headers, model: nn.Module, skipped: tuple[str, ...], config: Mapping[str, Any]
-) -> Layout:
-    """The layout of a model that holds floats and whose tensors are named as its parameters."""
-    stored = _Finder(folder, headers, Names(str, skipped), config).find_all(model)
+def plain_layout(folder: Path, headers: Headers, model: nn.Module, names: Names, config: Mapping[str, Any]) -> Layout:
+    """The layout of a model that holds floats and whose tensors are named by ``names``."""
+    stored = _Finder(folder, headers, names, config).find_all(model)
     return Layout(headers, stored, dict.fromkeys(stored, PLAIN))
 
 
@@ -185,7 +185,7 @@ class _Finder:
                 attention = model.get_submodule(name.rsplit(".", 2)[0])
                 assert isinstance(attention, AttentionModule)
                 found[name] = replace(found[name], interleaved=attention.config.head_dim)
-        if isinstance(model, TargetModel):
+        if isinstance(model, TargetModel | Drafter):
             orders = {name: model.row_order(name) for name in found}
             found |= {name: replace(found[name], order=order) for name, order in orders.items() if order is not None}
         return found

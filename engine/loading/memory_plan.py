@@ -12,10 +12,10 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from ..commands import AttentionBackend, WeightFormat
+from ..commands import NO_DRAFTER, AttentionBackend, WeightFormat
 from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
-from ..hub.pairs import KNOWN_PAIRS, relatives
+from ..hub.pairs import DFLASH, KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -102,6 +102,8 @@ class MemoryPlan:
     """The target's hidden size; 0 if its shape isn't that of a published one."""
     cache_dtype: torch.dtype | None = None
     """The dtype of the target's keys and values; None for the one in which its device computes."""
+    chunk: int = GPU_PREFILL_CHUNK
+    """Rows of a prefill pass on a GPU."""
     packing: int = 0
     """Bytes of floats that are packed once all are loaded, and freed before there is a drafter or a cache."""
 
@@ -140,6 +142,7 @@ class MemoryPlan:
             *([f"{gigabytes(self.drafting.nbytes)} of {self.drafting}"] if self.drafter else []),
             f"{gigabytes(self.caches)} of caches for {self.context} tokens",
             *([f"{gigabytes(self.work + self.scratch)} to work with"] if self.work + self.scratch else []),
+            *([f"prompts in pieces of {self.chunk}"] if self.chunk < GPU_PREFILL_CHUNK else []),
             *([f"at first {gigabytes(self.packing)} more of weights in fp32"] if self.packing else []),
         ]
         return f"{', '.join(parts)}: {self.summary()}"
@@ -266,12 +269,18 @@ def plan_memory(
     attention_backend: AttentionBackend = "auto",
     weights: WeightFormat = "bf16",
     in_fewer_bits: StoredFormat | None = None,
+    chunk: int = GPU_PREFILL_CHUNK,
 ) -> MemoryPlan:
     """Plans from the folders' configs, and from the weights' headers unless they are to be held in bf16. ``context`` is
     capped at the model's own (None: all of it). ``in_fewer_bits``: the stored format of floats that a CPU packs after
     loading. Raises ``WeightsFailure`` for damaged files or a drafter of another target."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
+    if draft_config is not None and draft_config.on_cpu_alone and device.type != "cpu":
+        raise DeviceFailure(
+            "This target's own MTP drafts on a CPU alone: there are no kernels for it yet.",
+            ("Draft with ", Option("drafter", DFLASH), ", or go without: ", Option("drafter", NO_DRAFTER), "."),
+        )
     model = target_on_meta(target, device, attention_backend, weights)
     packing = 0 if in_fewer_bits is None else hold_shapes_in_fewer_bits(model, in_fewer_bits.in_levels)
     layers = (*config.attention, *(draft_config.layers if draft_config is not None else ()))
@@ -285,6 +294,7 @@ def plan_memory(
         available_memory(device),
         device_rounds=model.has_decode_pass and host is None,
         packing=packing,
+        chunk=chunk,
     )
 
 
@@ -298,6 +308,7 @@ def plan_of(
     *,
     device_rounds: bool,
     packing: int = 0,
+    chunk: int = GPU_PREFILL_CHUNK,
 ) -> MemoryPlan:
     """The plan for a target on ``meta`` that holds its weights in that format."""
     config, drafter_bytes = model.config, 0
@@ -323,12 +334,13 @@ def plan_of(
         target_bytes=bytes_of(model) + (0 if model.packed_head is None else model.packed_head.nbytes),
         drafter_bytes=drafter_bytes,
         draftings=draftings,
-        work=_work(model, drafter, compute_dtype(device).itemsize) if device.type == "cuda" else 0,
+        work=_work(model, drafter, compute_dtype(device).itemsize, chunk) if device.type == "cuda" else 0,
         available=available,
         device=device,
         device_rounds=device_rounds,
         longest=config.max_context,
         cache_dtype=model.cache_dtype,
+        chunk=chunk,
         packing=packing,
     )
 
@@ -365,7 +377,7 @@ def _in_8_bits(parts: Iterable[Tensor]) -> int:
     return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
 
 
-def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> int:
+def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int, chunk: int) -> int:
     """Bytes that a piece of a prompt takes at a time, most of them while the experts run (``prefill_pass.py``), and
     those of a round's logits, with what sampling sixteen rows needs."""
     config = target.config
@@ -378,7 +390,7 @@ def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> 
         row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
     borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
     logits = (target.widest_pass + MAX_ROWS) * config.vocab_size * 4
-    return GPU_PREFILL_CHUNK * row * itemsize + logits + borrowed
+    return chunk * row * itemsize + logits + borrowed
 
 
 def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:

@@ -50,6 +50,8 @@ class Order:
     """The format in which the target's weights are held."""
     packed_drafter: bool = False
     """Whether the drafter's weights are held only in 8 bits."""
+    chunk: int | None = None
+    """Rows of a prefill pass, where they are not as many as usual."""
 
     @classmethod
     def read(cls, said: str) -> Order:
@@ -177,6 +179,7 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
         card_of(plan.device),
         plan.weights,
         plan.drafting.packed,
+        plan.chunk,
     )
 
 

@@ -54,7 +54,7 @@ def launch_all(order: Order) -> None:
     tiles, draft_tiles = known or derived_tiles(decoder, order.drafts_in_8_bits)
     launches = RoundLaunches(decoder, copy if order.drafts_in_8_bits else None, tiles, draft_tiles)
     launches.rehearse()
-    _rehearse_prompt(decoder)
+    _rehearse_prompt(decoder, order.chunk or GPU_PREFILL_CHUNK)
     if known is None and not order.card.was_measured:
         _rehearse_tiles(launches, order.card)
 
@@ -69,12 +69,12 @@ def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
 
 
 @torch.inference_mode()
-def _rehearse_prompt(decoder: Decoder) -> None:
+def _rehearse_prompt(decoder: Decoder, chunk: int) -> None:
     """Launches the products that are tried out first, and two pieces of a prompt, as ``decoder.Turn`` runs them: a
-    short one, and the longest with a drafter that takes it in."""
+    short one, and the longest, of ``chunk`` rows, with a drafter that takes it in."""
     launch_products(decoder.target)
     drafter = decoder.drafter
-    longest = min(GPU_PREFILL_CHUNK, decoder.max_context - PROMPT_ROWS)
+    longest = min(chunk, decoder.max_context - PROMPT_ROWS)
     taps = () if drafter is None else drafter.config.target_layer_ids
     for start, rows, told in ((0, PROMPT_ROWS, ()), (PROMPT_ROWS, longest, taps)):
         ids = torch.zeros(rows, dtype=torch.int64, device=decoder.device)

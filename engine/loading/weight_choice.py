@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..commands import AUTO, MADE_FORMATS, EngineOptions, WeightFormat
+from ..decoding.decoder import LEAST_PREFILL_CHUNK
 from ..hub.pairs import PairFolders, pair_of
 from ..kernels.weights.host_products import NIBBLES, HostProducts
 from ..measured.host_products import host_products
@@ -71,20 +72,13 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
     if products is not None:
         as_held = replace(stored, in_levels=stored.in_levels and products.on_levels == NIBBLES)
     plans: list[MemoryPlan] = []
+    where = folders.target, folders.drafter, context, device, options.attention_backend
     for weights in _candidates(options, stored, device):
-        plans.append(
-            plan_memory(
-                folders.target,
-                folders.drafter,
-                context,
-                device,
-                options.attention_backend,
-                weights,
-                as_held,
-            )
-        )
+        plans.append(plan_memory(*where, weights, as_held))
         if plans[-1].fits:
             break
+    if not plans[-1].fits and device.type == "cuda":
+        plans[-1] = plan_memory(*where, plans[-1].weights, as_held, LEAST_PREFILL_CHUNK)
     chosen = plans[-1]
     if not chosen.fits:
         chosen.check(_instead(options, folders, stored, chosen))
@@ -107,7 +101,5 @@ def _instead(
     """Plans of the same pair with fewer bits, where the files allow it."""
     fewer = MADE_FORMATS[MADE_FORMATS.index(plan.weights) + 1 :] if plan.weights in MADE_FORMATS else ()
     possible = [weights for weights in fewer if stored.weights in ("bf16", weights)]
-    return tuple(
-        plan_memory(folders.target, folders.drafter, plan.context, plan.device, options.attention_backend, weights)
-        for weights in possible
-    )
+    where = folders.target, folders.drafter, plan.context, plan.device, options.attention_backend
+    return tuple(plan_memory(*where, weights, chunk=plan.chunk) for weights in possible)

@@ -19,6 +19,9 @@ from ..layer_config import AttentionConfig
 FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)
 TRITON_HEAD_DIMS = (16, 32, 64, 128, 256, 512)
+ROUNDS_OTHER_GROUPS = (6,)
+"""Queries that share a key: powers of two, and of other numbers these, in layers without a window. Qwen3.5-27B has six,
+and was measured on a card; the rest is right in Triton's interpreter alone."""
 ROUNDS_LEAST_HEAD_DIM = 32
 """The smallest heads for device rounds: attention behind a window multiplies by halves of a head, and a product's
 operand has at least 16 channels."""
@@ -119,7 +122,7 @@ def why_host_rounds(
         if layer.head_dim < ROUNDS_LEAST_HEAD_DIM:
             return f"its heads have at least {ROUNDS_LEAST_HEAD_DIM} channels, some here have {layer.head_dim}"
         group = layer.num_heads // layer.num_kv_heads
-        if group & (group - 1):
+        if group & (group - 1) and (group not in ROUNDS_OTHER_GROUPS or layer.window is not None):
             return f"a power of two of queries shares each key, here {group} do"
     return None
 

@@ -104,6 +104,10 @@ class Drafter(nn.Module, ABC):
         """Whether it holds its products' weights in 8 bits."""
         return False
 
+    def row_order(self, name: str) -> Tensor | None:
+        """As ``TargetModel.row_order``."""
+        return None
+
     def use_attention(self, backends: Sequence[Backend]) -> None:
         """Sets one attention backend for each layer."""
         self.attention_backend = use_attention(self, backends)
@@ -128,7 +132,6 @@ class Drafter(nn.Module, ABC):
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """fp32 [block_size - 1, vocabulary]: the whole distributions at the positions behind the anchor."""
 
-    @abstractmethod
     def draft_pass(
         self,
         target: TargetModel,
@@ -142,4 +145,6 @@ class Drafter(nn.Module, ABC):
     ) -> DraftPass:
         """A draft pass bound to one cache. ``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16]
         takes the drafts, the first in place 0. ``head``: an 8-bit copy of the target's, for a drafter that borrows it;
-        ``choices`` take further choices, where it isn't ``sequential``; ``tiles`` are for measuring."""
+        ``choices`` take further choices, where it isn't ``sequential``; ``tiles`` are for measuring. Of a kind that
+        drafts ``on_cpu_alone`` there is none."""
+        raise NotImplementedError

@@ -26,6 +26,8 @@ DrafterKind = Literal["dflash", "mtp"]
 AFTER_NORM = -1
 """The number of a tap behind the final norm, which the head reads. Other taps are layers' numbers and take their
 outputs."""
+EMBEDDED = -2
+"""The number of a tap before the first layer: the embedding of a row's own token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,10 @@ class DrafterConfig(ABC):
     """What every drafter's config has. A kind adds what its own modules need, and reads it from JSON."""
 
     kind: ClassVar[DrafterKind]
+    among: ClassVar[str] = ""
+    """How the names of its tensors begin, where they lie among those of its target."""
+    on_cpu_alone: ClassVar[bool] = False
+    """Whether there are no kernels that draft with it."""
 
     layers: tuple[AttentionConfig, ...]
     block_size: int
@@ -222,8 +228,9 @@ class Family:
     """Reads ``config.json`` and ``generation_config.json``, if there is one; raises ``WeightsFailure``."""
     tensor_name: Callable[[str], str]
     """The checkpoint's name of a parameter of the modules."""
-    skipped_tensors: tuple[str, ...]
-    """Beginnings of names of tensors that text doesn't need."""
+    skipped_tensors: Mapping[str, str]
+    """Beginnings of names of tensors that text doesn't need, and what these are, for people; "" for what the model holds
+    otherwise."""
     chat: ChatFormat
     pairs: tuple[KnownPair, ...] = ()
     """Published pairs, the smallest first."""
@@ -231,6 +238,8 @@ class Family:
     """A regular expression for names of checkpoints whose config would be refused, so that they aren't fetched."""
     tensor_name_alone: Callable[[str], str] | None = None
     """Like ``tensor_name``, for checkpoints of the text model alone, where these have other names."""
+    own_drafter: Callable[[Json], DrafterConfig | None] | None = None
+    """Reads what ``config.json`` says of a drafter among the target's own tensors; None where it says of none."""
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Endings of parameter names that stack all experts; and of the tensors of one expert, in checkpoints that don't
     stack them ({} is its number), which make its part when put below one another."""

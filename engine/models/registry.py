@@ -62,15 +62,24 @@ def family_of(config: Json) -> Family:
 
 
 def drafter_config_of(config: Json) -> DrafterConfig:
-    """Reads a drafter's ``config.json``; raises ``WeightsFailure`` for another architecture."""
+    """Reads a drafter's ``config.json``, or that of a target with a drafter of its own; raises ``WeightsFailure`` for
+    another architecture."""
     match config.get("architectures"):
         case [str(architecture)] if architecture in DRAFTERS:
             return DRAFTERS[architecture](config)
         case unknown:
+            if (own := own_drafter_of(config)) is not None:
+                return own
             raise WeightsFailure(
                 f"This drafter is {_called(unknown)}, not a {' or '.join(DRAFTERS)}.",
                 ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
             )
+
+
+def own_drafter_of(config: Json) -> DrafterConfig | None:
+    """What a target's ``config.json`` says of the drafter among its own tensors; None where there is none."""
+    family = find_family(config)
+    return None if family is None or family.own_drafter is None else family.own_drafter(config)
 
 
 def text_config(config: Json) -> Json:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from dflash_tui.core.export.document import Origin, Prose
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.lesson.bundled import DEFAULT_LESSON, open_lesson
 from dflash_tui.core.lesson.facts import turn_facts
+from dflash_tui.core.lesson.memory import as_text, memory_lines
 from dflash_tui.core.lesson.pages import Page, lesson_document, lesson_pages
 from dflash_tui.core.lesson.parsing import LessonError, parse_lesson, read_lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.race.race import as_race
+from dflash_tui.core.rounds.playback import PHASES
 
 from .answers_for_tests import make_answer, plain_answer
 
@@ -205,3 +209,17 @@ def test_a_lesson_can_be_exported_whole() -> None:
     assert [text for text in said if text in {page.text for page in pages}] == [page.text for page in pages]
     shown = {turn for page in pages if page.figure for turn in page.figure.turns}
     assert len(document.answers) == len(shown) > 0
+
+
+def test_a_memory_takes_in_what_counts_and_nothing_else() -> None:
+    """Before it is known what that is, it stands as it stood."""
+    (page,) = pages_of("# One\n{round.tokens} of {round.drafted + 1}\n@figure memory 2 rejection")
+    assert page.figure is not None and page.text == "2 of 4"
+    seen = {phase: memory_lines(page.figure.answers[0], page.figure.round, phase, 60) for phase in PHASES}
+    inks = {phase: Counter(ink for line in lines for text, ink in line if text) for phase, lines in seen.items()}
+    assert not any(inks[phase]["kept"] or inks[phase]["fallen"] for phase in ("block", "draft", "verify"))
+    assert inks["draft"]["row"] > inks["block"]["row"] == 0
+    assert (inks["judge"]["kept"], inks["judge"]["fallen"]) == (2, 2)
+    (fresh,) = {text for line in seen["emit"] for text, ink in line if ink == "kept"}
+    assert len(fresh) == 2 and inks["emit"]["fallen"] == 2
+    assert all(cell_len(text) <= 60 for text in as_text(seen["judge"]).split("\n")[:-1])

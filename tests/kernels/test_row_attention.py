@@ -36,6 +36,8 @@ LAYERS = {
     "sliding": layer(2, 1, 256, 40),
     "full": layer(4, 1, 512, None, value_is_key=True),
     "8 heads a key": layer(8, 1, 32, None),
+    "6 heads a key": layer(6, 1, 32, None),
+    "6 in a window": layer(6, 1, 32, 24),
     "drafter sliding": layer(2, 1, 128, 50),
     "drafter full": layer(2, 1, 128, None, causal=False),
     "both ways in a window": layer(4, 2, 16, 24, causal=False),
@@ -153,7 +155,16 @@ def test_the_tiles_in_use_give_the_same(name: str) -> None:
 
 @FP32_AND_BF16
 @pytest.mark.parametrize(
-    "name", ["sliding", "8 heads a key", "every head its own keys", "sinks in a window, no norms", "sinks"]
+    "name",
+    [
+        "sliding",
+        "8 heads a key",
+        "6 heads a key",
+        "6 in a window",
+        "every head its own keys",
+        "sinks in a window, no norms",
+        "sinks",
+    ],
 )
 def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row r of a block, and the only row of a pass at its position: no bit differs, also across splits and rings."""
@@ -203,7 +214,7 @@ def test_rows_whose_splits_are_added_up_together_have_the_same_bits(ordered_sums
 
 @FP32_AND_BF16
 @pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("name", ["8 heads a key", "sinks", "values are keys"])
+@pytest.mark.parametrize("name", ["8 heads a key", "6 heads a key", "sinks", "values are keys"])
 def test_a_row_alone_may_take_a_launch_less(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the bits that it has in a block, keys and values too: in one split and in several, in a step of a split and
     in several."""

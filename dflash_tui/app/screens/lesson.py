@@ -18,8 +18,9 @@ from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import token_spans
 from dflash_tui.core.figures.labels import STEPS
 from dflash_tui.core.files.saving import save_text
+from dflash_tui.core.lesson.memory import memory_lines
 from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
-from dflash_tui.core.lesson.parsing import Lesson
+from dflash_tui.core.lesson.parsing import OF_A_ROUND, Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
@@ -27,6 +28,7 @@ from dflash_tui.core.rounds.playback import PHASES
 from ..notices import tell_saved
 from ..options import options_of
 from ..widgets.lesson_chart import histogram_lines, race_lines, spread, times_lines
+from ..widgets.lesson_memory import inked
 from ..widgets.rounds.large_round import LargeRound
 from ..widgets.rounds.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
@@ -159,7 +161,7 @@ class LessonScreen(LeavesOnce[bool]):
     def _keys(self) -> str:
         """The keys that lead somewhere from this page, as many as there is room for."""
         doing = {"round": "Space plays it · , . rounds", "race": "Space plays it, or pauses"}
-        doing["answer"] = doing["race"]
+        doing["answer"], doing["memory"] = doing["race"], doing["round"]
         keys = [
             "→ next" if self.place < len(self.pages) - 1 else "Enter opens the chat",
             "← back" if self.place else "",
@@ -179,7 +181,7 @@ class LessonScreen(LeavesOnce[bool]):
         frame.set_class(kind == "round" and self.size.height >= ROWS_FOR_LARGE, "-large")
         self.query_one("#lesson-round").display = kind == "round"
         self.query_one("#lesson-answer").display = kind == "answer"
-        self.query_one("#lesson-chart").display = kind in ("histogram", "race", "times")
+        self.query_one("#lesson-chart").display = kind in ("memory", "histogram", "race", "times")
         self.query_one("#lesson-text").set_class(figure is None, "-alone")
         log = self.query_one(TokenLog)
         log.clear()
@@ -207,6 +209,9 @@ class LessonScreen(LeavesOnce[bool]):
                 self.query_one("#lesson-figure").set_class(self.size.height >= ROWS_FOR_LARGE, "-large")
                 self.query_one(StepTable).show(self._scene(figure))
                 self.query_one(LargeRound).show(self._scene(figure))
+            case "memory":
+                lines = memory_lines(figure.answers[0], self._round, PHASES[self._phase], width)
+                chart.update(Content("\n").join(inked(lines, width)))
             case "histogram":
                 chart.update(Content("\n").join(histogram_lines(figure.answers, width, room.height)))
             case "times":
@@ -258,7 +263,7 @@ class LessonScreen(LeavesOnce[bool]):
                 self.query_one(TokenLog).clear()
             self._clock = RaceClock(figure.race())
             self._clock.play(monotonic())
-        elif figure.kind == "round":
+        elif figure.kind in OF_A_ROUND:
             self._phase = (self._phase + 1) % len(PHASES)
             self._draw_figure()
 
@@ -272,7 +277,7 @@ class LessonScreen(LeavesOnce[bool]):
     def action_step(self, by: int) -> None:
         """Look at the rounds before and after the one that the text speaks of."""
         figure = self.figure
-        if figure is not None and figure.kind == "round":
+        if figure is not None and figure.kind in OF_A_ROUND:
             self._round = min(max(self._round + by, 0), len(figure.answers[0].steps) - 1)
             self._phase = len(PHASES) - 1
             self._draw_figure()

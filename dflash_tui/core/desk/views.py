@@ -164,7 +164,9 @@ class RoundView:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
-        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, self.chat.reducer.plain_ms_of(turn))
+        ready, plain_ms = self.chat.reducer.ready, self.chat.reducer.plain_ms_of(turn)
+        recurs = ready is not None and ready.recurs
+        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
         yield f"Round {place} of 0 to {last}: {found.summary}"
-        for line in reasons(found):
+        for line in (*reasons(found), *filter(None, [found.memory])):
             yield f"  {line}"

@@ -11,8 +11,14 @@ from ..figures.statistics import NOT_KNOWN
 from ..race.race import RaceResult, as_race, block_name
 from ..race.report import race_table
 from ..rounds.inspection import Inspection, inspect_step
+from ..rounds.playback import Phase
 from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
-from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
+from .memory import as_text, memory_lines
+from .parsing import OF_A_ROUND, FigureKind, FigureRequest, Lesson, LessonError, Stop
+
+MOMENTS: tuple[Phase, ...] = ("judge", "emit")
+SET_WIDTH = 76
+"""Of a memory on a page that doesn't move: when, and how wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class Figure:
     answers: tuple[Answer, ...]
     """Those turns."""
     round: int = 0
-    """Index of the round in the first answer; for ``round`` only."""
+    """Index of the round in the first answer; for ``round`` and ``memory`` only."""
     plain_ms: float | None = None
     """What a token costs without speculation, as another turn of the trace tells."""
 
@@ -67,7 +73,7 @@ def lesson_pages(lesson: Lesson, answers: Sequence[Answer]) -> tuple[Page, ...]:
 def _page(path: Path, stop: Stop, answers: Sequence[Answer], common: dict[str, float | int | str]) -> Page:
     figure = None if stop.figure is None else _figure(path, stop.figure, answers)
     facts = common
-    if figure is not None and figure.kind == "round":
+    if figure is not None and figure.kind in OF_A_ROUND:
         facts = common | round_facts(figure.answers[0], figure.round)
     return Page(stop.title, fill(path, stop, facts), figure)
 
@@ -80,7 +86,7 @@ def _figure(path: Path, request: FigureRequest, answers: Sequence[Answer]) -> Fi
     times = ((step.draft_ms, step.verify_ms) for answer in chosen for step in answer.steps)
     if request.kind == "times" and any(None in pair for pair in times):
         raise LessonError(path, request.line, f"what draft and verify took in these turns is {NOT_KNOWN}.")
-    place = choose_round(path, request, chosen[0]) if request.kind == "round" else 0
+    place = choose_round(path, request, chosen[0]) if request.kind in OF_A_ROUND else 0
     return Figure(request.kind, request.turns, chosen, place, _plain_ms(chosen[0], answers))
 
 
@@ -116,6 +122,9 @@ def _section(figure: Figure) -> Section:
             inspection = figure.inspection(figure.round)
             caption = f"round {inspection.step.index}: {inspection.summary}; {inspection.cost[0]}"
             return RoundFigure(inspection.step, caption)
+        case "memory":
+            seen = (memory_lines(figure.answers[0], figure.round, phase, SET_WIDTH) for phase in MOMENTS)
+            return Prose(_set("\n\n".join(map(as_text, seen))))
         case "histogram":
             return histogram_table(figure)
         case "race":

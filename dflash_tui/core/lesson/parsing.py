@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-FigureKind = Literal["answer", "round", "histogram", "race", "times"]
+FigureKind = Literal["answer", "round", "memory", "histogram", "race", "times"]
+OF_A_ROUND: tuple[FigureKind, ...] = ("round", "memory")
 MAX_BYTES = 1_000_000
 _FENCE = "---"
 _DIRECTIVE = re.compile(r"@(?P<name>[\w-]+)\s*(?P<rest>.*)")
 _TURNS: dict[FigureKind, tuple[int, int]] = {
     "answer": (1, 1),
     "round": (1, 1),
+    "memory": (1, 1),
     "histogram": (1, 3),
     "race": (2, 3),
     "times": (1, 3),
@@ -178,11 +180,11 @@ def _choice(path: Path, line: int, kind: FigureKind, words: list[str]) -> RoundC
     match words:
         case []:
             return RoundChoice()
-        case [word] if kind == "round" and word.isdecimal():
+        case [word] if kind in OF_A_ROUND and word.isdecimal():
             return RoundChoice("", int(word))
-        case [word] if kind == "round" and word in ROUND_WORDS:
+        case [word] if kind in OF_A_ROUND and word in ROUND_WORDS:
             return RoundChoice(word, 1)
-        case ["rejection", number] if kind == "round" and number.isdecimal() and int(number):
+        case ["rejection", number] if kind in OF_A_ROUND and number.isdecimal() and int(number):
             return RoundChoice("rejection", int(number))
-    known = f"a round's number, {', '.join(ROUND_WORDS)}, or rejection 2" if kind == "round" else "nothing more"
+    known = f"a round's number, {', '.join(ROUND_WORDS)}, or rejection 2" if kind in OF_A_ROUND else "nothing more"
     raise LessonError(path, line, f"{' '.join(words)!r}: behind the turn comes {known}.")

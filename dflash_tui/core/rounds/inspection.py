@@ -60,6 +60,8 @@ class Inspection:
     """What a token costs without speculation, if that was measured."""
     times: Clock = "engine"
     """Who took the times."""
+    recurs: bool = False
+    """Whether the target keeps a memory that forgets."""
     widths: tuple[int, ...] = ()
     """How many drafts the rounds up to this one verified, as far back as anybody looks; 0 where nothing was drafted."""
 
@@ -116,6 +118,17 @@ class Inspection:
         alike = f"the newest {match.length} tokens" if match.length > 1 else "the newest token"
         where = f"{match.distance:,}".replace(",", " ")
         return f"found {where} tokens back: {alike} stood there, then {quoted(guess)}"
+
+    @property
+    def memory(self) -> str:
+        """What a target's memory takes in of a round that it checked, in a line; empty where it keeps none."""
+        step = self.step
+        rows, counted = step.verify_width, len(step.emitted)
+        if not self.recurs or rows < 2 or not counted:
+            return ""
+        fallen = max(rows - counted, 0)
+        left = f"; the {fallen} that fell never touched it" if fallen > 1 else "; the one that fell never touched it"
+        return f"the memory takes in {min(counted, rows)} of {rows} rows{left * (fallen > 0)}"
 
     @property
     def width(self) -> tuple[str, ...]:
@@ -240,12 +253,13 @@ def inspect(
     seed: int | None,
     plain_ms: float | None,
     times: Clock = "engine",
+    recurs: bool = False,
 ) -> Inspection:
     """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
-    tokens; ``seed``: of the engine's noise, None where it was another's."""
+    tokens; ``seed``: of the engine's noise, None where it was another's; ``recurs``: as of ``EngineReady``."""
     step, before = history[index], history.tokens_before(index)
     found = inspect_step(step, before, first_position + before, seed, plain_ms, times)
-    return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
+    return replace(found, recurs=recurs, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
 
 
 def inspect_step(

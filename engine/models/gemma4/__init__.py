@@ -13,14 +13,14 @@ GEMMA4 = Family(
     model_types=("gemma4_text", "gemma4_unified_text"),
     read_config=Gemma4Config.from_json,
     tensor_name="model.language_model.{}".format,
-    skipped_tensors=(
-        "model.vision_tower.",
-        "model.vision_embedder.",
-        "model.embed_vision.",
-        "model.audio_tower.",
-        "model.embed_audio.",
-        "lm_head.",  # the tied embedding again
-    ),
+    skipped_tensors={
+        "model.vision_tower.": "pictures",
+        "model.vision_embedder.": "pictures",
+        "model.embed_vision.": "pictures",
+        "model.audio_tower.": "sound",
+        "model.embed_audio.": "sound",
+        "lm_head.": "",  # the tied embedding again
+    },
     expert_tensors={
         "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
         "experts.down_proj": ("experts.{}.down_proj.weight",),

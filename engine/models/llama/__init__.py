@@ -19,7 +19,7 @@ LLAMA = Family(
     model_types=("llama",),
     read_config=_read_config,
     tensor_name=tensor_name,
-    skipped_tensors=("lm_head.",),  # where it is the tied embedding again
+    skipped_tensors={"lm_head.": ""},  # where it is the tied embedding again
     gguf=GgufNames(
         "llama",
         gguf_name,

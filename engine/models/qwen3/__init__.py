@@ -18,7 +18,7 @@ QWEN3 = Family(
     model_types=("qwen3",),
     read_config=_read_config,
     tensor_name=tensor_name,
-    skipped_tensors=("lm_head.",),  # where it is the tied embedding again
+    skipped_tensors={"lm_head.": ""},  # where it is the tied embedding again
     gguf=GgufNames("qwen3", gguf_name, unpacked=True),
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),
     pairs=(

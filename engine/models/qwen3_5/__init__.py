@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..family import ChatFormat, Family, KnownPair
 from .config import read_qwen3_5
+from .mtp.config import read_mtp
 from .names import tensor_name, tensor_name_alone
 
 QWEN3_5 = Family(
@@ -14,8 +15,8 @@ QWEN3_5 = Family(
     read_config=read_qwen3_5,
     tensor_name=tensor_name,
     tensor_name_alone=tensor_name_alone,
-    # Pictures, the head that drafts (MTP), and the head where it is the tied embedding again.
-    skipped_tensors=("model.visual.", "mtp.", "lm_head."),
+    skipped_tensors={"model.visual.": "pictures", "mtp.": "MTP", "lm_head.": ""},
+    own_drafter=read_mtp,
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),
     pairs=(
         KnownPair("Qwen/Qwen3.5-4B", "z-lab/Qwen3.5-4B-DFlash", 2560, 32, 4_840_177_152),

@@ -19,6 +19,7 @@ from ...kv_cache.delta_state import DeltaState
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import DELTA_TAPS, AttentionConfig, DeltaConfig, MoeConfig
 from ..attention_backends import TRITON
+from ..family import AFTER_NORM, EMBEDDED
 from ..layers import AttentionModule, GatedMLP, Reader, RMSNorm, RopeTable, embedding, linear
 from ..pre_norm import modules as pre_norm
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
@@ -217,24 +218,7 @@ class Qwen35Target(TargetModel):
         return [module for module in self.modules() if isinstance(module, pre_norm.Router)]
 
     def row_order(self, name: str) -> Tensor | None:
-        recurring = next((layer for layer in self.config.layers if isinstance(layer, DeltaConfig)), None)
-        if recurring is not None and name.endswith("in_proj_qkvz.weight"):
-            values = recurring.values // recurring.num_key_heads
-            return part_by_part(recurring.num_key_heads, [recurring.key_dim] * 2 + [values] * 2)
-        if recurring is not None and name.endswith("in_proj_ba.weight"):
-            return part_by_part(recurring.num_key_heads, [recurring.num_value_heads // recurring.num_key_heads] * 2)
-        if not name.endswith(("q_proj.weight", "k_proj.weight", "q_norm.weight", "k_norm.weight")):
-            return None
-        layer = self.config.attention[0]
-        channels = turning_first(layer)
-        if "norm" in name:
-            return channels
-        heads = torch.arange(layer.num_kv_heads if "k_proj" in name else layer.num_heads)[:, None]
-        if "k_proj" in name:
-            return (heads * layer.head_dim + channels).flatten()
-        rows = heads * 2 * layer.head_dim
-        gates = rows + layer.head_dim + torch.arange(layer.head_dim)
-        return torch.cat((gates.flatten(), (rows + channels).flatten()))
+        return row_order(self.config, name)
 
     def prepare(self) -> None:
         (rope,) = {layer.rope for layer in self.config.attention}
@@ -243,13 +227,14 @@ class Qwen35Target(TargetModel):
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
-        tapped: dict[int, Tensor] = {}
+        tapped: dict[int, Tensor] = {EMBEDDED: x}
         for index, (layer, state) in enumerate(zip(self.layers, cache.layers, strict=True)):
             x = layer(x, start, state, rope)
             if index in taps:
                 tapped[index] = x
+        tapped[AFTER_NORM] = normed = self.norm(x)
         features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
-        return TargetOutput(self.norm(x), features)
+        return TargetOutput(normed, features)
 
     def logits(self, hidden: Tensor) -> Tensor:
         return capped_logits(hidden, self.head_weight, None)
@@ -266,6 +251,28 @@ class Qwen35Target(TargetModel):
         from . import decode_pass
 
         return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
+
+
+def row_order(config: Qwen35Config, name: str) -> Tensor | None:
+    """Which of the file's rows each row of a parameter is, where the two are laid otherwise."""
+    recurring = next((layer for layer in config.layers if isinstance(layer, DeltaConfig)), None)
+    if recurring is not None and name.endswith("in_proj_qkvz.weight"):
+        values = recurring.values // recurring.num_key_heads
+        return part_by_part(recurring.num_key_heads, [recurring.key_dim] * 2 + [values] * 2)
+    if recurring is not None and name.endswith("in_proj_ba.weight"):
+        return part_by_part(recurring.num_key_heads, [recurring.num_value_heads // recurring.num_key_heads] * 2)
+    if not name.endswith(("q_proj.weight", "k_proj.weight", "q_norm.weight", "k_norm.weight")):
+        return None
+    layer = config.attention[0]
+    channels = turning_first(layer)
+    if "norm" in name:
+        return channels
+    heads = torch.arange(layer.num_kv_heads if "k_proj" in name else layer.num_heads)[:, None]
+    if "k_proj" in name:
+        return (heads * layer.head_dim + channels).flatten()
+    rows = heads * 2 * layer.head_dim
+    gates = rows + layer.head_dim + torch.arange(layer.head_dim)
+    return torch.cat((gates.flatten(), (rows + channels).flatten()))
 
 
 def part_by_part(groups: int, sizes: Sequence[int]) -> Tensor:

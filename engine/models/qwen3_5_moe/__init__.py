@@ -7,6 +7,7 @@ from functools import partial
 from ..family import Family, KnownPair
 from ..qwen3_5 import QWEN3_5
 from ..qwen3_5.config import read_qwen3_5
+from ..qwen3_5.mtp.config import read_mtp
 
 QWEN3_5_MOE = Family(
     name="Qwen3.5-MoE",
@@ -19,6 +20,7 @@ QWEN3_5_MOE = Family(
         "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
         "experts.down_proj": ("experts.{}.down_proj.weight",),
     },
+    own_drafter=partial(read_mtp, experts=True),
     chat=QWEN3_5.chat,
     pairs=(
         KnownPair("Qwen/Qwen3.6-35B-A3B", "z-lab/Qwen3.6-35B-A3B-DFlash", 2048, 40, 35_046_516_864),

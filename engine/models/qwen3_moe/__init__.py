@@ -18,7 +18,7 @@ QWEN3_MOE = Family(
     model_types=("qwen3_moe",),
     read_config=_read_config,
     tensor_name=tensor_name,
-    skipped_tensors=("lm_head.",),
+    skipped_tensors={"lm_head.": ""},
     expert_tensors={
         "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
         "experts.down_proj": ("experts.{}.down_proj.weight",),

@@ -15,7 +15,7 @@ QWEN3_NEXT = Family(
     model_types=("qwen3_next",),
     read_config=partial(read_qwen3_5, experts=True, fused=True),
     tensor_name=tensor_name_alone,
-    skipped_tensors=("mtp.", "lm_head."),
+    skipped_tensors={"mtp.": "MTP", "lm_head.": ""},
     expert_tensors=QWEN3_5_MOE.expert_tensors,
     chat=ChatFormat(
         Path(__file__).parents[1] / "qwen3_moe" / "chat_template.jinja",

@@ -11,6 +11,7 @@ import torch
 
 from engine import load
 from engine.commands import EngineOptions, WeightChoice, WeightFormat
+from engine.decoding.decoder import LEAST_PREFILL_CHUNK
 from engine.errors import DeviceFailure, Option, UsageFailure
 from engine.hub.pairs import KNOWN_PAIRS, PairFolders
 from engine.hub.sizes import CONTEXTS, FILE, size_of
@@ -66,6 +67,9 @@ def test_auto_takes_the_most_bits_that_fit(dense_pair: TinyPair, free: Free) -> 
         said = found.describe()
         assert said.startswith(f"{weights.upper()}: ") and "free on the GPU; bf16 would need " in said
     free(needed["int4"] - 1)
+    tight = chosen(folder, "auto", CUDA).plan
+    assert tight.chunk == LEAST_PREFILL_CHUNK and "prompts in pieces of 512" in tight.describe()
+    free(tight.allocated + tight.reserve - 1)
     with pytest.raises(DeviceFailure, match="doesn't fit in INT4"):
         chosen(folder, "auto", CUDA)
 
@@ -78,7 +82,8 @@ def _needed(folder: Path, weights: WeightFormat) -> int:
 def test_what_was_asked_for_and_does_not_fit_names_what_would(dense_pair: TinyPair, free: Free) -> None:
     free(10**12)
     folder = dense_pair.folder / "target"
-    free(_needed(folder, "fp8"))
+    fewer = memory_plan.plan_memory(folder, None, 512, CUDA, weights="fp8", chunk=LEAST_PREFILL_CHUNK)
+    free(fewer.allocated + fewer.reserve)
     with pytest.raises(DeviceFailure, match="doesn't fit in bf16") as caught:
         chosen(folder, "bf16", CUDA)
     assert caught.value.advice[:2] == (Option("weights", "fp8"), Option("weights", "int4"))

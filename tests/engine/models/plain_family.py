@@ -147,7 +147,7 @@ PLAIN = Family(
     model_types=("plain",),
     read_config=PlainConfig.from_json,
     tensor_name=lambda name: name if name.startswith("lm_head.") else f"model.{name}",
-    skipped_tensors=(),
+    skipped_tensors={},
     chat=ChatFormat(Path(__file__).with_name("plain_chat_template.jinja"), "<|tool>", "<tool|>"),
 )
 

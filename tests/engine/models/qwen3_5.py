@@ -88,9 +88,16 @@ def random_model(seed: int = 0, experts: bool = False, fused: bool = False, **ch
 
 
 def write_target(
-    folder: Path, seed: int = 0, alone: bool = False, experts: bool = False, fused: bool = False, **changes: Any
+    folder: Path,
+    seed: int = 0,
+    alone: bool = False,
+    experts: bool = False,
+    fused: bool = False,
+    drafts: bool = False,
+    **changes: Any,
 ) -> Any:
-    """A random checkpoint, whose model is returned. ``alone``: of the text model, as ``transformers`` saves it."""
+    """A random checkpoint, whose model is returned. ``alone``: of the text model, as ``transformers`` saves it;
+    ``drafts``: with a whole layer of MTP in the place of one that nobody reads."""
     model = random_model(seed, experts, fused, **changes)
     model.save_pretrained(folder)
     write_tokenizer(folder)
@@ -99,12 +106,31 @@ def write_target(
         path = folder / "config.json"
         text = json.loads(path.read_text())
         tied = text.get("tie_word_embeddings", False)
+        if drafts:
+            text |= {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False}
         kind = "qwen3_5_moe" if experts else "qwen3_5"
         whole = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": kind, "text_config": text}
         path.write_text(json.dumps({**whole, "vision_config": {"depth": 1}, "tie_word_embeddings": tied}))
         (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [1, 106]}))
-        save(folder, {_beside_pictures(name): tensor for name, tensor in saved(folder).items()} | unread())
+        beside = {_beside_pictures(name): tensor for name, tensor in saved(folder).items()} | unread()
+        save(folder, beside | (mtp_tensors(seed, experts, **changes) if drafts else {}))
     return model
+
+
+def mtp_tensors(seed: int, experts: bool, **changes: Any) -> dict[str, Tensor]:
+    """A random layer of MTP as it is published: a layer that attends, a projection before it, and three norms."""
+    one = {**changes, "num_hidden_layers": 1, "layer_types": [ATTENDS]}
+    layer = {
+        name.replace("model.", "mtp.", 1): part.detach()
+        for name, part in random_model(seed + 70, experts, **one).named_parameters()
+        if name.startswith("model.layers.") or name == "model.norm.weight"
+    }
+    hidden, generator = layer["mtp.norm.weight"].numel(), torch.Generator().manual_seed(seed + 71)
+    norms = {
+        f"mtp.pre_fc_norm_{part}.weight": 0.5 * torch.randn(hidden, generator=generator)
+        for part in ("embedding", "hidden")
+    }
+    return {**layer, **norms, "mtp.fc.weight": torch.randn(hidden, 2 * hidden, generator=generator) / hidden**0.5}
 
 
 def saved(folder: Path) -> dict[str, Tensor]:

@@ -190,6 +190,8 @@ FITTING = AttentionConfig("full_attention", 16, 2, 512, RopeConfig(1e6, 512), 1.
         ("auto", replace(FITTING, head_dim=16), "cuda", torch.bfloat16, "at least 32 channels, some here have 16"),
         ("auto", replace(FITTING, head_dim=96), "cuda", torch.bfloat16, "a power of two from 16 to 512"),
         ("auto", replace(FITTING, num_heads=12, num_kv_heads=4), "cuda", torch.bfloat16, "here 3 do"),
+        ("auto", replace(FITTING, num_heads=24, num_kv_heads=4), "cuda", torch.bfloat16, None),
+        ("auto", replace(FITTING, num_heads=24, num_kv_heads=4, window=128), "cuda", torch.bfloat16, "here 6 do"),
         ("auto", replace(FITTING, sinks=True, biases=True), "cuda", torch.bfloat16, None),
     ],
 )

@@ -143,6 +143,8 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
     told_found = inspection.found  # cut within a word: code looked up may be one word without a blank
     found = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
+    if scene.reached("judge") and inspection.memory and height > ROWS_WITH_KEYS:
+        found.append(Content.styled(shortened(inspection.memory, width), NUMBERS))
     # Before the verdict the cost would give away how many were kept.
     told = inspection.cost if scene.reached("judge") else ()
     room = height - 1 - len(words) - below - len(found) - bool(inspection.width)

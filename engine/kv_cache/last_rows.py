@@ -1,0 +1,66 @@
+"""What a drafter keeps that pairs the hidden state behind a row with a token that comes later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .layer_state import LayerState, Restore
+
+
+@dataclass(frozen=True, slots=True)
+class LastRows:
+    """The target's hidden states behind the newest committed rows."""
+
+    size: int
+
+    def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LastRowsState:
+        return LastRowsState(torch.zeros(min(max_context, slack) + 1, self.size, dtype=dtype, device=device))
+
+
+class LastRowsState(LayerState):
+    """As many as a text may go back by, and one more: behind each place that can be gone back to there is a row."""
+
+    def __init__(self, rows: Tensor):
+        """``rows`` [count, hidden]; position p lies in row p % count."""
+        self.rows = rows
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * self.rows.nbytes
+
+    def at(self, position: int) -> Tensor:
+        """[1, hidden]"""
+        return self.rows[position % len(self.rows)][None]
+
+    def write(self, start: int, rows: Tensor) -> None:
+        """Keeps the last of rows [n, hidden] at positions start .. start + n - 1."""
+        kept = rows[-len(self.rows) :]
+        first = start + len(rows) - len(kept)
+        places = torch.arange(first, first + len(kept), device=rows.device) % len(self.rows)
+        self.rows[places] = kept
+
+    def commit(self, length: int) -> None:
+        """Has nothing to do: rows are written once they count."""
+
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Has nothing to do, for the same reason."""
+
+    def pretend(self, length: int) -> None:
+        """Has nothing to do."""
+
+    def can_rewind_to(self, length: int, written: int) -> bool:
+        return length == 0 or written - length < len(self.rows)
+
+    def snapshot(self, length: int) -> Restore:
+        rows = self.rows.clone()
+
+        def restore() -> None:
+            self.rows.copy_(rows)
+
+        return restore
+
+    def clear(self) -> None:
+        """Has nothing to do: what is read was written before."""

@@ -1,0 +1,141 @@
+"""Qwen3.5 as others publish it in few bits: what is read stands for what its twin in floats is; other formats are
+refused by name. What of a file a chat doesn't need is said once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import engine
+from engine.errors import WeightsFailure
+from engine.events import LoadProgress
+from engine.hub.pairs import MTP
+from engine.kernels.weights.kinds import weight_of
+from engine.loading.checkpoint import load_target
+from engine.models.packed import packed_weights
+from engine.models.target import TargetModel
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.models.qwen3_5 import ATTENDS, RECURS, save, saved, write_target
+from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, of_experts
+
+Tensors = dict[str, Tensor]
+Pack = Callable[[str, Tensor], tuple[Tensors, Tensor]]
+FLOATS = ("in_proj_a.weight", "in_proj_b.weight", "mlp.gate.weight", "shared_expert_gate.weight", "conv1d.weight")
+"""What all publishers leave in floats, besides norms, head and embedding."""
+
+
+def is_packed(name: str, tensor: Tensor) -> bool:
+    return name.startswith("model.language_model.layers.") and tensor.ndim >= 2 and not name.endswith(FLOATS)
+
+
+def write_both(folder: Path, experts: bool, pack: Pack, said: dict[str, Any]) -> None:
+    """A checkpoint in few bits, and its twin that holds what those stand for in floats."""
+    layers = {"num_hidden_layers": 2, "layer_types": [RECURS, ATTENDS]} | (
+        {"moe_intermediate_size": 64} if experts else {}
+    )
+    few: Tensors = {}
+    floats: Tensors = {}
+    for part in ("few", "floats"):
+        write_target(folder / part, 6, experts=experts, drafts=True, **layers)
+    for name, tensor in saved(folder / "floats").items():
+        if not is_packed(name, tensor):
+            few[name] = floats[name] = tensor
+            continue
+        meant = []
+        for piece, part in (of_experts(name, tensor) if tensor.ndim == 3 else {name: tensor}).items():
+            tensors, stands_for = pack(piece, part)
+            few |= {piece + ending: each.contiguous() for ending, each in tensors.items()}
+            meant.append(stands_for)
+        floats[name] = torch.cat(meant).view_as(tensor)
+    save(folder / "few", few)
+    save(folder / "floats", floats)
+    say(folder / "few", said)
+
+
+def say(folder: Path, said: dict[str, Any]) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "quantization_config": said}))
+
+
+def meaning(model: TargetModel) -> Tensors:
+    """What each matrix of the layers stands for, by the name of its first tensor."""
+    found = {}
+    for name, _ in model.layers.named_parameters():
+        path, _, last = name.rpartition(".")
+        stem = last.removesuffix("_scale").removesuffix("_packed")
+        if stem.endswith(("weight", "proj")) and "norm" not in path and not name.endswith("conv1d.weight"):
+            found[f"{path}.{stem}"] = weight_of(model.layers.get_submodule(path), stem).restored()
+    return found
+
+
+@pytest.mark.parametrize("experts", [False, True], ids=["dense", "experts"])
+@pytest.mark.parametrize(("pack", "said"), [(as_int4(32), int4_config(32)), (as_fp8, FP8_CONFIG)], ids=["int4", "fp8"])
+def test_what_others_packed_stands_for_the_same_floats(
+    experts: bool, pack: Pack, said: dict[str, Any], tmp_path: Path
+) -> None:
+    """By compressed-tensors, experts each by itself; queries and keys are laid otherwise than in the file."""
+    write_both(tmp_path, experts, pack, said)
+    few, floats = (meaning(load_target(tmp_path / part, CPU, no_progress)) for part in ("few", "floats"))
+    assert len(list(packed_weights(load_target(tmp_path / "few", CPU, no_progress)))) >= 6
+    assert few.keys() == floats.keys() and len(few) >= 10
+    for name, matrix in floats.items():
+        assert torch.equal(few[name].float(), matrix), name
+
+
+def in_blocks(tensors: Tensors, name: str) -> None:
+    tensors[name] = tensors[name].to(torch.float8_e4m3fn)
+    tensors[f"{name}_scale_inv"] = torch.ones(1, 1)
+
+
+def as_qweight(tensors: Tensors, name: str) -> None:
+    path, weight = name.removesuffix(".weight"), tensors.pop(name)
+    tensors[f"{path}.qweight"] = torch.zeros(weight.shape[1] // 8, weight.shape[0], dtype=torch.int32)
+    tensors[f"{path}.qzeros"] = torch.zeros(1, weight.shape[0] // 8, dtype=torch.int32)
+    tensors[f"{path}.scales"] = torch.ones(1, weight.shape[0])
+
+
+def for_all(tensors: Tensors, name: str) -> None:
+    tensors[f"{name}_packed"] = tensors.pop(name)[:, ::8].to(torch.int32)
+    tensors[f"{name}_scale"], tensors[f"{name}_zero_point"] = torch.ones(96, 2), torch.ones(12, 2, dtype=torch.int32)
+
+
+REFUSED: dict[str, tuple[Callable[[Tensors, str], None], dict[str, Any], str]] = {
+    "FP8 in blocks": (in_blocks, {"quant_method": "fp8", "weight_block_size": [128, 128]}, "FP8 in blocks of 128 by"),
+    "AWQ": (as_qweight, {"quant_method": "awq", "bits": 4, "group_size": 128}, "AWQ"),
+    "GPTQ": (as_qweight, {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False}, "GPTQ"),
+    "AutoRound": (as_qweight, {"quant_method": "auto-round", "bits": 4}, "AutoRound"),
+    "zero points": (
+        for_all,
+        {"config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int", "symmetric": False}}}},
+        "INT4 with zero points",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_other_formats_are_refused_by_name(what: str, tmp_path: Path) -> None:
+    change, said, name = REFUSED[what]
+    write_target(tmp_path, num_hidden_layers=2, layer_types=[RECURS, ATTENDS])
+    tensors = saved(tmp_path)
+    change(tensors, "model.language_model.layers.0.mlp.up_proj.weight")
+    save(tmp_path, tensors)
+    say(tmp_path, said)
+    with pytest.raises(WeightsFailure, match=f"This checkpoint is .*{name}") as refused:
+        load_target(tmp_path, CPU, no_progress)
+    assert refused.value.kind == "weights" and "INT4 in groups of 32, 64 or 128" in refused.value.hint
+
+
+def test_what_is_left_out_is_said_once(tmp_path: Path) -> None:
+    """Unless it drafts."""
+    write_target(tmp_path, drafts=True, num_hidden_layers=2, layer_types=[RECURS, ATTENDS])
+    for drafter, parts in (("none", ("MTP", "pictures")), (MTP, ("pictures",))):
+        said: list[LoadProgress] = []
+        engine.load(str(tmp_path), said.append, drafter=drafter, device="cpu", time_rounds=False).close()
+        (told,) = [each for each in said if "left out" in each.phase]
+        assert told.remark and [part for part in ("MTP", "pictures") if part in told.phase] == list(parts)
