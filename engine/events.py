@@ -266,6 +266,8 @@ class Notice:
     message: str
     advice: str = ""
     """What to do about it, in words to copy."""
+    ahead: bool = False
+    """It is about the answer that comes next, and worth knowing before it."""
 
 
 def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
@@ -312,7 +314,7 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | Settled 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "provisional": False,
-    "source": None, "match": None, "by_source": (),
+    "source": None, "match": None, "by_source": (), "ahead": False,
 }  # fmt: skip
 """Fields that came after JSON was first written, and what they are where they say nothing: then it leaves them out."""
 
