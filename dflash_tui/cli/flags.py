@@ -10,7 +10,7 @@ from pathlib import Path
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race.race import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
-from dflash_tui.core.settings.config import Config
+from dflash_tui.core.settings.config import Config, Gauges
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
@@ -99,6 +99,8 @@ class Flags:
     ascii: bool
     reduced_motion: bool
     no_mouse: bool
+    rendered: bool
+    gauges: Gauges
     plain: bool
 
     def engine_options(self) -> EngineOptions:

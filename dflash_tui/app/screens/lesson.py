@@ -84,7 +84,7 @@ class LessonScreen(LeavesOnce[bool]):
             with Container(id="lesson-figure"):
                 yield LargeRound(id="lesson-large")
                 yield StepTable(id="lesson-round")
-                yield TokenLog(id="lesson-answer")
+                yield TokenLog(id="lesson-answer", classes="shown")
                 yield Static(id="lesson-chart")
         yield Static(id="lesson-keys")
 

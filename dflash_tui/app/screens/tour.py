@@ -74,7 +74,7 @@ class TourScreen(LeavesOnce[None]):
         yield Static(id="tour-head")
         yield Static(id="tour-title")
         with Vertical(id="tour-stage"):
-            yield TokenLog(id="tour-text")
+            yield TokenLog(id="tour-text", classes="shown")
             yield LargeRound(id="tour-round")
             yield Static(id="tour-picture")
         yield Static(id="tour-words")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from dflash_tui.core.export.document import Answer
+from dflash_tui.core.figures.labels import CHECKING, GUESSING, TOKENS_PER_ROUND
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
 from dflash_tui.core.race.clock import RaceClock
@@ -86,7 +87,7 @@ def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[
 
 def _histogram(answer: Answer, values: Sequence[float], pitch: int, height: int, width: int) -> list[Content]:
     facts = answer.statistics
-    length = f"{facts.mean_acceptance_length:.2f} tokens per round"
+    length = f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
     words = f"{length}, {facts.num_spec_steps} rounds"
     labels = {kept: str(kept) for kept in range(0, len(values), 1 if pitch == PITCHES[0] else 5)}
     rows = bars(values, height)
@@ -123,5 +124,5 @@ def _times(answer: Answer, values: dict[str, float | int | str], cells_per_ms: f
         ("░" * drafting, "$verdict-corrected"),
         ("█" * verifying, "$verdict-accepted"),
         ("─" * other, NUMBERS),
-        f" draft {draft:.1f} + verify {verify:.1f} = {whole:.1f} ms",
+        f" {GUESSING.name} {draft:.1f} + {CHECKING.name} {verify:.1f} = {whole:.1f} ms",
     )

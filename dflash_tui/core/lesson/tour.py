@@ -71,8 +71,8 @@ class Tour:
                 "Checking fifteen guesses reads the weights once, as writing one token does",
                 24.0,
                 "A pass reads all the weights from memory, and that takes the time, for one token as for sixteen. "
-                f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen. "
-                "The larger the model, the nearer the two.",
+                f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen: "
+                f"{self.block_ms / self.one_ms:.1f} times as long.",
             ),
             Part(
                 "round",
