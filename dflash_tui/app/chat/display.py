@@ -324,7 +324,8 @@ class ChatDisplay(DeskScreen):
         turn = self.chat.reducer.turn
         drawn = options_of(self).rendered
         if turn is not None and (blocks := describe_blocks(turn.text)):
-            self.conversation.note(f"{blocks} · {DRAW}" if not (drawn or self._offered) else blocks)
+            offers = not (drawn or self._offered or self.replay.recording)
+            self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)
             self._offered = True
         self.conversation.after_turn()
         self.desk.after_turn()

@@ -12,7 +12,7 @@ from ..figures.statistics import NOT_KNOWN
 from ..race.race import RaceResult, as_race, block_name
 from ..race.report import race_table
 from ..rounds.inspection import Inspection, inspect_step
-from .facts import choose_round, fill, round_facts, same_tokens, turn_facts, words, words
+from .facts import choose_round, fill, round_facts, same_tokens, turn_facts, words
 from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
 
 
