@@ -20,7 +20,7 @@ from dflash_tui.core.rounds.playback import PHASES
 
 from ..glyphs import fitting, large_number
 from ..options import options_of
-from ..widgets.race_drawing import TOOK, color_of, lane_line, time_line
+from ..widgets.race_drawing import clock_lines
 from ..widgets.rounds.large_round import LargeRound
 from ..widgets.rounds.living_round import caption
 from ..widgets.rounds.step_table import Scene
@@ -184,19 +184,7 @@ class TourScreen(LeavesOnce[None]):
     def _race(self) -> list[Content]:
         clock = RaceClock(self.tour.race)
         clock.advance(self.share * clock.length)
-        width = self.size.width - 4
-        lines: list[Content] = []
-        for place, now in enumerate(clock.lanes):
-            below = Content()
-            if clock.over:
-                line = time_line(self.tour.race, place, width)
-                below = lane_line(place, "", width, "  ", now.seconds / clock.length, "", TOOK)  # twice as thick
-            else:
-                share, figures = now.tokens / max(clock.most_tokens, 1), f" {now.tokens:>4} tokens"
-                line = lane_line(place, now.lane.lane.name, width, "✓ " if now.over else "▸ ", share, figures)
-            passes = Content.styled(f"  {now.target_passes + 1} passes of the target", color_of(place))
-            lines += [line, below, passes, Content()]
-        return lines
+        return clock_lines(clock, self.size.width - 4, self.query_one("#tour-stage").size.height)
 
     def _number(self) -> list[Content]:
         wide = 30  # cells of a factor at the smallest scale, about

@@ -86,9 +86,7 @@ def name(desk: Desk, argument: Argument) -> None:
 
 
 COMMANDS = (
-    Command(
-        "retry", "ask again, maybe set otherwise; both answers stay", retry, slash="retry", takes=TAKES
-    ),
+    Command("retry", "ask again, maybe set otherwise; both answers stay", retry, slash="retry", takes=TAKES),
     Command("edit", "change a question and ask it as a new version", edit, slash="edit", takes="[n] [text]"),
     Command(
         "tree",
