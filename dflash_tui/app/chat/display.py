@@ -373,7 +373,9 @@ class ChatDisplay(DeskScreen):
             self.notify(words, title="Not set", severity="warning", timeout=10, markup=False)
 
     def draw_gauges(self) -> None:
-        self.query_one(GaugePanel).show(self.gauge_facts())
+        facts = self.gauge_facts()
+        self.set_class(facts.turn.step is None, "-begins")
+        self.query_one(GaugePanel).show(facts)
         self.query_one(RoundStrip).show(self.viewer.step)
         lenses = self.viewer.lenses
         if lenses.lens == "source" and (guessers := lenses.guessers) != self._guessers:

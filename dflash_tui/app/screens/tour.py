@@ -165,18 +165,22 @@ class TourScreen(LeavesOnce[None]):
 
     def _weights(self) -> list[Content]:
         """A bar of weights that is read from end to end, first for one token, then for sixteen."""
-        width = max(min(self.size.width - 8, 96), 20)
+        cell = max((self.size.width - 4) // TOKENS_OF_BLOCK - 1, 1)
+        width = TOKENS_OF_BLOCK * (cell + 1) - 1
+        thick = max(self.query_one("#tour-stage").size.height // 12, 1)
         lines: list[Content] = []
         for tokens, begin, took in ((1, 0.0, self.tour.one_ms), (TOKENS_OF_BLOCK, 0.5, self.tour.block_ms)):
             share = min(max((self.share - begin) * 2, 0.0), 1.0)
             full = round(share * width)
             what = "one token" if tokens == 1 else "one token and fifteen guesses"
-            boxes = " ".join(["▣"] * tokens) if share == 1 else " ".join(["□"] * tokens)
+            box, look = ("▣", "bold $landed-bonus-text on $landed-bonus") if share == 1 else ("□", "on $foreground 15%")
+            boxes = Content(" ").join([Content.styled(f"{box:^{cell}}", look)] * tokens)
+            bar = Content.assemble(("█" * full, "$primary"), ("░" * (width - full), "$foreground 40%"))
             lines += [
                 Content.assemble((f"a pass for {what}", "bold"), f"   {took:.1f} ms" if share == 1 else ""),
-                Content.assemble(("█" * full, "$primary"), ("░" * (width - full), "$foreground 40%")),
-                Content.assemble(("all the weights, read once", "$verdict-pending")),
-                Content.styled(boxes, "bold $verdict-bonus"),
+                *[bar] * thick,
+                Content.styled("all the weights, read once", "$verdict-pending"),
+                boxes,
                 Content(),
             ]
         return lines

@@ -102,7 +102,6 @@ class GaugePanel(Container):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.facts = GaugeFacts()
-        self.visible = False
 
     def compose(self) -> ComposeResult:
         yield RateGauge(id="rate")
@@ -114,9 +113,7 @@ class GaugePanel(Container):
         yield Static(classes="missing")
 
     def show(self, facts: GaugeFacts) -> None:
-        """Draw these facts; a card that appears or goes away changes what there is to arrange. Before the first answer
-        there is nothing to gauge."""
-        self.visible = facts.turn.step is not None
+        """Draw these facts; a card that appears or goes away changes what there is to arrange."""
         rearrange = (facts.gpu is None) != (self.facts.gpu is None)
         self.facts = facts
         for gauge in self.query(Gauge):

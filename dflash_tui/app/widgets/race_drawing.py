@@ -15,6 +15,8 @@ NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
 """Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
 COLORS = ("$verdict-pending", "$verdict-bonus", "$primary", "$verdict-corrected", "$verdict-rejected")
 """Of the lanes, the one that the others are held against first."""
+MOST_THICK = 6
+"""Rows of a bar at most."""
 WRITING, TOOK = "━", "█"
 """A bar of tokens written, and one of the time that it took."""
 
@@ -53,7 +55,7 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
     """Bars of what the lanes have written by now, and at the end of the time that each took, as thick as has room; and
     below each how often the target ran."""
     rows = height // max(len(clock.lanes), 1)
-    thick, roomy = max(min(rows - 2, 3), 1), rows > 2
+    thick, roomy = max(min(rows - 2, MOST_THICK), 1), rows > 2
     lines: list[Content] = []
     for place, now in enumerate(clock.lanes):
         if clock.over:

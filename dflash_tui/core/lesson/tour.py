@@ -56,7 +56,7 @@ class Tour:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        step, drafted = self.round.step, self.drafted.statistics
+        drafted = self.drafted.statistics
         tokens, passes = drafted.num_tokens, len(self.drafted.steps)
         return (
             Part(
@@ -78,8 +78,7 @@ class Tour:
                 "round",
                 "So a small model guesses, and the large one checks",
                 28.0,
-                f"{len(step.draft)} guesses at once. Those that are right stay, the first wrong one is replaced: "
-                f"{len(step.emitted)} tokens in one pass, and not one that the large model would not have written.",
+                "And not one token stays that the large model would not have written by itself.",
             ),
             Part(
                 "race",
