@@ -275,6 +275,8 @@ class Notice:
     message: str
     advice: str = ""
     """What to do about it, in words to copy."""
+    ahead: bool = False
+    """It is about the answer that comes next, and worth knowing before it."""
 
 
 def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
@@ -321,7 +323,7 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | Settled 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "recurs": False, "provisional": False,
-    "source": None, "match": None, "by_source": (),
+    "source": None, "match": None, "by_source": (), "ahead": False,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 

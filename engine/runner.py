@@ -11,11 +11,12 @@ from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Mess
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
 from .errors import Option, UsageFailure
-from .events import Event, LoadProgress, PrefillDone
+from .events import Event, LoadProgress, Notice, PrefillDone
 from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
+from .limits import ANYTHING, Limit, Limits, goes_in_circles
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan
@@ -48,6 +49,7 @@ class Runner:
         tokenizer: ChatTokenizer,
         fingerprints: tuple[str, str] = ("", ""),
         packed: tuple[str, ...] = (),
+        limits: Limits = ANYTHING,
     ):
         """``fingerprints`` of target and drafter, and what is ``packed``, identify the pair whose costs are kept on
         disk."""
@@ -55,7 +57,9 @@ class Runner:
         self.tokenizer = tokenizer
         self.text_so_far = ""
         """The answer so far of the running or last turn."""
-        self._fingerprints, self._packed = fingerprints, packed
+        self._fingerprints, self._packed, self._limits = fingerprints, packed, limits
+        self._told: set[Limit] = set()
+        """Limits that have been told already."""
         self.costs_seconds = 0.0
         """Seconds that timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
@@ -84,7 +88,7 @@ class Runner:
             opened = Opening(options, device, emit, cancelled).open(compiler)
         except (FetchCancelled, LoadCancelled):
             return None
-        runner = cls(opened.decoder, opened.tokenizer, opened.fingerprints, opened.packed)
+        runner = cls(opened.decoder, opened.tokenizer, opened.fingerprints, opened.packed, opened.folders.limits)
         emit(LoadProgress("warming up", 0, 0))
         runner._choose_rounds(opened.plan, emit)
         if options.time_rounds:
@@ -93,7 +97,8 @@ class Runner:
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
-        """Answers a question: yields ``TurnStarted`` to ``TurnFinished``, and asks ``drain`` before each round. Raises
+        """Answers a question: yields ``TurnStarted`` to ``TurnFinished``, and asks ``drain`` before each round. A
+        ``Notice`` of what the model says it does badly comes before all of it, once of each kind. Raises
         ``UsageFailure`` before any event."""
         started = perf_counter()
         self.text_so_far = ""
@@ -101,26 +106,35 @@ class Runner:
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:
             self.learn_costs()
+        for limit in self._limits.met_by(ask.messages[-1].content if ask.messages else ""):
+            if limit not in self._told:
+                self._told.add(limit)
+                yield Notice(limit.says, limit.instead, ahead=True)
 
         def poll() -> GenerationSettings | None:
             nonlocal settings
             changes = drain()
-            if changes is None:
+            if changes is None or goes_in_circles(said):
                 return None
             for change in changes:
                 settings = settings.with_changes(change)
             return settings
 
+        said: list[int] = []  # by a model that knows its limits
         turn = TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)
+                if self._limits is not ANYTHING:
+                    said += progress.emitted
                 yield turn.step(progress)
             elif isinstance(progress, PrefillStarted):
                 yield turn.begun(progress.num_reused)
             else:
                 yield PrefillDone(ask.turn, progress.milliseconds)
+        if goes_in_circles(said):
+            yield Notice("It went round in circles, and was stopped.", self._limits.instead)
         yield turn.finished()
 
     def forget(self) -> None:
@@ -134,6 +148,8 @@ class Runner:
             if (wrong := next((each for each in prompt.ids if not 0 <= each < size), None)) is not None:
                 raise UsageFailure(f"No token has the id {wrong}.", f"Ids go from 0 to {size - 1}.")
         elif ask.messages:
+            if not self._limits.reads(ask.messages[-1].content):
+                raise UsageFailure("I can't read this.", self._limits.instead)
             prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
         else:
             raise UsageFailure("Nothing was asked.", "Type a question.")

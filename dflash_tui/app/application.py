@@ -24,11 +24,15 @@ from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
 from .actions import ACTIONS, BoundChatScreen
+from .chat.fitting import by_fitness
 from .chat.screen import ChatScreen
-from .keymap import accepted_keys, said_with
+from .keymap import accepted_keys, keys_in_force, said_with
 from .notices import clear_notices
+from .screens.palette import InOrder
 from .themed import ThemedApp
 
+PALETTE_NAMES = 24
+"""Cells of the palette's names; their keys stand behind them."""
 LEAVE_SECONDS = 5.0
 """How long an orderly way out may take once a signal has asked for it."""
 
@@ -38,6 +42,7 @@ class ChatApp(ThemedApp):
 
     TITLE = "dflash-chat"
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {InOrder}
 
     def __init__(
         self,
@@ -61,9 +66,12 @@ class ChatApp(ThemedApp):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers on the chat: the table of actions, before what Textual brings."""
         if isinstance(screen, ChatScreen):
-            for action in ACTIONS.values():
+            keys = keys_in_force(screen.active_bindings)
+            for action in by_fitness(ACTIONS.values(), screen.desk):
                 if action.listed:
-                    name = action.id.replace("-", " ").capitalize()
+                    name = (
+                        f"{action.id.replace('-', ' ').capitalize():{PALETTE_NAMES}} {keys.get(action.id, '')}".rstrip()
+                    )
                     yield SystemCommand(name, screen.said(action.title), partial(screen.action_act, action.id))
         yield from super().get_system_commands(screen)
 

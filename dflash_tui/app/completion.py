@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dflash_tui.core.attachments.mentions import completions
@@ -11,12 +11,18 @@ from dflash_tui.core.text.harmless import sanitise
 
 from .keymap import Said
 
+NO_KEYS: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     text: str
     """The prompt up to the cursor, once this is taken: all of a command, or the line with the file's name."""
     help: str = ""
+    takes: str = ""
+    """What can stand behind it, where there is room to say so."""
+    key: str = ""
+    """Does the same."""
     label: str = ""
     """In the list, where that isn't the text itself."""
 
@@ -35,8 +41,11 @@ def complete_file(line: str) -> list[Candidate]:
     return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in found]
 
 
-def complete(text: str, commands: Iterable[Command[Host]], host: Host, said: Said = str) -> list[Candidate]:
-    """Candidates for a prompt, best first: commands, then their values. None for other or already complete text."""
+def complete(
+    text: str, commands: Iterable[Command[Host]], host: Host, said: Said = str, keys: Mapping[str, str] = NO_KEYS
+) -> list[Candidate]:
+    """Candidates for a prompt, best first: commands, then their values. None for other or already complete text.
+    ``keys``: by a command's id."""
     if not text.startswith("/") or text.startswith("//") or "\n" in text:
         return []
     name, blank, typed = text[1:].partition(" ")
@@ -47,7 +56,10 @@ def complete(text: str, commands: Iterable[Command[Host]], host: Host, said: Sai
     else:
         found = [
             Candidate(
-                f"/{command.slash}{' ' if command.takes else ''}", f"{command.takes}  {said(command.title)}".strip()
+                f"/{command.slash}{' ' if command.takes else ''}",
+                said(command.title),
+                command.takes,
+                keys.get(command.id, ""),
             )
             for command in known
             if command.slash.startswith(name)

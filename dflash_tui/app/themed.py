@@ -44,6 +44,11 @@ class ThemedApp(OptionsApp):
         scrollbar-background-hover: transparent;
         scrollbar-background-active: transparent;
     }
+    /* A text for a hall: see theming.shown. */
+    TokenLog.shown > .token-log--accepted { color: $shown-accepted; }
+    TokenLog.shown > .token-log--corrected { color: $shown-corrected; }
+    TokenLog.shown > .token-log--bonus { color: $shown-bonus; }
+    TokenLog.shown > .token-log--plain { color: $shown-plain; }
     /* What is there already is the screen below, where the box itself scrolls. */
     HelpScreen > VerticalScroll, StatisticsScreen > VerticalScroll {
         scrollbar-background: $surface;

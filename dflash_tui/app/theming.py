@@ -25,8 +25,8 @@ _COLORS = {
 RAMP = ("1", "2", "3", "4")
 """Grounds of a lens that shows how much, the weakest first; below them lies the background itself."""
 _TABLES = {"colors": _COLORS, "verdict": set(VERDICTS), "style": set(VERDICTS), "ramp": set(RAMP)}
-READABLE = 4.5
-"""WCAG's contrast ratio for text."""
+READABLE, NEARLY = 4.5, 1.04
+"""WCAG's contrast ratio for text, and how much more is sure to be enough of it once colours are in whole steps."""
 MONO_DARK, MONO_LIGHT = "mono", "mono-light"
 """For who wants no colour: the others' would turn into greys too near to each other."""
 
@@ -116,6 +116,7 @@ class _ThemeFile:
                 **{f"verdict-{verdict}": color for verdict, color in verdicts.items()},
                 **{f"verdict-{verdict}-text": text_on(color) for verdict, color in verdicts.items()},
                 **landed(verdicts, dark),
+                **shown(verdicts, [colors.get(name) or _ground(dark) for name in ("background", "surface")], dark),
                 **{f"verdict-{verdict}-style": style for verdict, style in styles.items()},
                 **{f"verdict-{verdict}-mark": _in_content(style) for verdict, style in styles.items()},
                 **{f"ramp-{step}": color for step, color in ramp.items()},
@@ -211,9 +212,28 @@ def landed(verdicts: Mapping[str, str], dark: bool) -> dict[str, str]:
     }
 
 
+SHOWN: dict[str, float] = {"plain": 1.0, "accepted": 0.5, "bonus": 0.5, "corrected": 0.0}
+"""Of a text for a hall, which has no grounds: how far from as near to its ground as can be read to black or white."""
+
+
+def shown(verdicts: Mapping[str, str], grounds: Iterable[str], dark: bool) -> dict[str, str]:
+    """The verdicts in three lightnesses that a bad projector leaves apart, all of them readable on the grounds."""
+    behind = [_luminance(ground) + 0.05 for ground in grounds]
+    nearest = READABLE * NEARLY * max(behind) if dark else min(behind) / (READABLE * NEARLY)
+    near, far = _lightness(nearest - 0.05), 98.0 if dark else 2.0
+    return {
+        f"shown-{verdict}": with_lightness(verdicts[verdict], near + (far - near) * step)
+        for verdict, step in SHOWN.items()
+        if verdict in verdicts
+    }
+
+
 def lightness(color: str) -> float:
     """L* of CIELAB, from 0 to 100."""
-    luminance = _luminance(color)
+    return _lightness(_luminance(color))
+
+
+def _lightness(luminance: float) -> float:
     return 116 * luminance ** (1 / 3) - 16 if luminance > 0.008856 else 903.3 * luminance
 
 
@@ -238,13 +258,18 @@ def default_variables(dark: bool = True, grounds: tuple[str, ...] = ()) -> dict[
         **{f"verdict-{verdict}": color for verdict, color in lifted.items()},
         **{f"verdict-{verdict}-text": text_on(color) for verdict, color in lifted.items()},
         **landed(lifted, dark),
+        **shown(lifted, grounds, dark),
     }
 
 
 def ground_of(theme: Theme) -> str:
     """What text stands on: where a theme names no colour, or the terminal's own, what Textual would take."""
     named = theme.background or ""
-    return named if named.startswith("#") else "#121212" if theme.dark else "#EFEFEF"
+    return named if named.startswith("#") else _ground(theme.dark)
+
+
+def _ground(dark: bool) -> str:
+    return "#121212" if dark else "#EFEFEF"
 
 
 def defaults_for(theme: Theme) -> dict[str, str]:

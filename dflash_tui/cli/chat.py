@@ -16,7 +16,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.addresses import address_for
-from dflash_tui.core.settings.config import KEYS_TABLE
+from dflash_tui.core.settings.config import KEYS_TABLE, Gauges
 from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
@@ -218,6 +218,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])
 @flag("--reduced-motion", topic="screen", is_flag=True, help=SCREEN_FLAGS["reduced_motion"])
 @flag("--no-mouse", topic="screen", is_flag=True, help=SCREEN_FLAGS["no_mouse"])
+@flag("--rendered", topic="screen", is_flag=True, help="Draw finished answers: code in frames, with syntax colours.")
+@flag("--gauges", topic="screen", type=click.Choice(get_args(Gauges)), default="full", help="How wide the gauges are.")
 @flag("--plain", topic="screen", is_flag=True, help="Chat in lines: for screen readers; piped lines are questions.")
 @click.option(
     "--version",
@@ -313,6 +315,7 @@ def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: 
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
+    screen_options = replace(screen_options, rendered=flags.rendered, gauges=flags.gauges)
     trace = open_trace(flags.trace)
     with suited_theme(flags.theme) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
@@ -328,7 +331,7 @@ def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocati
         print("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.", file=sys.stderr)
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
-    begin = _start(flags, conversation, wanted, invocation)
+    begin = replace(_start(flags, conversation, wanted, invocation), time_alone=True)
     trace = open_trace(flags.trace)
     try:
         chat = PlainChat(

@@ -13,6 +13,7 @@ from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.pointers import refuse_pointer
 from ..files.shards import missing_weights
+from ..limits import ANYTHING, Limits
 from ..models.family import DrafterKind, KnownPair
 from ..models.registry import FAMILIES, drafter_config_of, find_family, own_drafter_of, text_config
 from .fetching import Fetching
@@ -55,13 +56,14 @@ SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_n
 
 @dataclass(frozen=True, slots=True)
 class PairFolders:
-    """Where the two models lie. ``banner`` is what a small pair says of itself; others say nothing."""
+    """Where the two models lie. ``banner`` and ``limits`` are what a small pair says of itself; others say nothing."""
 
     name: str
     target: Path
     drafter: Path | None
     drafter_name: str | None
     banner: str = ""
+    limits: Limits = ANYTHING
 
 
 def find_pair(
@@ -237,7 +239,7 @@ def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
     elif drafter is not None and drafter != DFLASH:
         folder, name = finder.find(drafter, INSTEAD_OF_DRAFTER), drafter
         finder.fetch_rest()
-    return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"])
+    return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"], Limits.of(about))
 
 
 class _Finder:

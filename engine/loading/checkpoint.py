@@ -80,8 +80,8 @@ def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> 
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
-    """Reads a drafter's config. Raises ``WeightsFailure`` also for a drafter that was made for another target, and where
-    a target's files lack the one that their config tells of."""
+    """Reads a drafter's config. Raises ``WeightsFailure`` also for a drafter that was made for another target, and
+    where a target's files lack the one that their config tells of."""
     config = drafter_config_of(read_json(folder / "config.json"))
     config.check(target)
     if config.among and not drafter_headers(folder, config):

@@ -229,8 +229,8 @@ class Family:
     tensor_name: Callable[[str], str]
     """The checkpoint's name of a parameter of the modules."""
     skipped_tensors: Mapping[str, str]
-    """Beginnings of names of tensors that text doesn't need, and what these are, for people; "" for what the model holds
-    otherwise."""
+    """Beginnings of names of tensors that text doesn't need, and what these are, for people; "" for what the model
+    holds otherwise."""
     chat: ChatFormat
     pairs: tuple[KnownPair, ...] = ()
     """Published pairs, the smallest first."""

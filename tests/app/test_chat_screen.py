@@ -14,6 +14,7 @@ from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import RUNNING, Header, StatusFacts, StatusLine
+from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
@@ -151,6 +152,9 @@ async def test_a_paste_never_sends_and_a_large_one_folds(launch: Launch) -> None
         assert chat.prompt.text == "[Pasted #1 +24 lines]" and chat.sent(Ask) == []
         await chat.pilot.press("!", "enter")
         assert chat.sent(Ask)[0].messages[-1].content == pasted + "!"
+        assert "[Pasted #1 +24 lines]\n!" in chat.log.text and "line 7" not in chat.log.text
+        await chat.pilot.press("alt+o")
+        await chat.until(lambda: "line 7\n" in chat.app.screen.query_one(TokenLog).text)
 
 
 async def test_what_a_terminal_would_act_on_is_shown_as_a_sign_and_asked_as_it_is(launch: Launch) -> None:

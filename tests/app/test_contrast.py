@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.theming import READABLE, bundled_themes_dir, contrast
+from dflash_tui.app.widgets.fence import NamedFence
 from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.settings.config import ScreenOptions
 
@@ -30,6 +31,11 @@ async def asked(chat: Driver, *keys: str) -> None:
     await chat.pilot.press(*keys)
 
 
+async def drawn(chat: Driver) -> None:
+    await asked(chat, "ctrl+t")
+    await chat.until(lambda: bool(chat.screen.query(NamedFence)))
+
+
 SCREENS: dict[str, Callable[[Driver], Awaitable[None]]] = {
     "start": nothing,
     "chat": asked,
@@ -38,6 +44,10 @@ SCREENS: dict[str, Callable[[Driver], Awaitable[None]]] = {
     "presenter": lambda chat: asked(chat, "f8", *["right_square_bracket"] * 4),
     "help": lambda chat: asked(chat, "f1"),
     "themes": lambda chat: asked(chat, *"/theme", "enter"),
+    "commands": lambda chat: asked(chat, "/"),
+    "drawn": drawn,
+    "tree": lambda chat: asked(chat, "f9"),
+    "sessions": lambda chat: asked(chat, "ctrl+o"),
 }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dflash_tui.app.widgets.rounds import living_round
-from dflash_tui.app.widgets.rounds.living_round import CAPTIONS, LivingRound
+from dflash_tui.app.widgets.rounds.living_round import LivingRound
 from dflash_tui.app.widgets.starters import Starters
+from dflash_tui.core.figures.labels import CAPTIONS
 from dflash_tui.core.rounds.playback import PHASES
 from dflash_tui.core.settings.config import ScreenOptions
 

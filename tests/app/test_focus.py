@@ -93,7 +93,8 @@ async def test_keys_of_the_transcript_stay_its_own(launch: Launch) -> None:
 
 
 async def test_a_letter_jumps_to_each_part(launch: Launch) -> None:
-    async with launch() as chat:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait()
         for letter, id in (("e", "temperature"), ("h", "histogram"), ("t", "transcript"), ("p", "prompt")):
             await chat.pilot.press("ctrl+g")
             await chat.until(lambda: isinstance(chat.app.screen, JumpScreen))

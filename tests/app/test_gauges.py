@@ -11,12 +11,13 @@ from textual.widgets import Static
 
 from dflash_tui.app.glyphs import large_number
 from dflash_tui.app.screens.statistics import StatisticsScreen
-from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
+from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, GaugePanel, Panel, heights, note_text, widths
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.figures.statistics import Rate
+from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Driver, Launch
 
@@ -161,3 +162,24 @@ async def test_a_gauge_is_drawn_again_only_when_its_part_changed(launch: Launch)
         gauge.refresh = lambda *regions, **options: drawn.append(True) or gauge  # type: ignore[assignment]
         chat.screen.draw_gauges()
         assert drawn == []
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
+async def test_gauges_come_with_the_first_answer_and_are_as_wide_as_one_wants(
+    launch: Launch, size: tuple[int, int]
+) -> None:
+    async with launch(size=size, answer="ok", notices=True) as chat:
+        panel, gauges = chat.screen.query_one(Panel), chat.screen.query_one(GaugePanel)
+        assert not gauges.visible
+        await chat.ask_and_wait()
+        await chat.until(lambda: gauges.visible)
+        full = panel.size.area
+        await chat.pilot.press("f2")
+        await chat.until(lambda: 0 < panel.size.area < full)
+        assert 'gauges = "narrow"' in chat.notices()
+        await chat.ask("/gauges off")
+        await chat.until(lambda: not panel.display)
+        await chat.pilot.press("f2")
+        await chat.until(lambda: panel.display and panel.size.area == full)
+    async with launch(size=size, screen_options=ScreenOptions(gauges="off")) as chat:
+        assert not chat.screen.query_one(Panel).display

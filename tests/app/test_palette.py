@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from textual.command import CommandInput, CommandPalette
+from textual.command import CommandInput, CommandList, CommandPalette
 from textual.css.query import NoMatches
 
 from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.screens.palette import Palette
+from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Launch
@@ -21,6 +22,30 @@ async def test_keys_in_a_hurry_leave_the_chat_there(launch: Launch) -> None:
             await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.screen)
         assert chat.app.is_running and chat.app._exception is None
+
+
+async def test_what_fits_the_moment_comes_first_with_its_key(launch: Launch) -> None:
+    async with launch(answer="```py\nx\n```") as chat:
+
+        def offered() -> list[str]:
+            entries = [entry.title.split() for entry in chat.app.get_system_commands(chat.screen)]
+            slashes = [candidate.text.strip(" /") for candidate in chat.prompt.completer("/")]
+            assert [entry[0].lower() for entry in entries[:2]] == slashes[:2]
+            return [" ".join(entry) for entry in entries]
+
+        assert offered()[:2] == ["Model", "Replay F7"]
+        await chat.ask_and_wait("one")
+        assert offered()[:5] == ["Steps F3", "Teach F5", "Race F6", "Present F8", "Save Ctrl+S"]
+        await chat.pilot.press("/", "r", "e", "t")
+        menu = chat.screen.query_one(CompletionMenu)
+        await chat.until(lambda: bool(menu.display))
+        assert "both answers stay" in str(menu.render()), "its sentence goes before what it takes"
+        await chat.pilot.press("escape", "ctrl+p")
+        await chat.until(
+            lambda: bool(chat.app.screen.query(CommandList)) and chat.app.screen.query_one(CommandList).option_count > 2
+        )
+        first = chat.app.screen.query_one(CommandList).get_option_at_index(0)
+        assert "Steps" in str(first.prompt) and "F3" in str(first.prompt)
 
 
 async def test_a_search_that_finds_no_list_ends_alone(launch: Launch) -> None:

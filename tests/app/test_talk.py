@@ -6,12 +6,14 @@ import pytest
 from textual.widgets import Markdown
 from textual.widgets._toast import Toast
 
+from dflash_tui.app.widgets.fence import NamedFence
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.settings.config import ScreenOptions
 from engine.commands import Ask, Stop
 
 from .conftest import Driver, Launch
@@ -78,6 +80,23 @@ async def test_finished_answers_are_rendered_and_come_back_as_tokens(launch: Lau
         await chat.pilot.press("ctrl+t")
         await chat.until(lambda: not view.display)
         assert chat.log.display and not view.children
+
+
+async def test_every_answer_is_drawn_for_who_wants_that_with_its_file_s_name(launch: Launch) -> None:
+    answer = "Here:\n\n```python sort.py\nprint(1)\n```\n"
+    async with launch(answer=answer, screen_options=ScreenOptions(rendered=True)) as chat:
+        await chat.ask_and_wait("one")
+        view = chat.screen.query_one(RenderedView)
+        await chat.until(lambda: view.display and bool(view.query(NamedFence)))
+        (fence,) = view.query(NamedFence)
+        assert fence.border_title == "sort.py" and fence.code.strip() == "print(1)"
+        assert len({span.style for span in fence._highlighted_code.spans}) > 1, "in syntax colours"
+        await chat.pilot.press("ctrl+t")
+        assert chat.log.display and "Ctrl+T" not in chat.log.text, "who knows it isn't told"
+    async with launch(answer=answer) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("two")
+        assert chat.log.display and chat.log.text.count("Ctrl+T draws it") == 1
 
 
 async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:

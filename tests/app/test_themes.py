@@ -133,6 +133,11 @@ def test_success_is_seen_on_a_washed_out_projector(name: str) -> None:
     for one, other in combinations(greys, 2):
         assert abs(one - other) >= 2 * JUST_NOTICEABLE, greys
     assert abs(lightness(looks["landed-bonus"]) / 4 - greys[2]) >= 2 * JUST_NOTICEABLE
+    texts = [lightness(looks[f"shown-{verdict}"]) / 4 for verdict in ("accepted", "corrected", "plain")]
+    for one, other in combinations(texts, 2):
+        assert abs(one - other) >= (2 if name in BUNDLED else 1.25) * JUST_NOTICEABLE, texts
+    for verdict in ("accepted", "corrected", "bonus", "plain"):
+        assert contrast(looks[f"shown-{verdict}"], ground_of(theme)) >= CONTRAST
     for verdict in ("accepted", "corrected", "bonus"):
         assert contrast(looks[f"landed-{verdict}-text"], looks[f"landed-{verdict}"]) >= CONTRAST
 

@@ -96,7 +96,7 @@ COMMANDS = {
         Command("step-forward", ROUNDS, forward, "full_stop"),
         Command("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
         Command("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
-        Command("kept", "the next round that kept n guesses, or as many as this one", kept, "k", "kept", "[n]"),
+        Command("kept", "the next round that kept n guesses, or as many", kept, "k", "kept", "[n]"),
         Command("found", "to where this round's guesses stood before", found, "m", "found"),
         Command(
             "lens",

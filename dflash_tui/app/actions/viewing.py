@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import get_args
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.desk.command import Command
+from dflash_tui.core.settings.config import Gauges
 
 from ..chat.screen import ChatScreen
 from ..theming import own_first
@@ -28,6 +30,16 @@ def toggle_rendered(screen: ChatScreen, _: Argument) -> None:
         screen.conversation.show_rendered()
     else:
         raise SlashError("There is no finished answer to render yet.")
+
+
+def choose_gauges(screen: ChatScreen, argument: Argument) -> None:
+    """Without a word, the next of them."""
+    widths: tuple[Gauges, ...] = get_args(Gauges)
+    following = widths[(widths.index(screen.gauges) + 1) % len(widths)]
+    chosen = argument.choice(*widths) if argument.text else following
+    screen.gauges = next(each for each in widths if each == chosen)
+    screen.show_gauges()
+    screen.say(f'Gauges: {chosen}. F2 goes on; gauges = "{chosen}" in config.toml keeps it.')
 
 
 def jump(screen: ChatScreen, _: Argument) -> None:
@@ -78,7 +90,22 @@ COMMANDS = {
     "statistics": (
         Command("help", "keys and commands", show_help, "f1", "help"),
         Command("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
-        Command("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
+        Command(
+            "rendered",
+            "finished answers drawn, or in the colours of their tokens",
+            toggle_rendered,
+            "ctrl+t",
+            priority=True,
+        ),
+        Command(
+            "gauges",
+            "gauges in full, narrow or none",
+            choose_gauges,
+            "f2,alt+m",
+            "gauges",
+            "[full|narrow|off]",
+            priority=True,
+        ),
         Command("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
         Command("page-up", "scroll the transcript", page_up, "pageup", listed=False),
         Command("page-down", "scroll the transcript", page_down, "pagedown", listed=False),

@@ -19,12 +19,14 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
+from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Source, TurnFinished, TurnStarted
 
 from ..keymap import Said
+from ..options import options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
@@ -46,6 +48,7 @@ from .viewer import Viewer
 
 FULL_LEGEND = 80
 """Cells that the longest legends need."""
+DRAW = "Ctrl+T draws it"
 SETTLE_SECONDS = 0.3
 """After ready, before objects are set aside: it takes a quarter of a second, in which nothing could be drawn."""
 
@@ -73,10 +76,13 @@ class ChatDisplay(DeskScreen):
         """Until when a second Ctrl+C leaves."""
         self.settled = False
         """What loading left has been put aside."""
+        self.gauges: Gauges = "full"
         self.said: Said = str
         """Sentences with the keys that the user has."""
         self._started = self._log_failure_told = False
         self._gpu_shown: GpuReading | None = None
+        self._offered = False
+        """The user has heard that answers can be drawn."""
         self._guessers: set[Source] | None = None
         """Whom the source lens's legend named when they last changed."""
 
@@ -242,6 +248,11 @@ class ChatDisplay(DeskScreen):
         served = ready is not None and bool(ready.server)
         self.query_one("#ask").border_title = lens_legend(lenses.lens, served, narrow, guessers)
 
+    def show_gauges(self) -> None:
+        """As wide as the user wants them."""
+        self.set_class(self.gauges == "narrow", "-narrow-gauges")
+        self.set_class(self.gauges == "off", "-no-gauges")
+
     def show_statistics(self, section: str = "") -> None:
         """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
         facts = self.gauge_facts()
@@ -311,10 +322,15 @@ class ChatDisplay(DeskScreen):
     def _conclude(self) -> None:
         """An answer is whole: say which code it holds, and what comes behind it."""
         turn = self.chat.reducer.turn
+        drawn = options_of(self).rendered
         if turn is not None and (blocks := describe_blocks(turn.text)):
-            self.conversation.note(blocks)
+            offers = not (drawn or self._offered or self.replay.recording)
+            self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)
+            self._offered = True
         self.conversation.after_turn()
         self.desk.after_turn()
+        if drawn and not (self.chat.busy or self.viewer.open) and self.conversation.transcript.following:
+            self.conversation.show_rendered()
 
     def _become_ready(self, ready: EngineReady) -> None:
         conversation, can = self.conversation, self.desk.source.capabilities
@@ -357,7 +373,9 @@ class ChatDisplay(DeskScreen):
             self.notify(words, title="Not set", severity="warning", timeout=10, markup=False)
 
     def draw_gauges(self) -> None:
-        self.query_one(GaugePanel).show(self.gauge_facts())
+        facts = self.gauge_facts()
+        self.set_class(facts.turn.step is None, "-begins")
+        self.query_one(GaugePanel).show(facts)
         self.query_one(RoundStrip).show(self.viewer.step)
         lenses = self.viewer.lenses
         if lenses.lens == "source" and (guessers := lenses.guessers) != self._guessers:

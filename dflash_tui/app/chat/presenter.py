@@ -91,7 +91,7 @@ class PresenterScreen(LeavesOnce[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(id="present-title")
-        yield TokenLog(id="present-text")
+        yield TokenLog(id="present-text", classes="shown")
         yield LargeRound(id="present-round")
         yield Static(id="present-tally")
         yield Static(id="present-phases")

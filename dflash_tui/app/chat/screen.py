@@ -21,7 +21,9 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.sources import replay_source
 
 from ..completion import complete
+from ..keymap import keys_in_force
 from ..notices import clear_notices, stand_above
+from ..options import options_of
 from ..screens.help import HelpScreen
 from ..screens.jump import JumpScreen
 from ..widgets.attached import Attached
@@ -37,6 +39,7 @@ from ..widgets.starters import Starter
 from ..widgets.token_log import TokenLog
 from .display import ChatDisplay
 from .facts import beginning
+from .fitting import by_fitness
 
 WAYS_OUT = WaysOut("Ctrl+Q leaves; so does /quit.", "/ lists them all, as does F1.")
 MAX_UNFOLDED = 32 * 1024
@@ -67,9 +70,15 @@ class ChatScreen(ChatDisplay):
         self.conversation.said = self.said
         self.conversation.show_loading([], beginning(self.desk))
         self.show_legend()
+        self.conversation.transcript.set_class(self.replay.recording is not None, "shown")
+        self.gauges = options_of(self).gauges
+        self.show_gauges()
+        self.draw_gauges()
         self.query_one(StepView).display = False
         prompt = self.prompt
-        prompt.completer = lambda text: complete(text, self.ACTIONS.values(), self, self.said)
+        prompt.completer = lambda text: complete(
+            text, by_fitness(self.ACTIONS.values(), self.desk), self, self.said, keys_in_force(self.active_bindings)
+        )
         prompt.queued, prompt.offer = self.desk.take_queued, self.conversation.following_starter
         self._show_placeholder()
         self._offer_settings()
@@ -144,7 +153,7 @@ class ChatScreen(ChatDisplay):
         try:
             parsed = parse_slash(text, commands, WAYS_OUT)
             if isinstance(parsed, str):
-                self.desk.ask(*self.desk.files.take(message.typed, parsed))
+                self.desk.ask(*self.desk.files.take(message.typed, parsed), message.pasted)
             else:
                 command = commands[parsed.name]
                 command.run(self, command.argument(parsed.argument))

@@ -23,12 +23,14 @@ from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
 from dflash_tui.core.lesson.parsing import OF_A_ROUND, Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.race.clock import RaceClock
+from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.rounds.playback import PHASES
 
 from ..notices import tell_saved
 from ..options import options_of
-from ..widgets.lesson_chart import histogram_lines, race_lines, spread, times_lines
+from ..widgets.lesson_chart import histogram_lines, spread, times_lines
 from ..widgets.lesson_memory import inked
+from ..widgets.race_drawing import clock_lines
 from ..widgets.rounds.large_round import LargeRound
 from ..widgets.rounds.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
@@ -86,7 +88,7 @@ class LessonScreen(LeavesOnce[bool]):
             with Container(id="lesson-figure"):
                 yield LargeRound(id="lesson-large")
                 yield StepTable(id="lesson-round")
-                yield TokenLog(id="lesson-answer")
+                yield TokenLog(id="lesson-answer", classes="shown")
                 yield Static(id="lesson-chart")
         yield Static(id="lesson-keys")
 
@@ -235,7 +237,10 @@ class LessonScreen(LeavesOnce[bool]):
             clock = self._clock
             clock.tick(monotonic())
         room = self.query_one("#lesson-figure").content_size.height
-        self.query_one("#lesson-chart", Static).update(Content("\n").join(spread(race_lines(clock, width), room)))
+        paused = "" if clock.playing or clock.over else ", paused"
+        pace = Content.styled(f"{pace_words(clock.pace)}{paused}", "$verdict-pending")
+        lines = [*clock_lines(clock, width, room - 2), Content(), pace]
+        self.query_one("#lesson-chart", Static).update(Content("\n").join(lines))
 
     def _draw_answer(self, figure: Figure) -> None:
         """As far as it has been written by now; all of it where nothing plays."""

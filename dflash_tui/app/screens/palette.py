@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from textual.command import CommandList, CommandPalette, SearchIcon
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hits, SearchIcon
+from textual.system_commands import SystemCommandsProvider
 from textual.worker import Worker
 
 from ..options import options_of
 from .once import LeavesOnce
+
+
+class InOrder(SystemCommandsProvider):
+    """As Textual's, but nothing is sorted: what fits the moment comes first."""
+
+    async def discover(self) -> Hits:
+        for name, help, act, shown in self.app.get_system_commands(self.screen):
+            if shown:
+                yield DiscoveryHit(name, act, help=help)
 
 
 class Palette(CommandPalette, LeavesOnce[None]):

@@ -33,6 +33,10 @@ MAX_WIDTH, FRAME = 110, 6
 """Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
 
 
+BESIDE = "$foreground 75%"
+"""What stands beside an entry's name: readable on the chosen row, too."""
+
+
 class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[Entry]):
     """Typing narrows the list, ↑ ↓ move in it, Enter chooses, Esc leaves. Subclasses say what is in the list."""
 
@@ -53,6 +57,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     PickerScreen Input > .input--placeholder { color: $foreground 72%; }
     PickerScreen OptionList { height: auto; border: none; padding: 0; background: $surface; }
     PickerScreen OptionList:focus { border: none; }
+    PickerScreen OptionList > .option-list--option-highlighted { background: $primary 20%; text-style: bold; }
     PickerScreen .keys { color: $verdict-pending; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -203,7 +208,7 @@ class TracePicker(PickerScreen[Path]):
 
     def describe(self, entry: Path) -> Content:
         size = f"{entry.stat().st_size / 1000:.1f} KB"
-        return Content.assemble(entry.stem, (f"  {size}", "$verdict-pending"))
+        return Content.assemble(entry.stem, (f"  {size}", BESIDE))
 
 
 class ThemePicker(PickerScreen[str]):

@@ -109,7 +109,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         for place, lane in enumerate(self.race.lanes):
             with Vertical(classes="lane"):
                 yield Static(lane.name, id=f"lane-{place}", classes="lane-head")
-                yield TokenLog(id=f"text-{place}")
+                yield TokenLog(id=f"text-{place}", classes="shown")
         with VerticalScroll(id="race-result", can_focus=False):
             yield Static(id="race-table")
             yield Static(id="race-remarks")

@@ -23,6 +23,7 @@ from dflash_tui.core.text.harmless import sanitise
 
 from .indexed import IndexedScreen
 from .once import LeavesOnce
+from .picker import BESIDE
 
 
 class SessionsScreen(IndexedScreen[SessionSummary]):
@@ -53,7 +54,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
         asked = len(entry.questions)
         facts = f"  {asked} question{'s' if asked != 1 else ''} · {short_name(entry.target or 'unknown model')}"
         name = set_cell_size(sanitise(entry.name), max(self.line_width - len(when) - cell_len(facts), 10))
-        return Content.assemble((when, "$verdict-pending"), name, (facts, "$verdict-pending"))
+        return Content.assemble((when, BESIDE), name, (facts, BESIDE))
 
     def action_rename(self) -> None:
         if (session := self.chosen) is not None:

@@ -20,7 +20,7 @@ from dflash_tui.core.rounds.playback import PHASES
 
 from ..glyphs import fitting, large_number
 from ..options import options_of
-from ..widgets.race_drawing import TOOK, color_of, lane_line, time_line
+from ..widgets.race_drawing import clock_lines
 from ..widgets.rounds.large_round import LargeRound
 from ..widgets.rounds.living_round import caption
 from ..widgets.rounds.step_table import Scene
@@ -74,7 +74,7 @@ class TourScreen(LeavesOnce[None]):
         yield Static(id="tour-head")
         yield Static(id="tour-title")
         with Vertical(id="tour-stage"):
-            yield TokenLog(id="tour-text")
+            yield TokenLog(id="tour-text", classes="shown")
             yield LargeRound(id="tour-round")
             yield Static(id="tour-picture")
         yield Static(id="tour-words")
@@ -165,18 +165,22 @@ class TourScreen(LeavesOnce[None]):
 
     def _weights(self) -> list[Content]:
         """A bar of weights that is read from end to end, first for one token, then for sixteen."""
-        width = max(min(self.size.width - 8, 96), 20)
+        cell = max((self.size.width - 4) // TOKENS_OF_BLOCK - 1, 1)
+        width = TOKENS_OF_BLOCK * (cell + 1) - 1
+        thick = max(self.query_one("#tour-stage").size.height // 12, 1)
         lines: list[Content] = []
         for tokens, begin, took in ((1, 0.0, self.tour.one_ms), (TOKENS_OF_BLOCK, 0.5, self.tour.block_ms)):
             share = min(max((self.share - begin) * 2, 0.0), 1.0)
             full = round(share * width)
             what = "one token" if tokens == 1 else "one token and fifteen guesses"
-            boxes = " ".join(["▣"] * tokens) if share == 1 else " ".join(["□"] * tokens)
+            box, look = ("▣", "bold $landed-bonus-text on $landed-bonus") if share == 1 else ("□", "on $foreground 15%")
+            boxes = Content(" ").join([Content.styled(f"{box:^{cell}}", look)] * tokens)
+            bar = Content.assemble(("█" * full, "$primary"), ("░" * (width - full), "$foreground 40%"))
             lines += [
                 Content.assemble((f"a pass for {what}", "bold"), f"   {took:.1f} ms" if share == 1 else ""),
-                Content.assemble(("█" * full, "$primary"), ("░" * (width - full), "$foreground 40%")),
-                Content.assemble(("all the weights, read once", "$verdict-pending")),
-                Content.styled(boxes, "bold $verdict-bonus"),
+                *[bar] * thick,
+                Content.styled("all the weights, read once", "$verdict-pending"),
+                boxes,
                 Content(),
             ]
         return lines
@@ -184,19 +188,7 @@ class TourScreen(LeavesOnce[None]):
     def _race(self) -> list[Content]:
         clock = RaceClock(self.tour.race)
         clock.advance(self.share * clock.length)
-        width = self.size.width - 4
-        lines: list[Content] = []
-        for place, now in enumerate(clock.lanes):
-            below = Content()
-            if clock.over:
-                line = time_line(self.tour.race, place, width)
-                below = lane_line(place, "", width, "  ", now.seconds / clock.length, "", TOOK)  # twice as thick
-            else:
-                share, figures = now.tokens / max(clock.most_tokens, 1), f" {now.tokens:>4} tokens"
-                line = lane_line(place, now.lane.lane.name, width, "✓ " if now.over else "▸ ", share, figures)
-            passes = Content.styled(f"  {now.target_passes + 1} passes of the target", color_of(place))
-            lines += [line, below, passes, Content()]
-        return lines
+        return clock_lines(clock, self.size.width - 4, self.query_one("#tour-stage").size.height)
 
     def _number(self) -> list[Content]:
         wide = 30  # cells of a factor at the smallest scale, about

@@ -16,7 +16,7 @@ from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.text.harmless import sanitise
 
-from .picker import PickerScreen
+from .picker import BESIDE, PickerScreen
 from .sessions import RenameScreen
 
 Wish = tuple[Literal["edit", "retry", "compare"], int]
@@ -82,10 +82,10 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         words = sanitise(" ".join(node.question[: 4 * room].split()))
         question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"
         return Content.assemble(
-            (head, "$primary" if on_path else "$verdict-pending"),
+            (head, "$primary" if on_path else BESIDE),
             (name, "bold $primary"),
-            (question, "$foreground" if on_path else "$verdict-pending"),
-            (facts, "$verdict-pending"),
+            (question, "$foreground" if on_path else BESIDE),
+            (facts, BESIDE),
         )
 
     def action_wish(self, what: Literal["edit", "retry", "compare"]) -> None:

@@ -11,11 +11,12 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Static
 
+from dflash_tui.core.figures.statistics import MAX_DRAFT
 from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Feature
 from engine.commands import MAX_TEMPERATURE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
 
-from .gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
+from .gauges import NARROW_PITCH, Gauge, HistogramGauge, PositionGauge, RateGauge
 from .meters import ContextGauge, CostGauge, GpuGauge
 from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 
@@ -37,6 +38,8 @@ WISHES: Mapping[str, Wish] = {
     "context": Wish(1, 1),
 }  # fmt: skip
 """By importance. The order on the screen is that of ``GaugePanel.compose``."""
+CHARTS, CHART_WIDTH = {"histogram", "positions"}, (MAX_DRAFT + 1) * NARROW_PITCH
+"""Gauges with a column for each number of guesses, and the cells that these take at least."""
 FIRST_GROWTH = (("rate", 7), ("histogram", 4), ("positions", 4))
 LATER_GROWTH = (("histogram", 6), ("positions", 6), ("rate", 10), ("histogram", 12), ("positions", 12))
 """What rows left over go to, before and after blank rows between the gauges: which one, and up to which height."""
@@ -125,7 +128,9 @@ class GaugePanel(Container):
         """Give every gauge its place, by the panel's size and by what there is to show."""
         if not self.size.area:
             return
-        wanted = [name for name in WISHES if name != "gpu" or self.facts.gpu is not None]
+        lacking = {"gpu"} if self.facts.gpu is None else set()
+        lacking |= CHARTS if self.size.height > 1 and self.size.width < CHART_WIDTH else set()
+        wanted = [name for name in WISHES if name not in lacking]
         in_a_row = self.size.height == 1
         if in_a_row:
             compact = {name: self.query_one(f"#{name}", Gauge).compact_width for name in wanted}

@@ -158,8 +158,6 @@ class RateGauge(Gauge):
 
     def _remark(self) -> list[Content]:
         """Why there may be no more to tell."""
-        if self.facts.turn.step is None:
-            return [Content.styled("no answer yet", MUTED)]
         if not self.facts.speculation:
             return [Content.styled("the target alone: no speculation", MUTED)]
         if self.facts.times != "engine":

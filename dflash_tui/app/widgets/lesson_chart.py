@@ -7,38 +7,18 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from dflash_tui.core.export.document import Answer
+from dflash_tui.core.figures.labels import CHECKING, GUESSING, TOKENS_PER_ROUND
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
-from dflash_tui.core.race.clock import RaceClock
-from dflash_tui.core.rounds.pace import pace_words
 
 from ..glyphs import axis, bars
 
 NAME_WIDTH, FIGURES_WIDTH, SHORTEST_BAR = 22, 30, 4
-RACE_FIGURES, BRIEF_FIGURES, GOOD_BAR = 26, 15, 12
-"""Cells of a lane's figures, with its tokens and without, and of a bar that is long enough for them not to give way."""
 CHART_HEIGHT, WORDS_HEIGHT = 24, 3
 """Rows of a histogram's bars, and of the words above and below them."""
 PITCHES = (3, 2, 1)
 """Cells from one bar of a histogram to the next: the first that has room."""
 NUMBERS = "$verdict-pending"
-
-
-def race_lines(clock: RaceClock, width: int) -> list[Content]:
-    """A bar per lane, as long as what it has written so far; how fast it was, when all are done."""
-    brief = width - NAME_WIDTH - RACE_FIGURES < GOOD_BAR
-    room = max(width - NAME_WIDTH - (BRIEF_FIGURES if brief else RACE_FIGURES), SHORTEST_BAR)
-    lines = []
-    for now in clock.lanes:
-        tokens = "" if brief else f" {now.tokens:>4} tokens"
-        taken = f" {now.seconds:5.2f} s" if now.over else " " * 8
-        figures = f"{tokens}{taken}" + (f" {now.speed_up:.2f}×" if clock.over else "")
-        part = now.tokens / max(clock.most_tokens, 1)
-        lines.append(_bar(now.lane.lane.name, part, room, figures, "✓ " if now.over else "▸ "))
-    passes = ", ".join(f"{now.target_passes}" for now in clock.lanes)
-    paused = "" if clock.playing or clock.over else ", paused"
-    words = f"runs of the target: {passes} · {pace_words(clock.pace)}{paused}"
-    return [*lines, Content(), Content.styled(words, NUMBERS)]
 
 
 def spread(lines: list[Content], height: int) -> list[Content]:
@@ -56,16 +36,6 @@ def _bare(line: Content) -> Content:
     bar = {"━", "─", "█", "░"}
     kept = "".join(cell if cell in bar else " " for cell in line.plain)
     return Content(kept, list(line.spans))
-
-
-def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Content:
-    full = round(min(part, 1.0) * room)
-    return Content.assemble(
-        (f"{mark}{name}"[:NAME_WIDTH].ljust(NAME_WIDTH), "bold"),
-        ("━" * full, "$primary"),
-        ("─" * (room - full), "$foreground 25%"),
-        figures,
-    )
 
 
 def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[Content]:
@@ -86,7 +56,7 @@ def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[
 
 def _histogram(answer: Answer, values: Sequence[float], pitch: int, height: int, width: int) -> list[Content]:
     facts = answer.statistics
-    length = f"{facts.mean_acceptance_length:.2f} tokens per round"
+    length = f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
     words = f"{length}, {facts.num_spec_steps} rounds"
     labels = {kept: str(kept) for kept in range(0, len(values), 1 if pitch == PITCHES[0] else 5)}
     rows = bars(values, height)
@@ -123,5 +93,5 @@ def _times(answer: Answer, values: dict[str, float | int | str], cells_per_ms: f
         ("░" * drafting, "$verdict-corrected"),
         ("█" * verifying, "$verdict-accepted"),
         ("─" * other, NUMBERS),
-        f" draft {draft:.1f} + verify {verify:.1f} = {whole:.1f} ms",
+        f" {GUESSING.name} {draft:.1f} + {CHECKING.name} {verify:.1f} = {whole:.1f} ms",
     )

@@ -47,6 +47,8 @@ class CostGauge(Gauge):
             ]
         parts = zip(self.PARTS, cost.parts, strict=True)
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
+        while not self._fits("".join(word for word, _ in words)):
+            words.pop()
         return [Content.assemble((COST.short, "bold"), *words), self._bar(self.size.width)]
 
     def _fits(self, words: str) -> bool:

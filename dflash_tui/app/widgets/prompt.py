@@ -16,6 +16,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit
 
 from dflash_tui.core.attachments.mentions import mention_of, pasted_paths
+from dflash_tui.core.conversation.folds import paste_mark
 from dflash_tui.core.sessions.prompts import PromptHistory
 
 from ..completion import Candidate, complete_file
@@ -67,6 +68,8 @@ class Prompt(TextArea):
         text: str
         typed: str
         """With its pastes folded: what is in them was not written by the user, and names no files."""
+        pasted: tuple[str, ...] = ()
+        """What is folded, in the order of the text."""
 
     @dataclass
     class PasteRefused(Message):
@@ -206,11 +209,9 @@ class Prompt(TextArea):
                     yield (row, column), (row, column + len(marker))
 
     def _fold(self, text: str, from_lines: int = FOLD_LINES, from_characters: int = FOLD_CHARACTERS) -> str:
-        lines = text.removesuffix("\n").count("\n") + 1
-        if lines < from_lines and len(text) < from_characters:
+        if text.removesuffix("\n").count("\n") + 1 < from_lines and len(text) < from_characters:
             return text
-        size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
-        marker = f"[Pasted #{len(self._pastes) + 1} +{size}]"
+        marker = paste_mark(text, len(self._pastes) + 1)
         self._pastes[marker] = text
         return marker
 
@@ -225,7 +226,9 @@ class Prompt(TextArea):
             self.action_newline()
             return
         # Emptied at once: keys that follow Enter quickly belong to the next question.
-        message = self.Submitted(self.unfolded, self.text)
+        places = {marker: self.text.find(marker) for marker in self._pastes}
+        pasted = (self._pastes[each] for each in sorted(places, key=lambda each: places[each]) if places[each] >= 0)
+        message = self.Submitted(self.unfolded, self.text, tuple(pasted))
         if message.text.strip():
             self._take()
         self.post_message(message)

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from dflash_tui.core.export.document import Table
 from dflash_tui.core.export.spans import table_lines
+from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import LaneResult, RaceResult
 
 from ..glyphs import large_number
@@ -14,6 +15,8 @@ NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
 """Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
 COLORS = ("$verdict-pending", "$verdict-bonus", "$primary", "$verdict-corrected", "$verdict-rejected")
 """Of the lanes, the one that the others are held against first."""
+MOST_THICK = 6
+"""Rows of a bar at most."""
 WRITING, TOOK = "━", "█"
 """A bar of tokens written, and one of the time that it took."""
 
@@ -46,6 +49,28 @@ def time_line(result: RaceResult, place: int, width: int) -> Content:
     figures = f" {lane.decode_ms / 1000:6.2f} s{rate} {result.speed_up(lane):6.2f}×"
     share = lane.decode_ms / longest if longest else 0.0
     return lane_line(place, lane.lane.name, width, "✓ ", share, figures, TOOK)
+
+
+def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
+    """Bars of what the lanes have written by now, and at the end of the time that each took, as thick as has room; and
+    below each how often the target ran."""
+    rows = height // max(len(clock.lanes), 1)
+    thick, roomy = max(min(rows - 2, MOST_THICK), 1), rows > 2
+    lines: list[Content] = []
+    for place, now in enumerate(clock.lanes):
+        if clock.over:
+            share = now.seconds / clock.length if clock.length else 0.0
+            bare = lane_line(place, "", width, "  ", share, "", TOOK)
+            lines += [time_line(clock.result, place, width), *[bare] * (thick - 1)]
+        else:
+            share, mark = now.tokens / max(clock.most_tokens, 1), "✓ " if now.over else "▸ "
+            bare = lane_line(place, "", width, "  ", share, "", TOOK)
+            figures = f" {now.tokens:>4} tokens"
+            name = now.lane.lane.name
+            lines += [lane_line(place, name, width, mark, share, figures, TOOK), *[bare] * (thick - 1)]
+        passes = Content.styled(f"  {now.target_passes + 1} passes of the target", color_of(place))
+        lines += [passes, Content()] if roomy else [passes] if rows == 2 else []
+    return lines
 
 
 def winner(result: RaceResult) -> tuple[LaneResult, str]:

@@ -27,7 +27,7 @@ class RenderedView(VerticalScroll):
         height: 1fr;
         & > .question { background: $panel; text-style: bold; width: 1fr; }
         & > .note { color: $verdict-pending; }
-        & > Markdown { padding: 0; margin: 0 0 1 0; background: $background; }
+        & > Answer { padding: 0; margin: 0 0 1 0; background: $background; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -49,7 +49,7 @@ class RenderedView(VerticalScroll):
         await self.remove_children()
 
     def _widgets(self, messages: Sequence[Message]) -> Iterator[Widget]:
-        from textual.widgets import Markdown  # with parser and highlighter too much to wait for before the first frame
+        from .fence import Answer  # with parser and highlighter too much to wait for before the first frame
 
         if len(messages) > SHOWN:
             yield Static(f"{len(messages) - SHOWN} earlier messages: see the tokens.\n", classes="note")
@@ -57,5 +57,4 @@ class RenderedView(VerticalScroll):
             if message.role == "user":
                 yield Static(sanitise(message.content) + "\n", classes="question", markup=False)
             else:
-                # A model's link is text: nothing opens because a page was clicked.
-                yield Markdown(sanitise(message.content), open_links=False)
+                yield Answer(message.content)

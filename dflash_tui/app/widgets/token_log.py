@@ -108,8 +108,8 @@ class TokenLog(ScrollView, can_focus=True):
     class Released(Message):
         """The user went back to the live end while the scrubber stood somewhere."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self.following = True
         """The view is at the end and stays there as the text grows."""
         self._document = Document(80)

@@ -11,7 +11,7 @@ from typing import Any
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race.race import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
-from dflash_tui.core.settings.config import Config
+from dflash_tui.core.settings.config import Config, Gauges
 from dflash_tui.core.settings.decoding import SETTINGS, of_flags
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
@@ -88,6 +88,8 @@ class Flags:
     ascii: bool
     reduced_motion: bool
     no_mouse: bool
+    rendered: bool
+    gauges: Gauges
     plain: bool
 
     @classmethod

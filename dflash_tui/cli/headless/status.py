@@ -44,7 +44,9 @@ class ProgressLine:
             case Settled() if event.note:
                 self._notes.append(event.note)
             case Notice():
-                self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
+                note = f"{event.message}\n  {event.advice}" if event.advice else event.message
+                self._write(f"{note}\n") if event.ahead else self._notes.append(note)
+                self._drawn = False
             case TurnFinished():
                 self._finished = event
 

@@ -16,7 +16,7 @@ from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place, Question, Result, View
 from dflash_tui.core.desk.lanes import RACE_RUNS
-from dflash_tui.core.desk.words import blocks_of, place_of, short, summary
+from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.desktop import copy_locally
 from dflash_tui.core.race.opponent import Opponent
@@ -78,6 +78,8 @@ class PlainChat:
         try:
             self._begin()
             while True:
+                if self._terminal.asks_back:
+                    self.desk.alone.look(quiet=0.0)  # nobody waits while a question is typed
                 self.take(self._terminal.question())
         except EOFError:
             pass
@@ -163,7 +165,7 @@ class PlainChat:
                 self._notes.append(note)
             case Notice():
                 self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
-                if not self.chat.busy:
+                if event.ahead or not self.chat.busy:
                     self._tell_notes()
             case EngineError():
                 self._tell_error(event)
@@ -181,7 +183,9 @@ class PlainChat:
     def _conclude(self, event: TurnFinished) -> None:
         """What there is to say behind an answer."""
         place = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
-        self.say(f"({', '.join(filter(None, (summary(event), place)))})")
+        self.desk.alone.look()
+        gain = speed_up(self.chat, event)
+        self.say(f"({', '.join(filter(None, (summary(event), gain, place)))})")
         if event.thought.strip():
             self.say("(It thought first; /thought reads that out.)")
         if code := blocks_of(event.text):

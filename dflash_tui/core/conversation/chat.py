@@ -72,6 +72,8 @@ class Queued(NamedTuple):
 
     text: str
     files: tuple[Attachment, ...] = ()
+    pasted: tuple[str, ...] = ()
+    """Texts in it that were pasted, and folded."""
 
 
 class Chat:

@@ -28,6 +28,9 @@ class ShownQuestion(Protocol):
     """A question that is on the screen."""
 
     @property
+    def question(self) -> str: ...
+
+    @property
     def beside(self) -> QuestionContext: ...
 
     @property
@@ -36,7 +39,7 @@ class ShownQuestion(Protocol):
 
 def folds(path: Iterable[ShownQuestion]) -> list[Folded]:
     """All of a transcript, in its order: as many as it has pieces in the style ``fold``."""
-    return [fold for each in path for fold in (*_beside(each.beside), *map(_run, each.runs))]
+    return [fold for each in path for fold in (*_beside(each), *map(_run, each.runs))]
 
 
 def before_question(beside: QuestionContext) -> list[Span]:
@@ -50,6 +53,15 @@ def before_question(beside: QuestionContext) -> list[Span]:
         spans.append(Span(f"✂ from here on, {gone} {are} read no more\n", "note"))
     spans += [Span(f"{fold.head}\n", "fold") for fold in _carried(beside)]
     return [*spans, Span("\n", "note")]
+
+
+def words_of(question: str, beside: QuestionContext) -> list[Span]:
+    """The question, each paste as one mark."""
+    spans, place = [], 0
+    for (start, stop), fold in zip(beside.pastes, _pastes(question, beside), strict=True):
+        spans += [Span(question[place:start], "prompt"), Span(fold.head, "fold")]
+        place = stop
+    return [span for span in (*spans, Span(question[place:], "prompt")) if span.text]
 
 
 def behind_question(beside: QuestionContext) -> list[Span]:
@@ -76,8 +88,21 @@ def output_spans(run: RunResult, how: str = "") -> list[Span]:
     return spans
 
 
-def _beside(beside: QuestionContext) -> list[Folded]:
-    return [*_carried(beside), *(Folded(file.head, file.text) for file in beside.files)]
+def paste_mark(text: str, number: int) -> str:
+    """What stands for a text that was pasted."""
+    lines = text.removesuffix("\n").count("\n") + 1
+    return f"[Pasted #{number} +{f'{lines} lines' if lines > 1 else f'{len(text)} characters'}]"
+
+
+def _beside(told: ShownQuestion) -> list[Folded]:
+    beside = told.beside
+    files = (Folded(file.head, file.text) for file in beside.files)
+    return [*_carried(beside), *_pastes(told.question, beside), *files]
+
+
+def _pastes(question: str, beside: QuestionContext) -> list[Folded]:
+    texts = (question[start:stop] for start, stop in beside.pastes)
+    return [Folded(paste_mark(text, number), text) for number, text in enumerate(texts, 1)]
 
 
 def _carried(beside: QuestionContext) -> list[Folded]:

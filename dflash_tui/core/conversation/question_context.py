@@ -39,6 +39,8 @@ class QuestionContext:
     """The numbers of earlier questions that the model reads no more, from this one on."""
     carried: Carried | None = None
     """What it reads in their place."""
+    pastes: tuple[tuple[int, int], ...] = ()
+    """From which character of the question to which it was pasted, and folded: so it stays in the transcript."""
 
     def prompt(self, question: str) -> str:
         """What the model reads in the place of the user's words."""
@@ -53,6 +55,8 @@ class QuestionContext:
             line["left_out"] = list(self.left_out)
         if self.carried:
             line["carried"] = {"kind": self.carried.kind, "text": self.carried.text}
+        if self.pastes:
+            line["pastes"] = [list(each) for each in self.pastes]
         return line
 
     @classmethod
@@ -61,10 +65,20 @@ class QuestionContext:
         told = line.get("carried")
         carried = Carried("answer" if told["kind"] == "answer" else "summary", str(told["text"])) if told else None
         left_out = tuple(number for number in line.get("left_out", ()) if isinstance(number, int))
-        return cls(referred(line, contents), left_out, carried)
+        pastes = tuple((int(start), int(stop)) for start, stop in line.get("pastes", ()))
+        return cls(referred(line, contents), left_out, carried, pastes)
 
 
 NOTHING = QuestionContext()
+
+
+def pastes_in(question: str, pasted: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Where in a question these texts stand, in their order."""
+    found, place = [], 0
+    for text in (each.strip("\n") for each in pasted):
+        if text and (start := question.find(text, place)) >= 0:
+            found.append((start, place := start + len(text)))
+    return tuple(found)
 
 
 class SaidTurn(Protocol):

@@ -345,10 +345,10 @@ class Reducer:
             self._settled[turn.number] = spans
 
     def _notice(self, event: Notice) -> None:
-        """Once, however often it is told, and never between a question and the end of its answer."""
+        """Once, however often it is told, and never between a question and the end of its answer, but ahead of it."""
         if event not in self._notices:
             self._notices.append(event)
-        if not self.busy and not self.asked():
+        if not self.busy and (event.ahead or not self.asked()):
             self._tell_notices()
 
     def _tell_notices(self) -> None:

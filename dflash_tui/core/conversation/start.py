@@ -59,7 +59,7 @@ STARTERS = (
     "Write a quicksort in Python",
     "create a single-file HTML animation of a drone swarm",
     "What is speculative decoding?",
-    "What can you do?",
+    "Tom has 12 apples and buys 7 more. How many does he have?",
 )
 """Questions that the bundled pair answers well, for people who meet it for the first time."""
 STARTERS_OF = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..sessions.turn import CUT_OFF, StoredTurn
 from ..text.spans import Span, Spans
-from .folds import before_question, behind_question, below_answer
+from .folds import before_question, behind_question, below_answer, words_of
 from .reducer import Reducer, TurnState, ending, failure, turn_summary
 from .step_spans import noted, version_spans
 from .tree import Part, Tree
@@ -48,7 +48,7 @@ def question_spans(tree: Tree[Exchange], number: int) -> Spans:
     marks = version_spans(*tree.place(number, "question"))
     files = behind_question(node.beside)
     ending = [Span("\n", "plain"), *files, Span("\n", "plain")] if files else [Span("\n\n", "plain")]
-    return Spans.of([*before_question(node.beside), Span(node.question, "prompt"), *marks, *name, *ending])
+    return Spans.of([*before_question(node.beside), *words_of(node.question, node.beside), *marks, *name, *ending])
 
 
 def marks(chat: Chat) -> list[tuple[int, Part]]:

@@ -46,8 +46,9 @@ class TargetAlone:
         if self._running and self._found is None:
             self._source().send(Stop())
 
-    def look(self) -> bool:
-        """Begin where nothing else goes on; to be called now and then. True when the figure has just been found."""
+    def look(self, quiet: float = QUIET_SECONDS) -> bool:
+        """Begin where nothing else has gone on for ``quiet`` seconds; to be called now and then. True when the figure
+        has just been found."""
         ready, reducer = self._chat.reducer.ready, self._chat.reducer
         if not self._wanted or ready is None:
             return False
@@ -61,7 +62,7 @@ class TargetAlone:
             not self._running
             and self._tries
             and reducer.plain_ms is None
-            and time.monotonic() - self._quiet_since >= QUIET_SECONDS
+            and time.monotonic() - self._quiet_since >= quiet
             and self._can(ready)
         ):
             self._begin()

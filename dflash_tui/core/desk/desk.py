@@ -11,7 +11,7 @@ from engine.events import EngineReady
 
 from ..attachments.attachment import Attachment
 from ..conversation.chat import Chat, Exchange, Queued
-from ..conversation.question_context import QuestionContext
+from ..conversation.question_context import QuestionContext, pastes_in
 from ..conversation.retry import Retry
 from ..conversation.slash import SlashError
 from ..conversation.start import Start
@@ -119,7 +119,14 @@ class Desk:
 
     # Asking
 
-    def ask(self, text: str, files: tuple[Attachment, ...] = (), *, version_of: int | None = None) -> None:
+    def ask(
+        self,
+        text: str,
+        files: tuple[Attachment, ...] = (),
+        pasted: tuple[str, ...] = (),
+        *,
+        version_of: int | None = None,
+    ) -> None:
         """Ask a question with its files, after the answer that runs; or as another version of a question, by default of
         the one that is being edited. Raises ``SlashError`` when none can be asked any more, or this one doesn't fit."""
         chat = self.chat
@@ -128,7 +135,7 @@ class Desk:
             who = "The engine has ended and" if self.source.capabilities.local else "The server"
             raise SlashError(f"{who} can't answer. The message above says what to do.")
         if chat.busy:
-            chat.queued.append(Queued(text, files))
+            chat.queued.append(Queued(text, files, pasted))
             self.face.changed("queue")
             return
         edited, tree = self.editing if version_of is None else version_of, chat.tree
@@ -139,7 +146,7 @@ class Desk:
             chat.ask(text, parent=parent if chat.tree is tree else None, beside=beside)
             self._asked()
 
-        self.fit.require(text, QuestionContext(files), tree.path_to(parent), fits)
+        self.fit.require(text, QuestionContext(files, pastes=pastes_in(text, pasted)), tree.path_to(parent), fits)
 
     def _asked(self) -> None:
         self.editing = self._turned = None

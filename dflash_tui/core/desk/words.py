@@ -10,6 +10,7 @@ from engine.events import FinishReason, TurnFinished
 from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
 from ..conversation.comparing import models_apart
+from ..figures.labels import SPEED_UP
 from ..figures.statistics import accepted_share
 from ..figures.tables import Table
 from ..rounds.inspection import Inspection
@@ -43,6 +44,15 @@ def summary(finished: TurnFinished) -> str:
     if _ENDED[finished.reason]:
         parts.append(_ENDED[finished.reason])
     return ", ".join(parts)
+
+
+def speed_up(chat: Chat, finished: TurnFinished) -> str:
+    """How many times as fast as the target alone an answer came; empty where that is not known."""
+    turn = chat.reducer.turn_of(finished.turn)
+    alone = chat.reducer.plain_ms_of(turn)
+    if turn is None or alone is None or not turn.speculation or not finished.statistics.tok_s:
+        return ""
+    return f"{finished.statistics.tok_s * alone / 1000:.1f} {SPEED_UP.name} as the target alone"
 
 
 def blocks_of(answer: str) -> str:

@@ -83,6 +83,8 @@ class Answer:
     error: str = ""
     note: str = ""
     """Why a server's count could not prove the rounds, where it could not."""
+    plain_ms: float | None = None
+    """Milliseconds per token of its target alone, where they were measured."""
 
     @property
     def tokens(self) -> Iterator[EmittedToken]:
@@ -155,8 +157,6 @@ class Document:
     title: str
     sections: tuple[Section, ...]
     origin: Origin = Origin()
-    plain_ms: float | None = None
-    """Milliseconds per token of the target alone, where they were measured."""
 
     @property
     def one_by_one(self) -> Iterator[Plain]:

@@ -65,7 +65,7 @@ def _sections(document: Document) -> Iterator[str]:
         if isinstance(section, Lanes):
             yield from _lanes(section, numbers)
         else:
-            yield _section(section, numbers, document.plain_ms)
+            yield _section(section, numbers)
 
 
 def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _winner(lanes: Lanes) -> str:
     )
 
 
-def _section(section: Plain, numbers: Iterator[int], plain_ms: float | None) -> str:
+def _section(section: Plain, numbers: Iterator[int]) -> str:
     match section:
         case Heading():
             return f"<h2>{_text(section.text)}</h2>"
@@ -120,7 +120,7 @@ def _section(section: Plain, numbers: Iterator[int], plain_ms: float | None) -> 
         case RoundFigure():
             return _round(section)
         case Answer():
-            return _answer(section, next(numbers), plain_ms)
+            return _answer(section, next(numbers))
         case RunResult():
             return _run(section)
 
@@ -139,26 +139,29 @@ def _paragraph(text: str) -> str:
     return f'<pre class="wide">{_text(lines)}</pre>'
 
 
-def _answer(answer: Answer, number: int, plain_ms: float | None) -> str:
+def _answer(answer: Answer, number: int) -> str:
     label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
     return (
         f'<article data-answer="{number}">{label}<p class="question">{_text(answer.question)}</p>'
-        f'{_gain(answer, plain_ms)}<p class="summary">{_text(answer_summary(answer))}</p>{_scrubber(answer)}'
+        f'{_gain(answer)}<p class="summary">{_text(answer_summary(answer))}</p>{_scrubber(answer)}'
         f"{_written(answer)}{_histogram(answer)}</article>"
     )
 
 
-def _gain(answer: Answer, plain_ms: float | None) -> str:
+def _gain(answer: Answer) -> str:
     """What drafting gave, in one large number: how many times as fast, or where that is not known, tokens a round."""
     facts = answer.statistics
     if not facts.num_spec_steps:
         return ""
     passes = sum(1 for step in answer.steps if step.verify_width)
     told = f"{facts.num_tokens} tokens in {passes} passes of the target; alone it needs one for each"
-    if plain_ms is None or not facts.tok_s:
+    if answer.plain_ms is None or not facts.tok_s:
         number, what = f"{facts.mean_acceptance_length:.1f}", TOKENS_PER_ROUND.name
     else:
-        number, what = f"{facts.tok_s * plain_ms / 1000:.1f}×", f"{SPEED_UP.name.removeprefix('times ')} as the target"
+        number, what = (
+            f"{facts.tok_s * answer.plain_ms / 1000:.1f}×",
+            f"{SPEED_UP.name.removeprefix('times ')} as the target",
+        )
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{told}</span></p>'
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from ..conversation.chat import Chat
@@ -15,11 +16,13 @@ def chat_document(chat: Chat, *, last: bool = False) -> Document:
     """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
     sections: list[Section] = []
     for turn in chat.turns[-1:] if last else chat.turns:
-        sections += [*collect(turn_events(turn)).answers(), *chat.tree[turn.number].runs]
+        alone = chat.reducer.plain_ms_of(turn)
+        answers = (replace(answer, plain_ms=alone) for answer in collect(turn_events(turn)).answers())
+        sections += [*answers, *chat.tree[turn.number].runs]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")
     document = Document("", tuple(sections), origin)
     if not document.answers:
         raise SlashError("There is no answer to export yet.")
     title = document.answers[0].question.strip().partition("\n")[0] or "dflash-chat"
-    return Document(title, document.sections, origin, chat.reducer.plain_ms)
+    return replace(document, title=title)

@@ -240,6 +240,10 @@ for (const article of document.querySelectorAll("article")) {
   const rounds = data[article.dataset.answer];
   if (rounds.length) answers.set(article, new Answer(article, rounds));
 }
+// An answer by itself plays from its beginning; where nothing may move, it stands at its first round.
+const [alone] = document.querySelector("section") ? [] : answers.values();
+if (alone && matchMedia("(prefers-reduced-motion: reduce)").matches) alone.show(1);
+else if (alone) alone.clock.toggle();
 if (root.clientWidth < 480) document.getElementById("legend").open = false;
 for (const section of document.querySelectorAll("section")) {
   const lanes = [...section.querySelectorAll("article")].map((article) => answers.get(article)).filter(Boolean);

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from ..figures.labels import caption
 from ..lesson.pages import name_of
 from ..lesson.tour import Part, Tour
 from ..rounds.cells import END_MARK, draft_text, show_blanks
+from ..rounds.playback import PHASES
 from ..text.harmless import sanitise
 from .document import Answer
 from .html import asset, policy_for, variables
@@ -79,10 +81,7 @@ def _round(tour: Tour) -> Iterator[str]:
         yield f'<li class="{fate}"><span class="guess">{_text(show_blanks(draft_text(column.draft)))}</span>{own}</li>'
     step = tour.round.step
     yield (
-        f'</ol><p class="captions"><span>1 draft: the small model guesses {len(step.draft)} tokens, all at once.</span>'
-        "<span>2 check: the large model looks at all of them in one pass.</span>"
-        f"<span>3 keep: what it would have written, too, stays: {step.num_accepted} tokens.</span>"
-        f"<span>4 correct: the first wrong one is replaced. {len(step.emitted)} tokens in one pass.</span></p>"
+        f'</ol><p class="captions">{"".join(f"<span>{_text(caption(phase, step))}</span>" for phase in PHASES[1:])}</p>'
     )
 
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engine.events import Step
+
     from ..rounds.cells import Fate
+    from ..rounds.playback import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,17 @@ FURTHER = ("or 2nd", "or 3rd", "or 4th", "or found")
 """The drafter's choices behind the first, and what was looked up."""
 STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM)
 """Rows of the step view."""
+
+CAPTIONS: dict[Phase, str] = {
+    "block": "A large model writes one token in each pass. Here a small one helps it:",
+    "draft": "Step 1, guess: the small model guesses {drafts} tokens, all at once.",
+    "verify": "Step 2, check: the large model looks at all of them in one pass.",
+    "judge": "Step 3, keep: what it would have written, too, stays: {kept} tokens.",
+    "emit": "Step 4, correct: the first wrong one is replaced. {tokens} tokens in one pass.",
+}
+"""What happens in a phase of a round that ends with a correction."""
+
+
+def caption(phase: Phase, step: Step) -> str:
+    """The same with the round's own numbers."""
+    return CAPTIONS[phase].format(drafts=len(step.draft), kept=step.num_accepted, tokens=len(step.emitted))

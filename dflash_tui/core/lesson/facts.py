@@ -15,6 +15,7 @@ from engine.events import Step
 from engine.sampling.philox import uniform
 
 from ..export.document import Answer, is_set
+from ..figures import labels
 from .parsing import FigureRequest, LessonError, Stop, TextLine
 
 Fact = float | int | str
@@ -27,6 +28,14 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+
+
+def words() -> dict[str, Fact]:
+    """What the screen calls its figures and colours, as ``words.…``, and what they are, as ``words.…_says``."""
+    known = {name.lower(): label for name, label in vars(labels).items() if isinstance(label, labels.Label)}
+    known |= {str(fate): label for fate, label in labels.COLOURS.items()}
+    named = {f"words.{name}": label.name for name, label in known.items()}
+    return named | {f"words.{name}_says": label.says for name, label in known.items()}
 
 
 def turn_facts(number: int, answer: Answer) -> dict[str, Fact]:

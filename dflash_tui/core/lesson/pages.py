@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..export.document import SET_LINE, Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
+from ..figures.labels import CHECKING, GUESSING
 from ..figures.statistics import NOT_KNOWN
 from ..race.race import RaceResult, as_race, block_name
 from ..race.report import race_table
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.playback import Phase
-from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
+from .facts import choose_round, fill, round_facts, same_tokens, turn_facts, words
 from .memory import as_text, memory_lines
 from .parsing import OF_A_ROUND, FigureKind, FigureRequest, Lesson, LessonError, Stop
 
@@ -64,7 +65,7 @@ def name_of(answer: Answer) -> str:
 
 def lesson_pages(lesson: Lesson, answers: Sequence[Answer]) -> tuple[Page, ...]:
     """``answers``: the turns of the lesson's trace, in order. Raises :class:`LessonError`."""
-    common = same_tokens(answers)
+    common = same_tokens(answers) | words()
     for number, answer in enumerate(answers, start=1):
         common |= turn_facts(number, answer)
     return tuple(_page(lesson.path, stop, answers, common) for stop in lesson.stops)
@@ -156,4 +157,4 @@ def times_table(figure: Figure) -> Table:
         facts = turn_facts(turn, answer)
         values = [float(facts[f"t{turn}.{name}"]) for name in ("draft_ms", "verify_ms", "round_ms", "ms_per_token")]
         rows.append((f"{answer.question}, {name_of(answer)}", *(f"{value:.1f}" for value in values)))
-    return Table((("milliseconds", "draft", "verify", "whole round", "per token"), *rows))
+    return Table((("milliseconds", GUESSING.name, CHECKING.name, "whole round", "per token"), *rows))

@@ -56,7 +56,7 @@ class Tour:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        step, drafted = self.round.step, self.drafted.statistics
+        drafted = self.drafted.statistics
         tokens, passes = drafted.num_tokens, len(self.drafted.steps)
         return (
             Part(
@@ -70,16 +70,15 @@ class Tour:
                 "weights",
                 "Checking fifteen guesses reads the weights once, as writing one token does",
                 24.0,
-                "A pass reads all the weights from memory, and that takes the time, for one token as for sixteen. "
-                f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen. "
-                "The larger the model, the nearer the two.",
+                "A pass reads the weights from memory once, however many tokens it checks. "
+                f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen: "
+                f"{self.block_ms / self.one_ms:.1f} times as long for sixteen times as many.",
             ),
             Part(
                 "round",
                 "So a small model guesses, and the large one checks",
                 28.0,
-                f"{len(step.draft)} guesses at once. Those that are right stay, the first wrong one is replaced: "
-                f"{len(step.emitted)} tokens in one pass, and not one that the large model would not have written.",
+                "And not one token stays that the large model would not have written by itself.",
             ),
             Part(
                 "race",

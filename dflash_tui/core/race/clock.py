@@ -45,6 +45,7 @@ class RaceClock:
     """Replays a race. Time runs forward only."""
 
     def __init__(self, result: RaceResult) -> None:
+        self.result = result
         self.lanes = tuple(LaneClock(lane, result.speed_up(lane)) for lane in result.lanes)
         self.length = result.seconds
         """Seconds until the slowest lane is done."""

@@ -354,7 +354,8 @@ class Race:
         else:
             hasty = self.pausing and self.result is None
             settings = replace(lane.settings, max_new_tokens=HASTY_TOKENS if hasty else WARM_UP_TOKENS)
-            send(Ask(self._turn, (Message("user", WARM_UP_QUESTION),), settings))
+            # Behind the same conversation: what a lane still holds of that, it holds as in the chat.
+            send(Ask(self._turn, (*self._messages[:-1], Message("user", WARM_UP_QUESTION)), settings))
 
     def _used(self) -> float | None:
         now = self._joules()

@@ -10,10 +10,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from platformdirs import user_config_path
 
+Gauges = Literal["full", "narrow", "off"]
+"""How much room the gauges take beside the conversation."""
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """Names another user file; empty means none."""
 PROJECT_FILE = ".dflash-chat.toml"
@@ -190,3 +192,6 @@ class ScreenOptions:
     """Clicks and the wheel are the program's; without, the terminal selects text with them."""
     keys: Mapping[str, Entry] = field(default_factory=dict)
     """Keys instead of an action's own, by its id; where they were written is for the messages."""
+    rendered: bool = False
+    """A finished answer is drawn as its Markdown means it."""
+    gauges: Gauges = "full"

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from dflash_tui.core.figures import labels
 from dflash_tui.core.rounds.cells import show_blanks
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
 from dflash_tui.core.rounds.playback import PHASES, Phase
@@ -20,13 +21,6 @@ from .step_table import Scene
 
 SECONDS: dict[Phase, float] = {"block": 1.0, "draft": 2.0, "verify": 2.0, "judge": 2.0, "emit": 3.5}
 """How long each phase stands."""
-CAPTIONS: dict[Phase, str] = {
-    "block": "A large model writes one token in each pass. Here a small one helps it:",
-    "draft": "1  draft: the small model guesses {drafts} tokens, all at once.",
-    "verify": "2  check: the large model looks at all of them in one pass.",
-    "judge": "3  keep: what it would have written, too, stays: {kept} tokens.",
-    "emit": "4  correct: the first wrong one is replaced. {tokens} tokens in one pass.",
-}
 TRACE, LEAST_KEPT, MOST_KEPT = "code", 8, 12
 """Whose round it is, and how many guesses it kept: many, with a correction behind them."""
 LARGE = 6
@@ -111,9 +105,7 @@ class LivingRound(Widget):
 
 def caption(scene: Scene) -> Content:
     """What happens in this phase."""
-    step = scene.inspection.step
-    words = CAPTIONS[scene.phase].format(drafts=len(step.draft), kept=step.num_accepted, tokens=len(step.emitted))
-    return Content.styled(words, "bold")
+    return Content.styled(labels.caption(scene.phase, scene.inspection.step), "bold")
 
 
 def _one_line(scene: Scene, width: int) -> Content:

@@ -86,9 +86,7 @@ def name(desk: Desk, argument: Argument) -> None:
 
 
 COMMANDS = (
-    Command(
-        "retry", "ask a question again, maybe with other settings; both answers stay", retry, slash="retry", takes=TAKES
-    ),
+    Command("retry", "ask again, maybe set otherwise; both answers stay", retry, slash="retry", takes=TAKES),
     Command("edit", "change a question and ask it as a new version", edit, slash="edit", takes="[n] [text]"),
     Command(
         "tree",
@@ -108,6 +106,6 @@ COMMANDS = (
         "[n] [m]",
         priority=True,
     ),
-    Command("go", "go on from another answer, by its number in /tree or its name", go, slash="go", takes="n|name"),
+    Command("go", "go on from another answer of /tree", go, slash="go", takes="n|name"),
     Command("name", "name this branch, from here on", name, slash="name", takes="[name]"),
 )

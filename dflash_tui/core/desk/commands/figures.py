@@ -71,7 +71,7 @@ COMMANDS = (
     Command("steps", "look at the rounds one by one", show_round, "f3,alt+s", "steps", "[n]", priority=True),
     Command(
         "race",
-        "race the target alone against DFlash, or what answers here against a server",
+        "the target alone against DFlash, or against a server",
         race,
         "f6,alt+r",
         "race",

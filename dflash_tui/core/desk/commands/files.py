@@ -108,9 +108,7 @@ COMMANDS = (
     ),
     Command("trace", "write a trace of this chat, to replay it", write_trace, slash="trace", takes="[file]"),
     Command("save", "save the last code block; or its number, or all", save, "ctrl+s", "save", "[n|all] [name]"),
-    Command(
-        "open", "save a code block and let the desktop show it, after asking", open_block, slash="open", takes="[n]"
-    ),
+    Command("open", "save a code block and show it, after asking", open_block, slash="open", takes="[n]"),
     Command("run", "run a block of Python, after asking", run, slash="run", takes="[n]"),
     Command("copy", "copy a code block", copy, "y", "copy", "[n]"),
 )

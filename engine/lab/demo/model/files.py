@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,8 @@ from .tokenizer import save_tokenizer
 
 PAIR = BUNDLED_PAIR
 TARGET_PREFIX = "model.language_model."
-
-ABOUT = {
-    "name": "dflash-demo",
-    "banner": (
-        "A tiny demo model (about 7 million parameters). It knows eight topics: small Python programs, single-file "
-        "HTML animations, changes to both, edits of a short file you give it, arithmetic word problems, short "
-        "explanations of this program and of basic computing, small talk, and saying when it doesn't know."
-    ),
-}
+ABOUT = "about.json"
+"""What the pair says of itself: written by hand, after what its report shows."""
 
 
 def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
@@ -38,7 +32,8 @@ def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
     _write_json(folder / "config.json", model.shape.to_config())
     generation = {"bos_token_id": BOS, "do_sample": False, "eos_token_id": list(STOP_IDS), "pad_token_id": PAD}
     _write_json(folder / "generation_config.json", generation)
-    _write_json(pair / "about.json", ABOUT)
+    if not (pair / ABOUT).exists():
+        shutil.copyfile(PAIR / ABOUT, pair / ABOUT)
     save_tokenizer(tokenizer, folder, model.shape.max_positions)
     _save_weights(model, folder, TARGET_PREFIX)
 

@@ -1,0 +1,28 @@
+"""Which commands fit the moment: they stand first in the palette, and behind a slash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dflash_tui.core.desk.command import Command
+from dflash_tui.core.desk.desk import Desk
+
+BEFORE = ("model", "replay", "lesson", "sessions", "find", "theme", "system", "block", "temperature")
+RUNNING = ("stop", "teach", "steps", "present", "lens")
+CODE = ("save", "open", "run", "copy")
+LOOKING = ("steps", "teach", "race", "present", "predict", "lens", "rendered", "retry", "edit", "statistics", "export")
+"""Before the first answer, while one runs, where one holds code, and where there is one to look at."""
+
+
+def by_fitness(commands: Iterable[Command[Any]], desk: Desk) -> list[Command[Any]]:
+    """All of them, those first that fit what the chat shows now; the rest in the order of the help."""
+    newest, chat = desk.chat.newest, desk.chat
+    if chat.busy:
+        first: tuple[str, ...] = RUNNING
+    elif not chat.turns:
+        first = BEFORE
+    else:
+        first = (*LOOKING[:4], *(CODE if newest is not None and "```" in newest.answer else ()), *LOOKING[4:])
+    places = {id: place for place, id in enumerate(first)}
+    return sorted(commands, key=lambda command: places.get(command.id, len(places)))

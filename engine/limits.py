@@ -1,0 +1,66 @@
+"""What a small model's own description says it can't do, so that whoever asks hears that before a bad answer. Models
+that describe nothing are asked anything."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FEW = 3
+"""Beside each strange letter there are so many known ones, where it is a name, or a word that is asked about."""
+CIRCLE, LONGEST_PIECE = 64, 12
+"""An answer goes round in circles whose last so many tokens are one piece over and over, of so many at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A kind of question that is answered badly."""
+
+    asks: re.Pattern[str]
+    """Found in such a question, its files included, whatever the case."""
+    says: str
+    instead: str
+    """What to ask, or to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one model."""
+
+    letters: re.Pattern[str] | None = None
+    """Those it reads; None: any."""
+    instead: str = ""
+    """What to do about a question in others."""
+    kinds: tuple[Limit, ...] = ()
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Limits:
+        """From a pair's ``about.json``."""
+        kinds = (Limit(re.compile(each["asks"], re.I), each["says"], each["instead"]) for each in about["limits"])
+        return cls(re.compile(about["reads"]["letters"]), about["reads"]["instead"], tuple(kinds))
+
+    def reads(self, text: str) -> bool:
+        """Whether the letters of a text are such as the model knows, all but a few; and they are not pictures alone."""
+        if self.letters is None:
+            return True
+        known = len(self.letters.findall(text)) + sum(map(str.isdecimal, text))
+        strange = sum(sign.isalpha() and not self.letters.match(sign) for sign in text)
+        pictures = any(unicodedata.category(sign) == "So" for sign in text)
+        return known >= FEW * strange and (known > 0 or not pictures)
+
+    def met_by(self, text: str) -> Iterable[Limit]:
+        """The limits that a question comes upon."""
+        return (kind for kind in self.kinds if kind.asks.search(text))
+
+
+def goes_in_circles(ids: Sequence[int]) -> bool:
+    """Whether an answer has come to say one thing over and over, which it won't leave by itself."""
+    end = ids[-CIRCLE:]
+    return len(end) == CIRCLE and any(end[length:] == end[:-length] for length in range(1, LONGEST_PIECE + 1))
+
+
+ANYTHING = Limits()
+"""Of a model that says nothing of itself."""

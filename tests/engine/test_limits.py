@@ -1,0 +1,86 @@
+"""What the bundled pair can't do is said before it answers badly; other models are asked anything."""
+
+from __future__ import annotations
+
+import json
+from queue import SimpleQueue
+
+import pytest
+
+from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.events import EngineError, Event, Notice, TurnFinished, TurnStarted
+from engine.hub.pairs import BUNDLED_PAIR
+from engine.limits import ANYTHING, Limits, goes_in_circles
+from engine.service import EngineService
+
+OWN = Limits.of(json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("Write a quicksort in Python", True),
+        ("2 + 2", True),
+        ("hi 👋", True),
+        ("What does 日本語 mean in English?", True),
+        ("日本語で話してください 🎉", False),
+        ("Explain この文章", False),
+        ("Привет, как дела?", False),
+        ("zażółć gęślą jaźń", False),
+        ("😀😀😀", False),
+    ],
+)
+def test_other_letters_than_its_own_are_not_read(text: str, reads: bool) -> None:
+    assert OWN.reads(text) is reads and ANYTHING.reads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('File shop.toml:\n```\ncolour = "blue"\n```\n\nChange the colour to red', "edit"),
+        ("write a snake game", "games"),
+        ("explain what is happening on the screen", "screen"),
+        ("what does 'accepted if reached' mean", "screen"),
+        ("summarize your last answer", "sum up"),
+        ("why is the sky blue", "colour"),
+        ("What can you do?", "edits"),
+        ("Write a quicksort in Python", ""),
+        ("create a single-file HTML animation of a drone swarm", ""),
+        ("What is speculative decoding?", ""),
+        ("Make it red", ""),
+        ("How do I stop an answer?", ""),
+    ],
+)
+def test_what_it_does_badly_is_said_before(text: str, says: str) -> None:
+    met = [limit.says for limit in OWN.met_by(text)]
+    assert says in " ".join(met) if says else not met
+    assert not list(ANYTHING.met_by(text))
+
+
+def test_an_answer_that_goes_in_circles_is_seen() -> None:
+    assert goes_in_circles([5, 6, *[1, 2, 3] * 30]) and not goes_in_circles([1, 2, 3] * 20)
+    assert not goes_in_circles([*range(40)] * 5)
+
+
+def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
+    told: SimpleQueue[Event] = SimpleQueue()
+    service = EngineService(EngineOptions(), told.put)
+    service.start()
+
+    def ask(text: str) -> list[Event]:
+        service.send(Ask(1, (Message("user", text),), GenerationSettings(max_new_tokens=200)))
+        events = [told.get()]
+        while not isinstance(events[-1], TurnFinished):
+            events.append(told.get())
+        return [event for event in events if isinstance(event, Notice | EngineError | TurnStarted | TurnFinished)]
+
+    refusal, end = [event for event in ask("日本語で話して") if not isinstance(event, TurnStarted)]
+    assert isinstance(refusal, EngineError) and "can't read" in refusal.message and "Try" in refusal.hint
+    assert isinstance(end, TurnFinished) and not end.text
+    notice, *_ = ask("write a snake game")
+    assert isinstance(notice, Notice) and notice.ahead
+    assert not isinstance(ask("write a snake game")[0], Notice), "once"
+    *_, circles, end = ask("{}[]()<>!@#$%^&*")
+    assert isinstance(circles, Notice) and isinstance(end, TurnFinished) and end.statistics.num_tokens < 150
+    service.send(Close())
+    service.join(20)
