@@ -5,14 +5,16 @@ In Triton's interpreter NumPy multiplies, and the order of its sums depends on w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
+if TYPE_CHECKING:
+    import pytest
 
 
-def sum_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the test ends, a row's products have the same bits wherever it stands, and in however many steps."""
-    interpreter = pytest.importorskip("triton.runtime.interpreter")
+def sum_in_order(monkeypatch: pytest.MonkeyPatch | None = None) -> None:
+    """A row's products have the same bits wherever it stands, and in however many steps: until the test ends, or, for
+    a script, from now on."""
+    from triton.runtime import interpreter
 
     def multiply(_builder: Any, a: Any, b: Any, total: Any, *_options: Any) -> Any:
         sums = total.data.copy()
@@ -20,4 +22,7 @@ def sum_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
             sums += a.data[..., depth, None] * b.data[..., None, depth, :]
         return interpreter.TensorHandle(sums, total.dtype.scalar)
 
-    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", multiply)
+    if monkeypatch is None:
+        interpreter.InterpreterBuilder.create_dot = multiply
+    else:
+        monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", multiply)

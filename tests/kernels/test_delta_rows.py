@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.decoding.device_rounds import DeviceRounds
 from engine.kernels.decode.delta import take_by_kernels
 from engine.kernels.decode.tiles import TargetTiles, Tiles
 from engine.kernels.reference.delta import DeltaRows, scan
@@ -17,16 +16,14 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState, Moment
 from engine.layer_config import DeltaConfig
-from engine.loading.checkpoint import load_drafter, load_target
-from engine.models.dflash.modules import DFlashDrafter
+from engine.loading.checkpoint import load_target
 from engine.models.qwen3_5.decode_pass import DecodePass
 from engine.models.qwen3_5.modules import Qwen35Target
 from engine.models.qwen3_5.prefill_pass import PrefillPass
 from tests.engine.checkpoints import FULL, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import no_progress
-from tests.engine.decoding.test_device_rounds import Pair, mostly_right, on_device
 from tests.engine.models.qwen3_5 import ATTENDS, RECURS, write_target
-from tests.engine.small_decoders import prompt_ids, run_turn, settings
+from tests.engine.small_decoders import prompt_ids
 from tests.pace import only_in_ci
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -232,25 +229,3 @@ def test_a_scan_is_the_definition() -> None:
     take_by_kernels(config, moment, rows)
     torch.testing.assert_close(moment.recurrent, wanted.recurrent, atol=1e-5, rtol=1e-5)
     assert torch.equal(moment.window, wanted.window)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("warm", [{"temperature": 0.8, "seed": 3}, only_in_ci({})], ids=["warm", "greedy"])
-def test_rounds_on_the_device_say_what_plain_decoding_says(
-    warm: dict[str, float], folder: Path, target: Qwen35Target
-) -> None:
-    drafter = load_drafter(folder / "drafter", target, no_progress)
-    assert isinstance(drafter, DFlashDrafter)
-    pair, prompt = Pair(target, drafter), list(prompt_ids(PROMPT))  # type: ignore[arg-type]
-    said: dict[bool, list[int]] = {}
-    moments = {}
-    for speculation in (False, True):
-        decoder = on_device(pair, mostly_right([*prompt, *said.get(False, ())]), 64)
-        assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.tree is None
-        wanted = settings(max_new_tokens=12, block_size=16, speculation=speculation, **warm)
-        said[speculation] = run_turn(decoder, prompt, wanted).ids
-        moments[speculation] = [
-            layer.moment(decoder.cache.length) for layer in decoder.cache.layers if isinstance(layer, DeltaState)
-        ]
-    assert said[True] == said[False]
-    assert same(moments[True], moments[False])

@@ -23,7 +23,7 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from tests.engine.checkpoints import FULL, SLIDING, random_target, second_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES
+from tests.engine.decoding.pairs import DRAFT_TILES, TILES
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

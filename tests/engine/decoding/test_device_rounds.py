@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import torch
@@ -18,103 +15,41 @@ from engine.decoding import pieces
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kernels.round.state import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench.policy import _device_decision
 from engine.lab.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
-from engine.loading.checkpoint import load_drafter, load_target
 from engine.measured import costs
-from engine.models.dflash.modules import DFlashDrafter
-from engine.models.gemma4.modules import Gemma4
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
-from tests.engine.conftest import CPU, no_progress
+from tests.engine.conftest import CPU
+from tests.engine.decoding.pairs import (
+    CONTEXT,
+    DRAFT_TILES,
+    PROMPT,
+    TILES,
+    Pair,
+    assert_same_rounds,
+    by_host,
+    mostly_right,
+    of,
+    on_device,
+    pair,
+    spoken,
+)
 from tests.engine.small_decoders import (
-    Answer,
-    Proposal,
     assert_caches_equal_recomputation,
     prompt_ids,
     run_turn,
-    scripted,
-    set_stops,
     settings,
 )
-from tests.kernels.ordered_sums import sum_in_order
+
+__all__ = ["pair"]
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
-CONTEXT = 96
-WIDE = Tiles(columns=128, depth=64)
-TILES = TargetTiles(
-    qkv=WIDE,
-    output=replace(WIDE, columns=64, splits=2),
-    gate_up=replace(WIDE, columns=64),
-    down=replace(WIDE, columns=64, depth=32, splits=3),
-    expert_gate_up=WIDE,
-    expert_down=WIDE,
-    head=replace(WIDE, columns=256),
-)
-DRAFT_TILES = DraftTiles(
-    context=replace(WIDE, columns=64, splits=2),
-    context_kv=WIDE,
-    qkv=WIDE,
-    output=replace(WIDE, columns=64, splits=2),
-    gate_up=WIDE,
-    down=replace(WIDE, columns=64, splits=2),
-    head=replace(WIDE, columns=256),
-)
-"""Few programs: each costs the interpreter about a millisecond."""
-PROMPT = prompt_ids(30)
-"""Longer than the windows of 24 and 20, so that rings wrap."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    target: Gemma4
-    drafter: DFlashDrafter
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["dense", "experts"])
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    """A sliding and a full layer each, both tapped."""
-    folder: Path = tmp_path_factory.mktemp("pair")
-    random_target([SLIDING, FULL], request.param, seed=2).save_pretrained(folder / "target")
-    write_drafter(folder / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2, attention_bias=True), seed=2)
-    target = load_target(folder / "target", CPU, no_progress)
-    target.config = replace(target.config, stop_token_ids=())
-    return Pair(target, load_drafter(folder / "drafter", target, no_progress))
-
-
-DENSE = pytest.mark.parametrize("pair", [False], indirect=True, ids=["dense"])
-
-
-def on_device(pair: Pair, proposal: Proposal | None = None, max_context: int = CONTEXT) -> Decoder:
-    """A decoder whose device runs the rounds; with a proposal, what it drafts is scripted."""
-    decoder = Decoder(pair.target, pair.drafter, max_context)
-    launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
-    decoder.use_rounds(DeviceRounds(launches))
-    if proposal is not None:
-        rows, state, tree = launches.drafter, launches.state, launches.tree
-        assert rows is not None
-        tokens, probability = rows.out.token, rows.out.probability
-
-        def draft(count: int) -> None:
-            if state.draft_width > 0:
-                tokens[:15] = torch.tensor(proposal(int(state.cursor), int(state.anchor), 15))
-            probability.fill_(0.5)
-            if tree is not None:  # the only choice that is worth anything
-                tree.choices.tokens[:, 0] = tokens
-                tree.choices.probabilities[:] = torch.tensor([0.5, 0.0, 0.0, 0.0])
-
-        rows.draft = draft  # type: ignore[method-assign]
-    return decoder
-
-
-def by_host(pair: Pair, proposal: Proposal | None = None, max_context: int = CONTEXT) -> Decoder:
-    return Decoder(pair.target, scripted(pair.drafter, proposal) if proposal else pair.drafter, max_context)
+DENSE = of("dense")
 
 
 def by_script(decoder: Decoder, accepted: Sequence[int], confidences: Sequence[Sequence[float]] = ()) -> Decoder:
@@ -128,94 +63,7 @@ def by_script(decoder: Decoder, accepted: Sequence[int], confidences: Sequence[S
     return decoder
 
 
-def mostly_right(text: Sequence[int], error_rate: float = 0.25) -> Proposal:
-    """Proposes what follows in ``text``, wrong at positions that don't depend on when they are asked about."""
-    rng = random.Random("errors")
-    drafted = [(token + 1) % VOCAB_SIZE if rng.random() < error_rate else token for token in [*text, *[0] * 32]]
-    return lambda position, _, count: drafted[position + 1 : position + 1 + count]
-
-
-def spoken(pair: Pair, wanted: GenerationSettings) -> list[int]:
-    """Prompt and answer, without a drafter."""
-    return [*PROMPT, *run_turn(Decoder(pair.target, None, CONTEXT), PROMPT, wanted).ids]
-
-
-def assert_same_rounds(actual: Answer, expected: Answer) -> None:
-    assert actual.ids == expected.ids
-    for ours, theirs in zip(actual.rounds, expected.rounds, strict=True):
-        for field in ("draft_ids", "num_accepted", "emitted", "verify_width", "context_length", "finish", "verdicts"):
-            assert getattr(ours, field) == getattr(theirs, field), field
-        for field in ("draft_probabilities", "target_probabilities", "probabilities"):
-            assert getattr(ours, field) == pytest.approx(getattr(theirs, field), abs=1e-4), field
-
-
-def test_drafts_and_answers_are_those_of_the_host(pair: Pair) -> None:
-    """The real drafter, whose drafts hardly ever hold with random weights; the last of them has no room to draft."""
-    wanted = settings(max_new_tokens=3, block_size=7)
-    device = on_device(pair)
-    assert_same_rounds(run_turn(device, PROMPT, wanted), run_turn(by_host(pair), PROMPT, wanted))
-    assert_caches_equal_recomputation(device)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [{"block_size": 16}, {"block_size": 5}, {"temperature": 0.8, "seed": 3, "top_k": 60, "top_p": 0.9}],
-    ids=["16", "5", "sampled"],
-)
-@DENSE
-def test_accepted_drafts_commit_what_the_host_would(values: dict[str, Any], pair: Pair) -> None:
-    wanted = settings(max_new_tokens=12, **values)
-    proposal = mostly_right(spoken(pair, wanted))
-    device = on_device(pair, proposal)
-    answer = run_turn(device, PROMPT, wanted)
-    assert len({done.num_accepted for done in answer.rounds}) > 2
-    assert_same_rounds(answer, run_turn(by_host(pair, proposal), PROMPT, wanted))
-    assert_caches_equal_recomputation(device)
-
-
-@DENSE
-def test_the_text_does_not_depend_on_speculation(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In bf16, where sums in another order would soon say something else."""
-    sum_in_order(monkeypatch)
-    same = Pair(deepcopy(pair.target).bfloat16(), deepcopy(pair.drafter).bfloat16())
-    same.target.prepare()
-    same.drafter.prepare()
-    wanted = settings(max_new_tokens=7, temperature=0.9, seed=1, block_size=6)
-    alone = run_turn(on_device(same), PROMPT, replace(wanted, speculation=False))
-    assert {done.verify_width for done in alone.rounds[1:]} == {1}
-    drafted = run_turn(on_device(same, mostly_right([*PROMPT, *alone.ids])), PROMPT, wanted)
-    assert drafted.ids == alone.ids and len(drafted.rounds) < len(alone.rounds)
-
-
 # --- where an answer ends
-
-
-@DENSE
-def test_a_stop_token_ends_the_answer_inside_a_block(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = settings(max_new_tokens=20)
-    text = spoken(pair, wanted)
-    stop = text[len(PROMPT) + 6]
-    set_stops(monkeypatch, pair.target, 1, stop)
-    proposal = mostly_right(text, 0.0)
-    device = on_device(pair, proposal)
-    answer = run_turn(device, PROMPT, wanted)
-    assert answer.finish == "stop" and answer.ids == text[len(PROMPT) : text.index(stop, len(PROMPT)) + 1]
-    assert_same_rounds(answer, run_turn(by_host(pair, proposal), PROMPT, wanted))
-    assert_caches_equal_recomputation(device)
-
-
-@DENSE
-@pytest.mark.parametrize(
-    ("count", "max_context", "speculation"),
-    [(2, CONTEXT, True), (3, CONTEXT, True), (8, CONTEXT, True), (3, CONTEXT, False), (40, 34, True), (40, 33, False)],
-)
-def test_limits_are_exact(count: int, max_context: int, speculation: bool, pair: Pair) -> None:
-    wanted = settings(max_new_tokens=count, block_size=4, speculation=speculation)
-    proposal = mostly_right(spoken(pair, settings(max_new_tokens=12)), 0.0)
-    answer = run_turn(on_device(pair, proposal, max_context), PROMPT, wanted)
-    assert len(answer.ids) == min(count, max_context - len(PROMPT))
-    assert answer.finish == ("length" if count < 40 else "context")
-    assert_same_rounds(answer, run_turn(by_host(pair, proposal, max_context), PROMPT, wanted))
 
 
 @DENSE
@@ -330,10 +178,9 @@ def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
 
 
 @DENSE
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "seed": 4}], ids=["greedy", "warm"])
-def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair, sampling: dict[str, float]) -> None:
+def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
     """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
-    wanted = settings(max_new_tokens=18, block_size=8, **sampling)
+    wanted = settings(max_new_tokens=18, block_size=8, temperature=0.8, seed=4)
     text = spoken(pair, wanted)
     device = on_device(pair, mostly_right(text, error_rate=0.6))
     policy = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-import torch
 
 from engine.commands import DraftBy, GenerationSettings
 from engine.decoding.decoder import Decoder
-from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Found, continuation, longest_match
-from tests.engine.checkpoints import VOCAB_SIZE
-from tests.engine.decoding.test_device_rounds import (
-    CONTEXT,
-    Pair,
-    assert_same_rounds,
-    by_host,
-    mostly_right,
-    on_device,
-    pair,
-)
+from engine.speculation.lookup import continuation, longest_match
+from tests.engine.decoding import pairs
+from tests.engine.decoding.pairs import CONTEXT, Pair, Told, by_host, of, pair
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, settings
-from tests.kernels.ordered_sums import sum_in_order
-from tests.pace import only_in_ci
 
 __all__ = ["pair"]
 
-pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+pytestmark = of("dense")
 
 TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range(16)), 0.01, 0.02),))
 AUTO = settings(block_size="auto", max_new_tokens=24)
@@ -41,33 +28,9 @@ LONG_CONTEXT = 4096
 ALONE, BESIDE, NEITHER = Plan(False, True), Plan(True, True), Plan(False)
 
 
-class Told(Auto):
-    """Looks up, drafts or does both as it is told, round by round, and learns nothing."""
-
-    plans: tuple[Plan, ...] = ()
-    asked = 0
-
-    def plan(self, context: int, length: int) -> Plan:
-        self.asked += 1
-        plan = self.plans[(self.asked - 1) % len(self.plans)]
-        return Plan(plan.draft and self.has_drafter, plan.lookup)
-
-    def observe(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def repeating(pair: Pair) -> Pair:
-    """It knows four tokens, so that its texts soon repeat themselves. The others are copies of these, each a little
-    smaller than the one before: were they alike, the last bit of a processor's sums would choose between them."""
-    target = deepcopy(pair.target)
-    token = torch.arange(VOCAB_SIZE)
-    with torch.no_grad():
-        target.embed_tokens.weight.copy_(target.embed_tokens.weight[token % 4] * (1 - token // 4 / 1024)[:, None])
-    target.prepare()
-    drafter = deepcopy(pair.drafter)
-    drafter.prepare()
-    return Pair(target, drafter)
+    return pairs.repeating(pair)
 
 
 def with_policy(decoder: Decoder, *plans: Plan) -> Decoder:
@@ -91,10 +54,6 @@ def assert_matches_are_those_of_the_text(answer: Answer) -> None:
         text += done.emitted
 
 
-def matches(answer: Answer) -> list[tuple[Found | None, int]]:
-    return [(done.match, done.num_agreed) for done in answer.rounds]
-
-
 @pytest.mark.parametrize("by", get_args(DraftBy))
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_no_text_depends_on_who_drafts(by: DraftBy, temperature: float, repeating: Pair) -> None:
@@ -108,7 +67,6 @@ def test_no_text_depends_on_who_drafts(by: DraftBy, temperature: float, repeatin
 
 
 @pytest.mark.parametrize("prompt", [(1,), (1, 2), (3, 1, 0, 2)], ids=["one token", "in turns", "a pattern"])
-@pytest.mark.parametrize("pair", [False], indirect=True, ids=["dense"])
 def test_no_text_depends_on_what_stands_a_thousand_times(prompt: tuple[int, ...], repeating: Pair) -> None:
     """Not even where it is looked up in every round, whatever came of it."""
     text, wanted = prompt * 1000, replace(AUTO, max_new_tokens=48)
@@ -127,33 +85,3 @@ def test_no_text_depends_on_matches_across_turns(repeating: Pair) -> None:
     assert answer.num_reused and answer.ids == alone.ids
     assert any(done.match and done.match.distance > len(first.ids) for done in answer.rounds)
     assert_caches_equal_recomputation(decoder)
-
-
-@pytest.mark.parametrize(
-    ("pair", "plans", "values"),
-    [
-        (False, (ALONE,), {"draft_by": "lookup"}),
-        (False, (ALONE, NEITHER, NEITHER, BESIDE), {}),
-        only_in_ci(True, (ALONE,), {"draft_by": "lookup"}),
-        only_in_ci(False, (BESIDE, Plan(True)), {"temperature": 0.5, "seed": 3}),
-    ],
-    indirect=["pair"],
-    ids=["without a drafter", "with one", "with experts", "sampled"],
-)
-def test_the_device_looks_up_what_the_host_does(
-    plans: tuple[Plan, ...], values: dict[str, Any], repeating: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The whole pass full, however short the drafter's block is."""
-    wanted = replace(AUTO, max_new_tokens=20, **values)
-    sum_in_order(monkeypatch)  # tokens that are held for one have the same logit, to the last bit
-    proposal = mostly_right([*PROMPT, *plain(repeating, wanted)])
-    monkeypatch.setattr(repeating.drafter, "config", replace(repeating.drafter.config, block_size=7))
-    device = with_policy(on_device(repeating, proposal), *plans)
-    answer = run_turn(device, PROMPT, wanted)
-    host = run_turn(with_policy(by_host(repeating, proposal), *plans), PROMPT, wanted)
-    assert_same_rounds(answer, host)
-    assert matches(answer) == matches(host)
-    # Of the tokens that the pair holds for one, sampling says any: its texts repeat nothing.
-    assert wanted.temperature or any(done.match and done.num_accepted for done in answer.rounds)
-    assert wanted.temperature or max(len(done.draft_ids) for done in answer.rounds) > 7
-    assert_caches_equal_recomputation(device)

@@ -14,13 +14,13 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from tests.engine.decoding.test_device_rounds import (
-    DENSE,
+from tests.engine.decoding.pairs import (
     PROMPT,
     Pair,
     assert_same_rounds,
     by_host,
     mostly_right,
+    of,
     on_device,
     pair,
     spoken,
@@ -76,7 +76,7 @@ def continued(answer: Answer, number: int = 1) -> list[int]:
     return [*PROMPT, *answer.ids, *prompt_ids(4, number)]
 
 
-@DENSE
+@of("dense")
 @pytest.mark.parametrize("places", [4, only_in_ci(device_rounds.INGEST_BATCH)])
 def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(
     places: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
@@ -101,7 +101,7 @@ def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(
         assert torch.equal(kept.v[:, : caches[0].length], other.v[:, : caches[0].length])
 
 
-@DENSE
+@of("dense")
 @pytest.mark.usefixtures("four_together")
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "seed": 4}], ids=["greedy", "warm"])
 def test_the_host_rests_alike(pair: Pair, sampling: dict[str, float]) -> None:
@@ -121,7 +121,7 @@ def test_the_host_rests_alike(pair: Pair, sampling: dict[str, float]) -> None:
         assert decoder.draft_cache is not None and decoder.cache.length - decoder.draft_cache.length <= MAX_ROWS
 
 
-@DENSE
+@of("dense")
 @pytest.mark.usefixtures("four_together")
 def test_a_turn_after_one_that_ended_in_a_rest(pair: Pair) -> None:
     """What the drafter was not told of is read again, no more; then it drafts what it would draft anyway."""
@@ -138,7 +138,7 @@ def test_a_turn_after_one_that_ended_in_a_rest(pair: Pair) -> None:
     assert_caches_equal_recomputation(device)
 
 
-@DENSE
+@of("dense")
 @pytest.mark.usefixtures("four_together")
 def test_a_rest_ends_with_the_answer(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a stop token, at the end of the context, told to stop and left by its reader."""
@@ -171,7 +171,7 @@ def test_a_rest_ends_with_the_answer(pair: Pair, monkeypatch: pytest.MonkeyPatch
     assert run_turn(device, PROMPT, AUTO).ids == text[len(PROMPT) :]
 
 
-@DENSE
+@of("dense")
 @pytest.mark.usefixtures("four_together")
 def test_a_block_size_set_by_hand_ends_a_rest(pair: Pair) -> None:
     """And turns without the drafter, in which nothing waits for it, come and go."""

@@ -4,116 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import pytest
-import torch
-from torch import Tensor
 
-from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Round
-from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.host_rounds import HostRounds
-from engine.decoding.round_launches import RoundLaunches
 from engine.events import DraftToken, EmittedToken, Step, TreeToken, accepted_in
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.kv_cache.cache import Cache
-from engine.models.dflash.modules import DFlashDrafter
-from engine.models.gemma4.modules import Gemma4
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Judged
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.live_costs import LiveCosts
-from engine.speculation.trees import CHOICES, Chances, Node
-from tests.engine.checkpoints import VOCAB_SIZE
-from tests.engine.decoding.test_device_rounds import (
-    CONTEXT,
-    DENSE,
-    DRAFT_TILES,
-    PROMPT,
-    TILES,
-    Pair,
-    assert_same_rounds,
-    by_host,
-    pair,
-    spoken,
-)
+from tests.engine.decoding.pairs import GIVEN, PROMPT, Drafts, Pair, Steady, by_host, of, on_device, pair, spoken
 from tests.engine.small_decoders import (
-    ScriptedDrafter,
     assert_caches_equal_recomputation,
     run_turn,
-    set_stops,
     settings,
 )
 
 __all__ = ["pair"]
 
-pytestmark = [pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)"), DENSE]
+pytestmark = [
+    pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)"),
+    of("dense"),
+]
 
 FLAT = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.02 * row for row in range(16))),))
 """Of a dense target: sixteen rows cost hardly more than one."""
-GIVEN = (0.5, 0.25, 0.125, 0.0625)
-"""What the drafter gives its choices: products of them are the same in fp32 and in double."""
-
 RIGHT = (0, 1, 0, 2, None)
 """Which choice is right, by position, over and over again."""
 
 
-class Steady(Auto):
-    """Learns nothing, so that what it chose can be asked again."""
-
-    def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
-    ) -> None:
-        pass
-
-
-def choices_at(text: Sequence[int], position: int) -> list[int]:
-    """What is drafted there: choices that hold what ``text`` says as ``RIGHT`` tells."""
-    right = text[position] if position < len(text) else 0
-    tokens = [(right + 1 + other) % VOCAB_SIZE for other in range(CHOICES)]
-    choice = RIGHT[position % len(RIGHT)]
-    if choice is not None:
-        tokens[choice] = right
-    return tokens
-
-
 def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
     """On the device."""
-    decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
-    decoder.use_rounds(DeviceRounds(launches))
-    decoder.use_policy(Steady(FLAT) if policy is None else policy)
-    rows, state, tree = launches.drafter, launches.state, launches.tree
-    assert rows is not None and tree is not None
-    choices = tree.choices
-
-    def draft(count: int) -> None:
-        for place in range(15):
-            choices.tokens[place] = torch.tensor(choices_at(text, int(state.cursor) + 1 + place))
-            choices.probabilities[place] = torch.tensor(GIVEN)
-        rows.out.token[:15] = choices.tokens[:15, 0]
-        rows.out.probability[:15] = choices.probabilities[:15, 0]
-
-    rows.draft = draft  # type: ignore[method-assign]
-    return decoder
-
-
-class ChoosingDrafter(ScriptedDrafter):
-    """What ``with_trees`` drafts, for the host."""
-
-    def probabilities(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        self._real.draft(target, anchor, block_size, cache)
-        given = torch.zeros(block_size - 1, VOCAB_SIZE)
-        for place in range(block_size - 1):
-            given[place, self.proposal(cache.length + 1 + place, anchor, CHOICES)] = torch.tensor(GIVEN)
-        return given
-
-
-def trees_by_host(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
-    drafter = ChoosingDrafter(pair.drafter, lambda position, *_: choices_at(text, position))
-    decoder = Decoder(pair.target, cast(DFlashDrafter, drafter), CONTEXT)
-    decoder.use_rounds(HostRounds(CHOICES))
+    decoder = on_device(pair, Drafts(text, RIGHT))
     decoder.use_policy(Steady(FLAT) if policy is None else policy)
     return decoder
 
@@ -129,35 +51,8 @@ def step_of(done: Round) -> Step:
     return Step(1, 1, 0.0, draft, done.num_accepted, emitted, width, 0.0, 0.0, 0.0, context, 16, 0.0, None, tree)
 
 
-SAMPLING = pytest.mark.parametrize(
-    "values", [{}, {"temperature": 0.8, "seed": 3, "top_k": 60, "top_p": 0.9}], ids=["greedy", "sampled"]
-)
-
-
-@SAMPLING
-@pytest.mark.parametrize("spread", [0.02, 0.5], ids=["whole", "chosen"])
-def test_the_host_defines_what_the_device_does(spread: float, values: dict[str, float], pair: Pair) -> None:
-    """The same trees, the same paths through them, the same words about both, and caches alike."""
-    wanted = settings(max_new_tokens=9, block_size="auto", **values)
-    text = spoken(pair, wanted)
-    table = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + spread * row for row in range(16))),))
-    device, host = (make(pair, text, Steady(table)) for make in (with_trees, trees_by_host))
-    ours, theirs = run_turn(device, PROMPT, wanted), run_turn(host, PROMPT, wanted)
-    assert_same_rounds(ours, theirs)
-    assert theirs.ids == text[len(PROMPT) :]
-    for done, expected in zip(ours.rounds, theirs.rounds, strict=True):
-        assert done.tree == expected.tree
-        assert (done.choice is None) == (expected.choice is None)
-        if done.choice is not None and expected.choice is not None:
-            assert done.choice[:4] == pytest.approx(expected.choice[:4], abs=1e-5)
-    assert any(done.tree and done.num_accepted > 1 for done in theirs.rounds)
-    for decoder in (device, host):
-        assert_caches_equal_recomputation(decoder)
-
-
-@SAMPLING
-def test_trees_change_no_text_and_leave_what_a_chain_would(values: dict[str, float], pair: Pair) -> None:
-    wanted = settings(max_new_tokens=8, block_size=16, **values)
+def test_paths_leave_the_trunk_and_the_policy_learns_of_them(pair: Pair) -> None:
+    wanted = settings(max_new_tokens=8, block_size=16)
     text = spoken(pair, wanted)
     policy = Auto(FLAT)
     device = with_trees(pair, text, policy)
@@ -212,33 +107,11 @@ def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:
     assert_caches_equal_recomputation(device)
 
 
-def test_a_stop_token_ends_the_answer_inside_a_tree(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = settings(max_new_tokens=20)
-    text = spoken(pair, wanted)
-    stop = text[len(PROMPT) + 4]
-    set_stops(monkeypatch, pair.target, 1, stop)
-    device = with_trees(pair, text)
-    answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
-    assert answer.finish == "stop" and answer.ids == text[len(PROMPT) : text.index(stop, len(PROMPT)) + 1]
-    assert_caches_equal_recomputation(device)
-
-
-@pytest.mark.parametrize(("count", "max_context"), [(2, CONTEXT), (40, 34)])
-def test_limits_are_exact(count: int, max_context: int, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.engine.decoding.test_tree_rounds.CONTEXT", max_context)
-    text = spoken(pair, settings(max_new_tokens=12))
-    answer = run_turn(with_trees(pair, text), PROMPT, GenerationSettings(max_new_tokens=count))
-    assert len(answer.ids) == min(count, max_context - len(PROMPT))
-    assert answer.ids == text[len(PROMPT) :][: len(answer.ids)]
-    assert answer.finish == ("length" if count < 40 else "context")
-
-
 def test_the_real_drafter_drafts_trees(pair: Pair) -> None:
     """With random weights hardly anything is accepted; its first choices are the chain's."""
     wanted = settings(max_new_tokens=3, block_size=3)
     chain = run_turn(by_host(pair), PROMPT, wanted)
-    decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)))
+    decoder = on_device(pair)
     decoder.use_policy(Steady(FLAT))
     trees = run_turn(decoder, PROMPT, replace(wanted, block_size="auto"))
     assert trees.ids == chain.ids

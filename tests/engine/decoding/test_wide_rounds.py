@@ -16,12 +16,12 @@ from engine.speculation.choice import Choice, Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Looked
 from engine.speculation.trees import WIDE_ROWS, Chances, Node, chain
-from tests.engine.decoding.test_device_rounds import Pair, pair
+from tests.engine.decoding.pairs import Pair, of, pair
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
 
 __all__ = ["pair"]
 
-pytestmark = pytest.mark.parametrize("pair", [False], indirect=True, ids=["dense"])
+pytestmark = of("dense")
 
 MOST = WIDE_ROWS[-1]
 CONTEXT = 400

@@ -25,7 +25,7 @@ from engine.loading.choose_rounds import choose_rounds, ways_with
 from engine.models.attention_backends import SDPA, TRITON
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES, Pair
+from tests.engine.decoding.pairs import DRAFT_TILES, TILES, Pair
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 from tests.kernels.ordered_sums import sum_in_order
 

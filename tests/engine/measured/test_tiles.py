@@ -29,7 +29,7 @@ from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.measured import tiles as tuning
 from engine.measured.tiles import neighbours, tune, with_choice
 from tests.engine.conftest import CPU
-from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES
+from tests.engine.decoding.pairs import DRAFT_TILES, TILES
 from tests.engine.small_decoders import prompt_ids
 
 SMALL = representative(86)
