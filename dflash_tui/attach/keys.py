@@ -62,8 +62,8 @@ class Keys:
 
 
 class StreamRedactor:
-    """Redacts keys in a text that comes in pieces, even where a key spans two of them. What may become a key is held back
-    once four characters of it have come: fewer are the end of nearly every text."""
+    """Redacts keys in a text that comes in pieces, even where a key spans two of them. What may become a key is held
+    back once four characters of it have come: fewer are the end of nearly every text."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys

@@ -18,7 +18,7 @@ from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import Judged
-from ..speculation.lookup import Found, Looked, num_agreed
+from ..speculation.lookup import Looked, LookupMatch, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
 from .host_rounds import HostRounds
@@ -128,7 +128,7 @@ class Turn:
         """Prompt and answer, where drafts may be looked up. That takes a policy, which weighs what they are worth."""
         if settings.looks_up and decoder.policy is not None:
             self.text = TextIndex(prompt.ids)
-        self.match: Found | None = None
+        self.match: LookupMatch | None = None
         """Where the newest tokens stood before; None where they are new."""
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context, [n, features]."""

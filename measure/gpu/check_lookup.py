@@ -21,7 +21,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.measured.timing import time_launches
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Found, Looked, continuation
+from engine.speculation.lookup import Looked, LookupMatch, continuation
 from measure.gpu.report import Report
 from measure.quick import parse
 
@@ -77,7 +77,7 @@ class LookupChecks:
             state.width.fill_(MAX_ROWS)
             self.round(state, held)
             record = state.record.tolist()
-            found = Found(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
+            found = LookupMatch(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
             wanted = TextIndex(text).find()
             guess = [] if wanted is None else continuation(text, wanted.distance, MAX_ROWS - 1, STOPS)
             looked = None if wanted is None else Looked(wanted.length, len(guess))

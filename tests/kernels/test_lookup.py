@@ -13,7 +13,7 @@ from engine.kernels.round.state import CHANCE, LOOKED_UP, MATCH_DISTANCE, MATCH_
 from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Found, Looked, continuation, longest_match, num_agreed
+from engine.speculation.lookup import Looked, LookupMatch, continuation, longest_match, num_agreed
 
 CPU = torch.device("cpu")
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.14 * row for row in range(16)), 0.01, 0.03),))
@@ -58,7 +58,7 @@ def test_it_finds_and_guesses_what_the_definition_does(seed: int) -> None:
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=False)
     match = longest_match(text)
     record = state.record.tolist()
-    found = Found(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
+    found = LookupMatch(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
     assert found == match
     guess = [] if match is None else continuation(text, match.distance, ROWS - 1, STOPS)
     assert ids[1 : record[LOOKED_UP] + 1].tolist() == guess

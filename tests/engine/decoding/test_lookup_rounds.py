@@ -15,7 +15,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Plan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Found, continuation, longest_match
+from engine.speculation.lookup import LookupMatch, continuation, longest_match
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,
@@ -91,7 +91,7 @@ def assert_matches_are_those_of_the_text(answer: Answer) -> None:
         text += done.emitted
 
 
-def matches(answer: Answer) -> list[tuple[Found | None, int]]:
+def matches(answer: Answer) -> list[tuple[LookupMatch | None, int]]:
     return [(done.match, done.num_agreed) for done in answer.rounds]
 
 
