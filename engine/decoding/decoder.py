@@ -18,7 +18,7 @@ from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import Judged
-from ..speculation.lookup import Looked, LookupMatch, num_agreed
+from ..speculation.lookup import LookedUpChain, LookupMatch, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
 from .host_rounds import HostRounds
@@ -230,14 +230,14 @@ class Turn:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
-    def looked(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> Looked | None:
+    def looked(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> LookedUpChain | None:
         """The looked up chain ``guess`` as a policy sees it beside a draft. ``drafted``: the drafter's choices by
         position. None where nothing was looked up."""
         if not guess or self.match is None:
             return None
         agreed = num_agreed(guess, [position[0] for position in drafted])
         choices = choices_of(guess, drafted) if drafted and len(drafted[0]) > 1 else ()
-        return Looked(self.match.length, len(choices) or len(guess), agreed, choices)
+        return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices)
 
     def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> Judged | None:
         """What the text says of the chain that could be looked up before this round, whose tokens are not yet booked;

@@ -11,7 +11,7 @@ from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples
 from ..speculation.choice import Choice, Plan
-from ..speculation.lookup import Looked, num_agreed
+from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
 from .rounds import Poll, Round, require_numbers, verified
@@ -158,7 +158,7 @@ class HostRounds:
 
 
 def _choose(
-    policy: Policy | None, plan: Plan, draft: Drafted, looked: Looked | None, context: int
+    policy: Policy | None, plan: Plan, draft: Drafted, looked: LookedUpChain | None, context: int
 ) -> tuple[Sequence[Node], Choice | None]:
     """The tree to verify, and why; without a policy it is the whole chain."""
     if policy is None:

@@ -14,7 +14,7 @@ from .copying import Copying, rows_of_copy
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
 from .live_costs import LiveCosts
-from .lookup import Looked
+from .lookup import LookedUpChain
 from .policy import Policy
 from .resting import RATE_MEMORY, TRY, Resting
 from .trees import LOOKED_UP, NOTHING, ROWS, Chances, Node, best_first, chain, in_rows
@@ -101,7 +101,7 @@ class Auto(Policy):
         if not first:
             return NOT_AT_ALL
         costs, price = self._costs(context), self.price(context)
-        kept = list(accumulate(self.worth.of_match(Looked(length, ROWS - 1)), mul))
+        kept = list(accumulate(self.worth.of_match(LookedUpChain(length, ROWS - 1)), mul))
         worth = max(worth_by_rows(kept, costs, price)[1:]) - price * costs.lookup
         alone = 1 - price * costs.verify[0]
         if worth <= alone:
@@ -115,7 +115,7 @@ class Auto(Policy):
         """How many rows a pass over a looked up chain gets."""
         costs = self._costs(context)
         most = min(self.copying.most_rows, len(costs.verify))
-        return rows_of_copy(self.worth.of_match(Looked(length, most - 1)), costs)
+        return rows_of_copy(self.worth.of_match(LookedUpChain(length, most - 1)), costs)
 
     def pause(self, context: int) -> Choice | None:
         if not self.has_drafter:
@@ -123,7 +123,7 @@ class Auto(Policy):
         costs = self._costs(context)
         return Choice(0, 0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), self.price(context))
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         if self._whole and chances:
             return chain(len(chances)), Choice(len(chances))
         costs, price = self._costs(context), self.price(context)

@@ -74,4 +74,4 @@ class Judged(NamedTuple):
     taken: bool = False
     """Whether the chain was what was verified."""
     choices: tuple[int, ...] = ()
-    """The choices as which it entered a tree: ``Looked.choices``."""
+    """The choices as which it entered a tree: ``LookedUpChain.choices``."""

@@ -21,7 +21,7 @@ class LookupMatch(NamedTuple):
     """How many tokens back the earlier place is; less than ``length`` where the two overlap."""
 
 
-class Looked(NamedTuple):
+class LookedUpChain(NamedTuple):
     """A chain that was looked up, as a policy sees it."""
 
     length: int

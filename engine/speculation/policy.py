@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .choice import Choice, ChoiceNumbers, Chosen, Judged, Plan
-from .lookup import Looked
+from .lookup import LookedUpChain
 from .trees import ROWS, Chances, Node, chain
 
 
@@ -40,7 +40,7 @@ class Policy:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
         return None
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: those
         of the drafter's choices at each position; ``looked``: a chain that was looked up. At least one of the two is
         there."""
@@ -73,6 +73,6 @@ class Fixed(Policy):
     def depth(self, context: int, counts: Sequence[int]) -> int:
         return min(self.block_size - 1, counts[-1])
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
         return tree, Choice(len(tree))

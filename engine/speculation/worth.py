@@ -10,7 +10,7 @@ from itertools import accumulate
 from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .choice import Judged
 from .costs import RoundCosts
-from .lookup import LONGEST, Looked
+from .lookup import LONGEST, LookedUpChain
 from .trees import LOOKED_UP, NOTHING, Beside, Chances, Node, accepted_path
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
@@ -47,7 +47,7 @@ class DraftWorth:
             found.append(max(min(self.others.chance(confidence), found[-1], 1 - sum(found)), 0.0))
         return found
 
-    def of_match(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
+    def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """The chance of each token of a looked up chain, once it is reached. ``by_drafter``: chances of the drafter's
         own chain, which count where both say the same."""
         chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.size)]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...speculation.choice import Judged
 from ...speculation.costs import CostTable
-from ...speculation.lookup import Looked
+from ...speculation.lookup import LookedUpChain
 from ...speculation.policy import Policy
 from ...speculation.trees import LOOKED_UP, ROWS, Node, accepted_path
 
@@ -98,14 +98,16 @@ def play(
         chances = drafts[position].chances if plan.draft else ()
         if chances:
             chances = chances[: policy.depth(context, range(1, len(chances) + 1))]
-        looked: Looked | None = None
+        looked: LookedUpChain | None = None
         said = drafts[position].said
         choices: tuple[int, ...] = ()
         if plan.lookup and here.size:
             if plan.draft and isinstance(drafts[position], Block):
                 choices = _choices(here, said)
                 said = (*choices[: here.num_right], *said[here.num_right :])
-            looked = Looked(here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0, choices)
+            looked = LookedUpChain(
+                here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0, choices
+            )
         tree: Sequence[Node] = ()
         path: list[int] = []
         taken = False

@@ -14,7 +14,7 @@ from engine.measured import costs
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice, Plan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import WIDE_ROWS, Chances, Node, chain
 from tests.engine.decoding.test_device_rounds import Pair, pair
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
@@ -38,7 +38,7 @@ class Widest(Auto):
         return Plan(False, True, MOST)
 
     def choose(
-        self, chances: Chances, context: int, rows: int = MOST, looked: Looked | None = None
+        self, chances: Chances, context: int, rows: int = MOST, looked: LookedUpChain | None = None
     ) -> tuple[list[Node], Choice]:
         assert looked is not None
         tree = chain(looked.size)

@@ -14,7 +14,7 @@ from engine.measured.costs import time_rounds
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice, Judged
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.policy import Policy
 from engine.speculation.trees import ROWS, Chances, Node, chain
 from engine.tokenizer import ChatTokenizer
@@ -36,7 +36,7 @@ class Erratic(Policy):
         return self.rounds % 5 != 3
 
     def choose(
-        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
+        self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None
     ) -> tuple[list[Node], Choice]:
         tree = chain(self.rounds * 7 % (len(chances) + 1))
         return tree, Choice(len(tree))
