@@ -17,7 +17,7 @@ from ..models.attention_backends import SDPA
 from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
-from ..speculation.choice import Judged
+from ..speculation.choice import LookupOutcome
 from ..speculation.lookup import LookedUpChain, LookupMatch, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
@@ -239,7 +239,7 @@ class Turn:
         choices = choices_of(guess, drafted) if drafted and len(drafted[0]) > 1 else ()
         return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices)
 
-    def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> Judged | None:
+    def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> LookupOutcome | None:
         """What the text says of the chain that could be looked up before this round, whose tokens are not yet booked;
         None where nothing could be. ``taken``: that chain was what was verified. ``choices``: it entered a tree as
         these."""
@@ -247,7 +247,7 @@ class Turn:
             return None
         guess = self.guess(max(len(emitted), ROWS) - 1)
         right = num_agreed(guess, emitted)
-        return Judged(self.match.length, right, right < min(len(guess), len(emitted)), taken, choices)
+        return LookupOutcome(self.match.length, right, right < min(len(guess), len(emitted)), taken, choices)
 
     def _finish_reason(self) -> FinishReason | None:
         if self.anchor in self.target.config.stop_token_ids:

@@ -32,7 +32,7 @@ class Drafted(NamedTuple):
         return tuple(position[0] for position in self.ids)
 
 
-class Judged(NamedTuple):
+class VerifiedBranch(NamedTuple):
     """A branch of a tree after the target's pass over it."""
 
     rows: list[int]
@@ -138,11 +138,13 @@ class HostRounds:
         """The target's samples behind each row of a branch, and the probabilities it gave the drafts ``asked`` for."""
         return turn.sample(output.hidden, asked)
 
-    def _verify(self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]) -> Judged:
+    def _verify(
+        self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]
+    ) -> VerifiedBranch:
         """Runs every branch in a pass of its own and returns the one with the longest accepted path; the caches then
         hold it as a chain."""
         further = 0 if is_chain(tree) else 1  # the first choice behind a branch, too
-        best: Judged | None = None
+        best: VerifiedBranch | None = None
         ways = branches(tree)
         for rows in ways:
             ids = [tokens[row] for row in rows]
@@ -150,7 +152,7 @@ class HostRounds:
             samples = self.say(turn, ids, output, first_ids[: len(rows) - 1 + further])
             accepted = num_agreed(ids[1:], samples.ids)
             if best is None or accepted > best.accepted:
-                best = Judged(rows, ids, output, samples, accepted)
+                best = VerifiedBranch(rows, ids, output, samples, accepted)
         assert best is not None
         if best.rows is not ways[-1]:
             turn.run(turn.target, best.ids)  # another branch was run over its rows

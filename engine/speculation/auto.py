@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
 
-from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Judged, Looks, Plan
+from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Looks, LookupOutcome, Plan
 from .copying import Copying, rows_of_copy
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
@@ -163,7 +163,12 @@ class Auto(Policy):
         )
 
     def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+        self,
+        chances: Chances,
+        tree: Sequence[Node],
+        path: Sequence[int],
+        context: int,
+        judged: LookupOutcome | None = None,
     ) -> None:
         if judged is not None:
             self.worth.learn_match(judged)
@@ -174,7 +179,7 @@ class Auto(Policy):
             self._observe_drafts(chances, tree, path, context, judged)
 
     def _observe_drafts(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: LookupOutcome | None
     ) -> None:
         costs, worth = self._costs(context), self.worth
         tokens, round_ms = len(path) + 1, costs.round(len(tree), len(chances))

@@ -63,7 +63,7 @@ class Plan(NamedTuple):
         return self.rows > ROWS
 
 
-class Judged(NamedTuple):
+class LookupOutcome(NamedTuple):
     """What a round's text says of the chain that could be looked up before it, whether or not it was."""
 
     length: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .choice import Choice, ChoiceNumbers, Chosen, Judged, Plan
+from .choice import Choice, ChoiceNumbers, Chosen, LookupOutcome, Plan
 from .lookup import LookedUpChain
 from .trees import ROWS, Chances, Node, chain
 
@@ -51,7 +51,12 @@ class Policy:
         return None
 
     def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+        self,
+        chances: Chances,
+        tree: Sequence[Node],
+        path: Sequence[int],
+        context: int,
+        judged: LookupOutcome | None = None,
     ) -> None:
         """Learns what came of a round. ``chances`` are empty when nothing was drafted; ``path``: the rows that were
         accepted; ``judged``: what the text says of a chain that could be looked up."""

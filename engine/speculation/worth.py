@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
-from .choice import Judged
+from .choice import LookupOutcome
 from .costs import RoundCosts
 from .lookup import LONGEST, LookedUpChain
 from .trees import LOOKED_UP, NOTHING, Beside, Chances, Node, accepted_path
@@ -66,7 +66,7 @@ class DraftWorth:
             chances.append(max((both, *worths[place][choice : choice + 1])))
         return Beside(choices, chances)
 
-    def expected(self, chances: Chances, tree: Sequence[Node], judged: Judged | None) -> float:
+    def expected(self, chances: Chances, tree: Sequence[Node], judged: LookupOutcome | None) -> float:
         """How many tokens a round with this tree is expected to yield, by what is known now (rounds may overlap)."""
         worths = [self.of_choices(position) for position in chances]
         beside = NOTHING if judged is None else self.beside(judged.length, judged.choices, worths)
@@ -78,7 +78,7 @@ class DraftWorth:
             found.append(found[node.parent] * chance)
         return sum(found[1:], start=1.0)
 
-    def learn_match(self, judged: Judged) -> None:
+    def learn_match(self, judged: LookupOutcome) -> None:
         """Learns what the text says of the chain that could be looked up."""
         for place in range(judged.num_right + judged.failed):
             self.matches.observe(judged.length + place, place < judged.num_right)

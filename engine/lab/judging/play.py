@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...speculation.choice import Judged
+from ...speculation.choice import LookupOutcome
 from ...speculation.costs import CostTable
 from ...speculation.lookup import LookedUpChain
 from ...speculation.policy import Policy
@@ -127,7 +127,7 @@ def play(
         known_of = min(here.size, max(tokens, ROWS) - 1)
         right = min(here.num_right, tokens, known_of)
         failed = right < min(known_of, tokens)
-        judged = Judged(here.length, right, failed, taken, choices) if here.length else None
+        judged = LookupOutcome(here.length, right, failed, taken, choices) if here.length else None
         draft_ms = costs.draft + costs.step * len(chances) if chances else 0.0
         policy.took(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
         policy.observe(chances, tree, path, context, judged)

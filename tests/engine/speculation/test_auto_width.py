@@ -12,7 +12,7 @@ from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.measured.costs import time_rounds
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice, Judged
+from engine.speculation.choice import Choice, LookupOutcome
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LookedUpChain
 from engine.speculation.policy import Policy
@@ -42,7 +42,12 @@ class Erratic(Policy):
         return tree, Choice(len(tree))
 
     def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+        self,
+        chances: Chances,
+        tree: Sequence[Node],
+        path: Sequence[int],
+        context: int,
+        judged: LookupOutcome | None = None,
     ) -> None:
         assert len(path) <= len(tree) <= len(chances)
         self.rounds += 1

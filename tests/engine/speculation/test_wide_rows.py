@@ -8,7 +8,7 @@ import pytest
 
 from engine.lab.judging.play import Anchor, Lookup, Played, play
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Judged, Plan
+from engine.speculation.choice import LookupOutcome, Plan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LONGEST, LookedUpChain
 from engine.speculation.trees import ROWS, WIDE_ROWS
@@ -72,7 +72,7 @@ def test_rows_double_with_every_round_that_is_kept_and_fall_at_once() -> None:
         seen.append(plan.rows)
         tree, choice = policy.choose((), 0, plan.rows, LookedUpChain(LONGEST, plan.rows - 1))
         assert choice.looked_up and len(tree) == plan.rows - 1
-        policy.observe((), tree, range(1, right + 1), 0, Judged(LONGEST, right, right < len(tree), True))
+        policy.observe((), tree, range(1, right + 1), 0, LookupOutcome(LONGEST, right, right < len(tree), True))
     assert seen == [16, 32, 64, 64, 64, 16, 32]
     policy.begin(drafts=False)
     assert policy.plan(0, LONGEST).rows == ROWS
