@@ -15,7 +15,7 @@ from ..commands import AUTO, GenerationSettings
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
-from ..speculation.choice import Choice, ChoiceNumbers, Plan
+from ..speculation.choice import Choice, ChoiceNumbers, RoundPlan
 from ..speculation.policy import Policy
 from ..speculation.trees import CHOICES
 from .cuda_graphs import Outbox, Stopwatch
@@ -57,7 +57,7 @@ class EnqueuedRound:
     pause: Choice | None
     """Why the round has no draft, where the policy wanted none."""
     is_tree: bool
-    plan: Plan
+    plan: RoundPlan
     ingests: bool
     """Whether the drafter's context takes in all that was committed before this round."""
     tells: bool
@@ -145,7 +145,7 @@ class DeviceRounds:
             self._rows = rows
             self.launches.state.block_size.fill_(rows)
 
-    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: Plan) -> int:
+    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: RoundPlan) -> int:
         """How many tokens the drafter drafts in the coming round: one of the counts that were captured."""
         counts = self.launches.counts
         if plan.lookup:  # a looked up chain may fill the pass, however little the drafter drafts beside it
@@ -166,7 +166,7 @@ class DeviceRounds:
         launches, greedy, context = self.launches, settings.temperature == 0, turn.cache.length
         speculates = turn.drafter is not None or turn.text is not None
         policy = turn.decoder.policy if settings.block_size == AUTO and speculates else None
-        plan = Plan(turn.drafter is not None)
+        plan = RoundPlan(turn.drafter is not None)
         if policy is not None:
             plan = policy.plan(context, 0 if turn.match is None else turn.match.length)
             plan = plan._replace(rows=min(plan.rows, launches.widest))
@@ -198,7 +198,9 @@ class DeviceRounds:
             place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests, tells, drafted
         )
 
-    def _pieces(self, plan: Plan, ingests: bool, chooses: bool, count: int) -> tuple[Proposal | None, Verification]:
+    def _pieces(
+        self, plan: RoundPlan, ingests: bool, chooses: bool, count: int
+    ) -> tuple[Proposal | None, Verification]:
         """The pieces of a round: what is launched before the target's pass (None for nothing), and that pass.
         ``count``: tokens drafted, where the plan has a draft."""
         launches = self.launches

@@ -10,7 +10,7 @@ from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples
-from ..speculation.choice import Choice, Plan
+from ..speculation.choice import Choice, RoundPlan
 from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
@@ -66,7 +66,7 @@ class HostRounds:
         policy = turn.decoder.policy if settings.block_size == AUTO else None
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
             turn.ingest()  # rows that the target wrote alone wait for a draft, but not for ever
-        plan = Plan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
+        plan = RoundPlan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
         looked = turn.looked(guess, draft.ids)
@@ -160,7 +160,7 @@ class HostRounds:
 
 
 def _choose(
-    policy: Policy | None, plan: Plan, draft: Drafted, looked: LookedUpChain | None, context: int
+    policy: Policy | None, plan: RoundPlan, draft: Drafted, looked: LookedUpChain | None, context: int
 ) -> tuple[Sequence[Node], Choice | None]:
     """The tree to verify, and why; without a policy it is the whole chain."""
     if policy is None:

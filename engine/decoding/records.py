@@ -37,7 +37,7 @@ from ..kernels.round.state import (
 )
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation import trees
-from ..speculation.choice import Plan
+from ..speculation.choice import RoundPlan
 from ..speculation.lookup import LookupMatch
 from ..speculation.trees import CHOICES, Node, chain, extended, is_chain, placed
 from .rounds import Verified, verified
@@ -76,7 +76,7 @@ class RoundRecord:
     """How many tokens of the looked up chain, from the first on, the drafter guessed, too."""
 
     @classmethod
-    def read(cls, record: Tensor, is_tree: bool, plan: Plan) -> RoundRecord | None:
+    def read(cls, record: Tensor, is_tree: bool, plan: RoundPlan) -> RoundRecord | None:
         """Reads an int32 record on the host. ``is_tree``: whether the round was to draft a tree. None for a round
         behind the end."""
         width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED) if plan.draft else 1

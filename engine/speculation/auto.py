@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
 
-from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Looks, LookupOutcome, Plan
+from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Looks, LookupOutcome, RoundPlan
 from .copying import Copying, rows_of_copy
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
@@ -82,16 +82,16 @@ class Auto(Policy):
             return counts[-1]
         return counts[0] if self.resting.is_trying else self.depths.best(costs, self.price(context), counts)
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         self._whole = False
         if self._checks and not self.resting.is_trying:
             self._whole = self._checks.pop() > 1
-            return Plan(self._whole)
+            return RoundPlan(self._whole)
         looks = self._looks(context, length)
         if looks == ALONE:
-            return Plan(False, True, self._rows(context, length))
+            return RoundPlan(False, True, self._rows(context, length))
         drafts = self.wants_draft(context)
-        return Plan(drafts, looks == BESIDE and not (drafts and (self.resting.is_trying or not self.fuses)))
+        return RoundPlan(drafts, looks == BESIDE and not (drafts and (self.resting.is_trying or not self.fuses)))
 
     def _looks(self, context: int, length: int) -> Looks:
         """Whether the tokens behind a match are worth their rows, and whether they make a draft beside them worth less

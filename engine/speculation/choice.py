@@ -50,7 +50,7 @@ class ChoiceNumbers(NamedTuple):
     """``MatchCalibration.chances``."""
 
 
-class Plan(NamedTuple):
+class RoundPlan(NamedTuple):
     """Where a round's drafts come from; with neither source, the target writes one token alone."""
 
     draft: bool

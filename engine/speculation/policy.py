@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .choice import Choice, ChoiceNumbers, Chosen, LookupOutcome, Plan
+from .choice import Choice, ChoiceNumbers, Chosen, LookupOutcome, RoundPlan
 from .lookup import LookedUpChain
 from .trees import ROWS, Chances, Node, chain
 
@@ -31,10 +31,10 @@ class Policy:
         """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
         return counts[-1]
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         """Whether to draft (``wants_draft``), and whether to look drafts up. ``length``: tokens of the newest known
         match, 0 without one."""
-        return Plan(self.wants_draft(context))
+        return RoundPlan(self.wants_draft(context))
 
     def pause(self, context: int) -> Choice | None:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""

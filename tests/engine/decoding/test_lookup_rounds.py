@@ -13,7 +13,7 @@ from engine.commands import DraftBy, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LookupMatch, continuation, longest_match
 from tests.engine.checkpoints import VOCAB_SIZE
@@ -38,19 +38,19 @@ TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range
 AUTO = settings(block_size="auto", max_new_tokens=24)
 PROMPT = (*(0, 1, 2, 3, 1, 2, 0) * 5, 2, 2)
 LONG_CONTEXT = 4096
-ALONE, BESIDE, NEITHER = Plan(False, True), Plan(True, True), Plan(False)
+ALONE, BESIDE, NEITHER = RoundPlan(False, True), RoundPlan(True, True), RoundPlan(False)
 
 
 class Told(Auto):
     """Looks up, drafts or does both as it is told, round by round, and learns nothing."""
 
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[RoundPlan, ...] = ()
     asked = 0
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         self.asked += 1
         plan = self.plans[(self.asked - 1) % len(self.plans)]
-        return Plan(plan.draft and self.has_drafter, plan.lookup)
+        return RoundPlan(plan.draft and self.has_drafter, plan.lookup)
 
     def observe(self, *_: object) -> None:
         pass
@@ -70,7 +70,7 @@ def repeating(pair: Pair) -> Pair:
     return Pair(target, drafter)
 
 
-def with_policy(decoder: Decoder, *plans: Plan) -> Decoder:
+def with_policy(decoder: Decoder, *plans: RoundPlan) -> Decoder:
     policy = Told(TABLE) if plans else Auto(TABLE)
     if isinstance(policy, Told):
         policy.plans = plans
@@ -135,13 +135,13 @@ def test_no_text_depends_on_matches_across_turns(repeating: Pair) -> None:
         (False, (ALONE,), {"draft_by": "lookup"}),
         (False, (ALONE, NEITHER, NEITHER, BESIDE), {}),
         only_in_ci(True, (ALONE,), {"draft_by": "lookup"}),
-        only_in_ci(False, (BESIDE, Plan(True)), {"temperature": 0.5, "seed": 3}),
+        only_in_ci(False, (BESIDE, RoundPlan(True)), {"temperature": 0.5, "seed": 3}),
     ],
     indirect=["pair"],
     ids=["without a drafter", "with one", "with experts", "sampled"],
 )
 def test_the_device_looks_up_what_the_host_does(
-    plans: tuple[Plan, ...], values: dict[str, Any], repeating: Pair, monkeypatch: pytest.MonkeyPatch
+    plans: tuple[RoundPlan, ...], values: dict[str, Any], repeating: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole pass full, however short the drafter's block is."""
     wanted = replace(AUTO, max_new_tokens=20, **values)

@@ -19,7 +19,7 @@ from engine.measured import costs
 from engine.models.gemma4 import wide_pass
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import WIDE_ROWS
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES, Pair, assert_same_rounds, pair
@@ -40,8 +40,8 @@ TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range
 PROMPT = (0, 1) * 20
 AUTO = settings(block_size="auto", max_new_tokens=100)
 SAMPLED = replace(AUTO, temperature=0.8)
-WIDE, HALF, NARROW = (Plan(False, True, rows) for rows in (MOST, MOST // 2, 16))
-DRAFT, BESIDE, ALONE = Plan(True), Plan(True, True), Plan(False)
+WIDE, HALF, NARROW = (RoundPlan(False, True, rows) for rows in (MOST, MOST // 2, 16))
+DRAFT, BESIDE, ALONE = RoundPlan(True), RoundPlan(True, True), RoundPlan(False)
 
 
 def repeats(target: Gemma4) -> Gemma4:
@@ -67,12 +67,14 @@ def repeating(pair: Pair) -> Pair:
 class ToldWide(Told):
     """Of these plans, rows too."""
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         plan = super().plan(context, length)
         return plan._replace(rows=self.plans[(self.asked - 1) % len(self.plans)].rows)
 
 
-def decoder_of(pair: Pair, *plans: Plan, drafts: bool = True, device: bool = True, context: int = CONTEXT) -> Decoder:
+def decoder_of(
+    pair: Pair, *plans: RoundPlan, drafts: bool = True, device: bool = True, context: int = CONTEXT
+) -> Decoder:
     decoder = Decoder(pair.target, pair.drafter if drafts else None, context)
     if device:
         decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)))
@@ -101,7 +103,7 @@ def widths(answer: Answer) -> list[int]:
     ],
     ids=["greedy", "sampled", "often"],
 )
-def test_wide_rounds_are_those_of_the_host(plans: tuple[Plan, ...], wanted: Any, repeating: Pair) -> None:
+def test_wide_rounds_are_those_of_the_host(plans: tuple[RoundPlan, ...], wanted: Any, repeating: Pair) -> None:
     answers = []
     for device in (True, False):
         decoder = decoder_of(repeating, *plans, device=device)

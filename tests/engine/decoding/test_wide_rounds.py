@@ -12,7 +12,7 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.measured import costs
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice, Plan
+from engine.speculation.choice import Choice, RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import WIDE_ROWS, Chances, Node, chain
@@ -34,8 +34,8 @@ AUTO = settings(block_size="auto", max_new_tokens=150)
 class Widest(Auto):
     """Verifies all that can be looked up, whatever came of it before."""
 
-    def plan(self, context: int, length: int) -> Plan:
-        return Plan(False, True, MOST)
+    def plan(self, context: int, length: int) -> RoundPlan:
+        return RoundPlan(False, True, MOST)
 
     def choose(
         self, chances: Chances, context: int, rows: int = MOST, looked: LookedUpChain | None = None

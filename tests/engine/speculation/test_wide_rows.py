@@ -8,7 +8,7 @@ import pytest
 
 from engine.lab.judging.play import Anchor, Lookup, Played, play
 from engine.speculation.auto import Auto
-from engine.speculation.choice import LookupOutcome, Plan
+from engine.speculation.choice import LookupOutcome, RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LONGEST, LookedUpChain
 from engine.speculation.trees import ROWS, WIDE_ROWS
@@ -68,7 +68,7 @@ def test_rows_double_with_every_round_that_is_kept_and_fall_at_once() -> None:
     seen = []
     for right in (15, 31, 63, 63, 40, 15, 31):
         plan = policy.plan(0, LONGEST)
-        assert plan == Plan(False, True, plan.rows)
+        assert plan == RoundPlan(False, True, plan.rows)
         seen.append(plan.rows)
         tree, choice = policy.choose((), 0, plan.rows, LookedUpChain(LONGEST, plan.rows - 1))
         assert choice.looked_up and len(tree) == plan.rows - 1
