@@ -230,7 +230,7 @@ class Turn:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
-    def looked(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> LookedUpChain | None:
+    def looked_up_chain(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> LookedUpChain | None:
         """The looked up chain ``guess`` as a policy sees it beside a draft. ``drafted``: the drafter's choices by
         position. None where nothing was looked up."""
         if not guess or self.match is None:
@@ -239,7 +239,9 @@ class Turn:
         choices = choices_of(guess, drafted) if drafted and len(drafted[0]) > 1 else ()
         return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices)
 
-    def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> LookupOutcome | None:
+    def lookup_outcome(
+        self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()
+    ) -> LookupOutcome | None:
         """What the text says of the chain that could be looked up before this round, whose tokens are not yet booked;
         None where nothing could be. ``taken``: that chain was what was verified. ``choices``: it entered a tree as
         these."""

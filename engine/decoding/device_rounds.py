@@ -229,8 +229,8 @@ class DeviceRounds:
             oldest.policy.took(oldest.context, drafted, len(record.tree) + 1, draft_ms, verify_ms)
             chances = record.chances if oldest.plan.draft else ()
             taken = record.match is not None and not oldest.is_tree
-            judged = turn.judged(record.emitted, taken, record.beside)
-            oldest.policy.observe(chances, record.tree, record.path, oldest.context, judged)
+            outcome = turn.lookup_outcome(record.emitted, taken, record.beside)
+            oldest.policy.observe(chances, record.tree, record.path, oldest.context, outcome)
         self._commit(turn, record, oldest)
         finish = turn.book(record.emitted)
         return Round(

@@ -69,7 +69,7 @@ class HostRounds:
         plan = RoundPlan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
-        looked = turn.looked(guess, draft.ids)
+        looked = turn.looked_up_chain(guess, draft.ids)
         tree, choice = _choose(policy, plan, draft, looked, context)
         looked_up, beside = (choice.looked_up, choice.beside) if choice is not None else ((), ())
         drafted = perf_counter()
@@ -86,7 +86,7 @@ class HostRounds:
         if policy is not None:
             entered = looked.choices if looked is not None else ()
             policy.took(context, len(draft.ids), len(tree) + 1, draft_ms, verify_ms)
-            policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up), entered))
+            policy.observe(draft.chances, tree, path, context, turn.lookup_outcome(emitted, bool(looked_up), entered))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)

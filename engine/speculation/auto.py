@@ -131,7 +131,7 @@ class Auto(Policy):
         beside = NOTHING
         looked_up: tuple[float, ...] = ()
         if looked is not None and looked.choices:
-            beside = self.worth.beside(looked.length, looked.choices, worths)
+            beside = self.worth.lookup_branch(looked.length, looked.choices, worths)
         elif looked is not None:
             looked = looked._replace(size=min(looked.size, rows - 1))
             looked_up = self.worth.of_match(looked, [worth[0] for worth in worths])
@@ -168,18 +168,18 @@ class Auto(Policy):
         tree: Sequence[Node],
         path: Sequence[int],
         context: int,
-        judged: LookupOutcome | None = None,
+        outcome: LookupOutcome | None = None,
     ) -> None:
-        if judged is not None:
-            self.worth.learn_match(judged)
-            self.copying.observe(len(tree) + 1, len(path), judged.taken)
+        if outcome is not None:
+            self.worth.learn_match(outcome)
+            self.copying.observe(len(tree) + 1, len(path), outcome.taken)
         if not chances:
             self.resting.saw_plain_round()
-        elif judged is None or not judged.taken:  # a looked up chain says nothing of the drafter
-            self._observe_drafts(chances, tree, path, context, judged)
+        elif outcome is None or not outcome.taken:  # a looked up chain says nothing of the drafter
+            self._observe_drafts(chances, tree, path, context, outcome)
 
     def _observe_drafts(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: LookupOutcome | None
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, outcome: LookupOutcome | None
     ) -> None:
         costs, worth = self._costs(context), self.worth
         tokens, round_ms = len(path) + 1, costs.round(len(tree), len(chances))
@@ -190,7 +190,7 @@ class Auto(Policy):
             if self.resting.judge_try(tokens, costs.round(len(tree)), costs):
                 worth.count_anew()
             return
-        expected = worth.expected(chances, tree, judged)
+        expected = worth.expected(chances, tree, outcome)
         begun = bool(path) and tree[path[0] - 1].choice < LOOKED_UP
         changed = bool(tree) and worth.has_changed(chances[0][0], begun, round_ms / costs.rest - 1)
         worth.learn_drafts(chances, tree, path)

@@ -56,10 +56,10 @@ class Policy:
         tree: Sequence[Node],
         path: Sequence[int],
         context: int,
-        judged: LookupOutcome | None = None,
+        outcome: LookupOutcome | None = None,
     ) -> None:
         """Learns what came of a round. ``chances`` are empty when nothing was drafted; ``path``: the rows that were
-        accepted; ``judged``: what the text says of a chain that could be looked up."""
+        accepted; ``outcome``: what the text says of a chain that could be looked up."""
 
     def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
         """Learns what a round took that was begun at this context length: its draft of ``num_drafted`` tokens (0
