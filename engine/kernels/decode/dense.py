@@ -15,9 +15,9 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early
 from .cuts import Cut, depth_of_split, last_asked, length_of, place_of
 from .packed import first_words, gate_and_up, height_of, multiply_once, rows_of_pass
+from .prefetch import prefetch
 from .tiles import Tiles
 
 
@@ -125,7 +125,7 @@ def begin_project(
     else:
         if EARLY > 0:
             start = split * depth + place_of(0, tile * BLOCK_N, 0, weight.N, depth, BLOCK_K, TURNED)
-            ask_early(weight, 0, tile * BLOCK_N, start, there, BLOCK_N, BLOCK_K, EARLY)
+            prefetch(weight, 0, tile * BLOCK_N, start, there, BLOCK_N, BLOCK_K, EARLY)
         return 0
 
 
@@ -200,7 +200,7 @@ def begin_gate_up(
     else:
         if EARLY > 0:
             start = place_of(0, column, 0, weight.N, weight.K, BLOCK_K, TURNED)
-            ask_early(weight, 0, column, start, there, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
+            prefetch(weight, 0, column, start, there, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
         return 0
 
 

@@ -14,10 +14,10 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early
 from .cuts import Cut, last_asked, length_of, place_of
 from .dense import begin_project, project_tile
 from .packed import first_words, gate_and_up, height_of, is_packed, load_rows, multiply_one_of_many, rows_of_pairs
+from .prefetch import prefetch
 from .router import Assignment
 from .tiles import Tiles
 
@@ -313,7 +313,7 @@ def _expert_down(
         )  # fmt: skip
     elif EARLY > 0:
         start = place_of(0, item % tiles * BLOCK_N, tl.maximum(expert, 0) * N, N, K, BLOCK_K, TURNED)
-        ask_early(
+        prefetch(
             Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, start, expert >= 0, BLOCK_N, BLOCK_K,
             EARLY,
         )  # fmt: skip
