@@ -21,7 +21,7 @@ from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles
 from .loading.memory_plan import MemoryPlan
 from .loading.precompile import Compiling
 from .measured.costs import time_rounds
-from .measured.known import known_costs
+from .measured.store import known_costs
 from .opening import Emit, LoadCancelled, Opening, thread_choice, use_fitting_threads
 from .speculation.auto import Auto
 from .speculation.costs import CostTable

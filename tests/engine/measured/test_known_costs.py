@@ -9,7 +9,7 @@ import pytest
 
 from engine.files.cache_folder import cache_folder
 from engine.measured import known
-from engine.measured.known import known_costs
+from engine.measured.store import known_costs
 from engine.speculation.costs import CostTable, RoundCosts
 
 TABLE = CostTable((128, 2048), (RoundCosts(0.5, (2.0, 3.0), 0.1), RoundCosts(0.75, (2.5, 4.0), 0.1)))
