@@ -15,10 +15,10 @@ from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
-from .cuts import depth_of_split, length_of
 from .dense import begin_gate_up, gate_up_tile, multiply_rows
 from .packed import height_of
 from .prefetch import prefetch
+from .tile_shape import depth_of_split, length_of
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None

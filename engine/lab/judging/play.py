@@ -127,10 +127,10 @@ def play(
         known_of = min(here.size, max(tokens, ROWS) - 1)
         right = min(here.num_right, tokens, known_of)
         failed = right < min(known_of, tokens)
-        judged = LookupOutcome(here.length, right, failed, taken, choices) if here.length else None
+        outcome = LookupOutcome(here.length, right, failed, taken, choices) if here.length else None
         draft_ms = costs.draft + costs.step * len(chances) if chances else 0.0
         policy.took(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
-        policy.observe(chances, tree, path, context, judged)
+        policy.observe(chances, tree, path, context, outcome)
         position += tokens
         rounds += 1
     return Played(min(position, len(drafts)), rounds, milliseconds)

@@ -47,7 +47,7 @@ class Erratic(Policy):
         tree: Sequence[Node],
         path: Sequence[int],
         context: int,
-        judged: LookupOutcome | None = None,
+        outcome: LookupOutcome | None = None,
     ) -> None:
         assert len(path) <= len(tree) <= len(chances)
         self.rounds += 1
