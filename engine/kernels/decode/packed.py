@@ -303,7 +303,8 @@ def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
 
 @jit
 def load_rows(
-    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix, cut: TileShape,
+    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix,
+    cut: TileShape,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
     warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers
