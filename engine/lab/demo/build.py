@@ -23,11 +23,11 @@ from typing import Any
 import torch
 
 from ...models.dflash.config import DFlashConfig
-from ..training.answers import Answers, Asking, Recorded, drawn, load_all, record_answers
-from ..training.learning import Learner, Schedule
+from ..training.answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
 from ..training.pipeline import new_drafter, save_drafter
 from ..training.prompts import Prompt
 from ..training.rows import Encoded, RowDataset, Source, batches
+from ..training.trainer import Schedule, Trainer
 from .conversation import encode_prompt
 from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
 from .exchanges import Domain
@@ -137,7 +137,7 @@ class Build:
         plan = self.plan
         model, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
         guard = HeadlineGuard.of(model, mixture.tokenizer, plan.evaluation.limit)
-        asking = Asking(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, plan.unfinished)
+        asking = AnswerSettings(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, plan.unfinished)
 
         def allowed(answer: Recorded) -> bool:
             return not guard.is_near(mixture.tokenizer.decode(answer.answer))
@@ -164,7 +164,7 @@ class Build:
             plan.drafter_seconds,
         )
         started = time.perf_counter()
-        learner = Learner(target, drafter, schedule)
+        learner = Trainer(target, drafter, schedule)
         probe = DrafterProbe(load_target(self.pair, self.device), mixture.tokenizer, plan.evaluation)
         history = learner.run(source, print_progress("drafter"), self.pair / "training.pt", probe)
         save_drafter(learner.drafter, written, self.pair / "drafter")
