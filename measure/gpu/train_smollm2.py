@@ -24,7 +24,7 @@ from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import own_drafter
 from engine.hub.pairs import find_pair
 from engine.lab.training.answers import SHARD, AnswerSettings, Recorded, load_answers, record_answers
-from engine.lab.training.pipeline import Pipeline, Plan
+from engine.lab.training.pipeline import Pipeline, TrainingPlan
 from engine.lab.training.prompts import MARK, Prompt
 from engine.lab.training.shape import DrafterShape
 from engine.loading.checkpoint import load_drafter
@@ -124,7 +124,7 @@ def main() -> None:
     asked, measured = wanted.folder / "questions.txt", wanted.folder / "held_out.jsonl"
     asked.write_text("\n".join(general_questions(wanted.questions)))
     measured.write_text("\n".join(json.dumps({"prompt": q, "domain": form}) for form, q in held_out(wanted.held_out)))
-    plan = Plan(
+    plan = TrainingPlan(
         shape=DrafterShape(layers=4, nbytes=23_900_000),
         prompts=wanted.questions,
         answer_tokens=wanted.measured_tokens,

@@ -42,7 +42,7 @@ from .train_target import train_target
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BuildPlan:
     """Everything that decides the result, except the corpus and the device."""
 
     target: TargetShape
@@ -70,7 +70,7 @@ class Plan:
     drafter_seconds: int | None = None
 
 
-FULL = Plan(
+FULL = BuildPlan(
     target=TargetShape(),
     drafter=DrafterShape(),
     seed=1,
@@ -87,7 +87,7 @@ FULL = Plan(
     report_every=475,
     evaluation=FULL_SCALE,
 )
-SMOKE = Plan(
+SMOKE = BuildPlan(
     target=TINY_TARGET,
     drafter=TINY_DRAFTER,
     seed=1,
@@ -109,7 +109,7 @@ SMOKE = Plan(
 class Build:
     """The phases over one output folder; each starts from what the one before left there."""
 
-    def __init__(self, plan: Plan, pair: Path) -> None:
+    def __init__(self, plan: BuildPlan, pair: Path) -> None:
         self.plan = plan
         self.pair = pair
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -271,7 +271,7 @@ def main() -> None:
     changes: dict[str, Any] = {
         name: int(value) for name, _, value in (change.partition("=") for change in arguments.set)
     }
-    plan: Plan = replace(SMOKE if arguments.smoke else FULL, **changes)
+    plan: BuildPlan = replace(SMOKE if arguments.smoke else FULL, **changes)
     build = Build(plan, arguments.pair)
     for phase in PHASES if "all" in arguments.phases else arguments.phases:
         started = time.perf_counter()

@@ -46,7 +46,7 @@ TOGETHER = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """Everything that decides the result, except the target and the device."""
 
     shape: DrafterShape = field(default_factory=DrafterShape)
@@ -88,7 +88,7 @@ class Pipeline:
         target: Path,
         name: str,
         folder: Path,
-        plan: Plan,
+        plan: TrainingPlan,
         device: torch.device,
         told: Told,
         prompts: Path | None = None,

@@ -23,7 +23,7 @@ from engine.lab.training.blocks import block_visibility, draw_blocks
 from engine.lab.training.generation import Sampler, generate, speculate
 from engine.lab.training.masks import MaskedAttention
 from engine.lab.training.passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
-from engine.lab.training.pipeline import Pipeline, Plan
+from engine.lab.training.pipeline import Pipeline, TrainingPlan
 from engine.lab.training.prompts import Prompt, split
 from engine.lab.training.rows import Encoded, RowDataset, Rows, batches, causal_within_documents
 from engine.lab.training.shape import DrafterShape, taps_of
@@ -175,7 +175,7 @@ def test_of_a_sequence_each_conversation_comes_once_in_a_turn() -> None:
             assert list(dict.fromkeys(dataset[again][0].tolist())) == row
 
 
-TOY = Plan(
+TOY = TrainingPlan(
     shape=DrafterShape(layers=1, nbytes=120_000),
     prompts=8,
     held_out=2,
