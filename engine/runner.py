@@ -22,7 +22,7 @@ from .loading.memory_plan import MemoryPlan
 from .loading.precompile import Compiling
 from .measured.costs import time_rounds
 from .measured.store import known_costs
-from .opening import Emit, LoadCancelled, Opening, thread_choice, use_fitting_threads
+from .pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .speculation.auto import Auto
 from .speculation.costs import CostTable
 from .speculation.live_costs import LiveCosts
@@ -81,15 +81,15 @@ class Runner:
             read_compiler_beside()
         use_fitting_threads(device)
         try:
-            opened = Opening(options, device, emit, cancelled).open(compiler)
+            loaded = PairLoader(options, device, emit, cancelled).load(compiler)
         except (FetchCancelled, LoadCancelled):
             return None
-        runner = cls(opened.decoder, opened.tokenizer, opened.fingerprints, opened.packed)
+        runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(opened.plan, emit)
+        runner._choose_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
-        emit(opened.ready(runner.max_block_size, perf_counter() - started))
+        emit(loaded.ready(runner.max_block_size, perf_counter() - started))
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""Opens a pair: finds its folders, plans its memory, reads its weights, and compiles its kernels meanwhile."""
+"""Loads a pair: finds its folders, plans its memory, reads its weights, and compiles its kernels meanwhile."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class LoadCancelled(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedPair:
+class LoadedPair:
     """A pair in memory, and what is reported of it."""
 
     decoder: Decoder
@@ -88,7 +88,7 @@ class OpenedPair:
         )
 
 
-class Opening:
+class PairLoader:
     """Goes from options to a pair in memory and reports its progress. ``cancelled`` is asked between pieces and ends it
     with ``LoadCancelled``."""
 
@@ -98,8 +98,8 @@ class Opening:
         self._reported = 0.0
         """When progress was last reported, by ``perf_counter``."""
 
-    def open(self, compiler: Compiling | None) -> OpenedPair:
-        """Opens the pair. ``compiler``: a process that stands by to compile kernels. Raises ``FetchCancelled`` or
+    def load(self, compiler: Compiling | None) -> LoadedPair:
+        """Loads the pair. ``compiler``: a process that stands by to compile kernels. Raises ``FetchCancelled`` or
         ``LoadCancelled`` when cancelled."""
         context = self.options.max_context or DEFAULT_MAX_CONTEXT
         wanted = fitting_format(self.options, context, self.device)
@@ -108,7 +108,7 @@ class Opening:
         chosen = choose_weights(self.options, folders, context, self.device)
         plan = self._settle(chosen, tokenizer)
         with compiling_beside(self.options, folders, plan, compiler) as compiling:
-            opened = self._read(folders, chosen, plan, tokenizer)
+            loaded = self._read(folders, chosen, plan, tokenizer)
             if compiling is not None:
                 self._say("compiling kernels")
                 while not compiling.finished(COMPILING_INTERVAL) and not self._cancelled():
@@ -137,7 +137,7 @@ class Opening:
 
     def _read(
         self, folders: PairFolders, chosen: WeightPlan, plan: MemoryPlan, tokenizer: Future[ChatTokenizer]
-    ) -> OpenedPair:
+    ) -> LoadedPair:
         backend = self.options.attention_backend
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
         held_in = _held_in(target, plan.weights)
@@ -160,7 +160,7 @@ class Opening:
             fingerprint(folders.target),
             fingerprint(folders.drafter) if folders.drafter is not None else "",
         )
-        return OpenedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints)
+        return LoadedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints)
 
     def _read_drafter(
         self, folders: PairFolders, target: TargetModel, plan: MemoryPlan, in_fewer_bits: bool
