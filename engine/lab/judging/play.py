@@ -14,7 +14,7 @@ from ...speculation.policy import Policy
 from ...speculation.trees import LOOKED_UP, ROWS, Node, accepted_path
 
 
-class Anchor(NamedTuple):
+class RecordedDraft(NamedTuple):
     """A position of a text, and the draft that starts there."""
 
     confidences: tuple[float, ...]
@@ -24,7 +24,7 @@ class Anchor(NamedTuple):
 
     @property
     def chances(self) -> tuple[tuple[float, ...], ...]:
-        """The same chances, in the form of a ``Block`` with one choice at each position."""
+        """The same chances, in the form of a ``RecordedChoices`` with one choice at each position."""
         return tuple((each,) for each in self.confidences)
 
     @property
@@ -32,7 +32,7 @@ class Anchor(NamedTuple):
         return (0,) * self.num_right + (-1,) * (len(self.confidences) - self.num_right)
 
 
-class Block(NamedTuple):
+class RecordedChoices(NamedTuple):
     """The drafter's choices at the positions behind a token, as far as the text goes."""
 
     chances: tuple[tuple[float, ...], ...]
@@ -40,20 +40,20 @@ class Block(NamedTuple):
     said: tuple[int, ...]
     """By position, which of these choices the text takes; -1 for none of them."""
 
-    def chain(self) -> Anchor:
+    def chain(self) -> RecordedDraft:
         """The chain of first choices alone."""
         right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
-        return Anchor(tuple(position[0] for position in self.chances), right)
+        return RecordedDraft(tuple(position[0] for position in self.chances), right)
 
-    def known(self) -> Anchor:
+    def known(self) -> RecordedDraft:
         """The chain that an oracle would draft, which knows the right choice at each position, as far as one is
         right."""
         right = next((i for i, choice in enumerate(self.said) if choice < 0), len(self.said))
         chances = zip(self.chances, self.said, strict=True)
-        return Anchor(tuple(position[max(choice, 0)] for position, choice in chances), right)
+        return RecordedDraft(tuple(position[max(choice, 0)] for position, choice in chances), right)
 
 
-class Lookup(NamedTuple):
+class RecordedLookup(NamedTuple):
     """A position of a text, and the chain that can be looked up there."""
 
     length: int = 0
@@ -65,7 +65,7 @@ class Lookup(NamedTuple):
     """How many of its tokens, from the first on, the drafter guesses, too."""
 
 
-NOTHING = Lookup()
+NOTHING = RecordedLookup()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class Played:
 
 def play(
     policy: Policy,
-    drafts: Sequence[Anchor] | Sequence[Block],
+    drafts: Sequence[RecordedDraft] | Sequence[RecordedChoices],
     table: CostTable,
     prompt_length: int = 0,
-    looked_up: Sequence[Lookup] = (),
+    looked_up: Sequence[RecordedLookup] = (),
 ) -> Played:
     """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do. With
     ``looked_up``, a round is planned by the match known before the latest round, as on a device."""
@@ -102,7 +102,7 @@ def play(
         said = drafts[position].said
         choices: tuple[int, ...] = ()
         if plan.lookup and here.size:
-            if plan.draft and isinstance(drafts[position], Block):
+            if plan.draft and isinstance(drafts[position], RecordedChoices):
                 choices = _choices(here, said)
                 said = (*choices[: here.num_right], *said[here.num_right :])
             looked = LookedUpChain(
@@ -136,14 +136,14 @@ def play(
     return Played(min(position, len(drafts)), rounds, milliseconds)
 
 
-def _choices(here: Lookup, said: Sequence[int]) -> tuple[int, ...]:
+def _choices(here: RecordedLookup, said: Sequence[int]) -> tuple[int, ...]:
     """By position, which of a block's choices the tokens of a looked up chain are. For wrong tokens that isn't known,
     so they count as none."""
     right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
     return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
 
 
-def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:
+def play_oracle(anchors: Sequence[RecordedDraft], table: CostTable, prompt_length: int = 0) -> Played:
     """The fastest way through a recording, knowing beforehand which drafts are right: an upper bound for policies."""
     end = len(anchors)
     best: list[tuple[float, int]] = [(0.0, 0)] * (end + 1)

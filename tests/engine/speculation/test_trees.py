@@ -8,7 +8,7 @@ from math import prod
 
 import pytest
 
-from engine.lab.judging.play import Anchor, Block, play
+from engine.lab.judging.play import RecordedChoices, RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
@@ -153,11 +153,11 @@ def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
     """Also while it rests and tries, as wrong drafts make it do."""
     table, tries = TABLES[name], 0
     for recording in RECORDINGS[::9]:
-        wrong = [Anchor(anchor.confidences, 0) for anchor in recording.anchors[:100]]
+        wrong = [RecordedDraft(anchor.confidences, 0) for anchor in recording.anchors[:100]]
         auto, drafts, position = Auto(table), [*recording.anchors, *wrong, *wrong], 0
         while position < len(drafts):
             anchor, path = drafts[position], []
-            assert Block(anchor.chances, anchor.said).chain() == anchor
+            assert RecordedChoices(anchor.chances, anchor.said).chain() == anchor
             if auto.wants_draft(position):
                 tries += auto.resting.is_trying
                 tree, choice = auto.choose(anchor.chances, position)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.lab.judging.play import Anchor, Lookup, Played, play
+from engine.lab.judging.play import Played, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
 from engine.speculation.choice import LookupOutcome, RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
@@ -31,18 +31,20 @@ def narrow(costs: CostTable) -> CostTable:
     return CostTable(costs.contexts, tuple(replace(each, verify=each.verify[:ROWS]) for each in costs.costs))
 
 
-def copy_of(*stretches: int) -> list[Lookup]:
+def copy_of(*stretches: int) -> list[RecordedLookup]:
     """Stretches that are copied, each with one token behind it that is not; a chain goes on beyond that."""
     places = []
     for stretch in stretches:
-        places += [Lookup(min(3 + at, LONGEST), MOST - 1, min(stretch - at, MOST - 1)) for at in range(stretch + 1)]
+        places += [
+            RecordedLookup(min(3 + at, LONGEST), MOST - 1, min(stretch - at, MOST - 1)) for at in range(stretch + 1)
+        ]
     return places
 
 
-def played(costs: CostTable, looked_up: list[Lookup]) -> Played:
+def played(costs: CostTable, looked_up: list[RecordedLookup]) -> Played:
     policy = Auto(costs)
     policy.begin(drafts=False)
-    return play(policy, [Anchor((), 0)] * len(looked_up), costs, 0, looked_up)
+    return play(policy, [RecordedDraft((), 0)] * len(looked_up), costs, 0, looked_up)
 
 
 def test_a_long_copy_takes_wide_rounds_where_rows_are_cheap() -> None:
