@@ -115,7 +115,7 @@ class PairLoader:
                     pass
         if self._cancelled():
             raise LoadCancelled
-        return opened
+        return loaded
 
     def _say(self, what: str, remark: bool = False) -> None:
         self._emit(LoadProgress(what, 0, 0, remark=remark))

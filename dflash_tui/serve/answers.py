@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.events import PROBABILITY_STEPS, EmittedToken, FinishReason, PrefillDone, Step, TurnStarted
 
-from .requests import Wanted
+from .requests import CompletionRequest
 from .stop_texts import StopTextFilter
 
 _REASONS: dict[FinishReason, str] = {"stop": "stop", "length": "length", "context": "length", "stopped": "stop"}
@@ -31,7 +31,7 @@ class Piece:
 class Answer:
     """Follows the events of one answer. Times are in milliseconds."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: CompletionRequest) -> None:
         self._wanted = wanted
         self._watch = StopTextFilter(wanted.stops)
         self._stop_id: int | None = None

@@ -13,7 +13,7 @@ from engine.events import EngineError, Event, PrefillDone, Step, TurnFinished, T
 
 from .answers import Answer, Piece, chat_logprobs, text_logprobs
 from .failures import ApiFailure
-from .requests import Wanted
+from .requests import CompletionRequest
 
 Json = dict[str, Any]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: there are many chunks
@@ -29,7 +29,7 @@ def sent_event(data: Json) -> bytes:
     return b"data: " + encoded(data) + b"\n\n"
 
 
-def _object(wanted: Wanted) -> str:
+def _object(wanted: CompletionRequest) -> str:
     if wanted.kind == "text":
         return "text_completion"
     return "chat.completion.chunk" if wanted.stream else "chat.completion"
@@ -38,7 +38,7 @@ def _object(wanted: Wanted) -> str:
 class Reply:
     """Turns the events of one answer into what a client reads."""
 
-    def __init__(self, wanted: Wanted, model: str, fingerprint: str, most_drafted: int) -> None:
+    def __init__(self, wanted: CompletionRequest, model: str, fingerprint: str, most_drafted: int) -> None:
         self._wanted = wanted
         self._chat = wanted.kind == "chat"
         self._most_drafted = most_drafted

@@ -100,7 +100,7 @@ refused."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CompletionRequest:
     """What one request asks for."""
 
     kind: Kind
@@ -158,7 +158,7 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
+def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> CompletionRequest:
     """What a request asks for. Raises :class:`ApiFailure` for what this server can't do as asked."""
     fields = _Fields(data)
     unknown = _unknown(kind, data)
@@ -166,7 +166,7 @@ def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
         message = f"There is no model {fields.text('model')!r} here; this server has {offer.model!r}."
         raise ApiFailure(404, message, param="model", code="model_not_found")
     options = fields.mapping("stream_options")
-    return Wanted(
+    return CompletionRequest(
         kind=kind,
         settings=_settings(fields, offer),
         messages=_messages(data.get("messages")) if kind == "chat" else (),

@@ -16,7 +16,7 @@ from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, T
 from .failures import ApiFailure
 from .fair_queue import FairQueue
 from .meters import Meters
-from .requests import Wanted
+from .requests import CompletionRequest
 
 LONGEST_RETRY = 120
 """Seconds after which a client is told to try again, at most."""
@@ -33,7 +33,7 @@ class Ticket:
     """A request that waits or is being answered."""
 
     client: str
-    wanted: Wanted
+    wanted: CompletionRequest
     arrived: float = field(default_factory=time.monotonic)
     begun: float | None = None
     turn: int = 0
@@ -100,7 +100,7 @@ class Scheduler:
             raise ApiFailure(503, LOADING, code="loading", retry_after=LOADING_RETRY)
         return self.ready
 
-    def submit(self, client: str, wanted: Wanted) -> Ticket:
+    def submit(self, client: str, wanted: CompletionRequest) -> Ticket:
         """Queues a request. Raises :class:`ApiFailure` when the queue is full: then whoever has most in it gives way to
         a client with fewer."""
         self.require_ready()

@@ -23,7 +23,7 @@ from .failures import ApiFailure, engine_failure
 from .guard import Guard
 from .paths import Paths
 from .replies import DONE, Json, Reply, encoded, sent_event
-from .requests import Kind, Offer, Wanted, parse, parse_json
+from .requests import CompletionRequest, Kind, Offer, parse, parse_json
 from .scheduler import Scheduler, Ticket
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -211,7 +211,7 @@ class _Answers:
 class _Sender:
     """Sends a response: as events, or whole. Raises :class:`Gone` when nobody takes it."""
 
-    def __init__(self, send: Send, wanted: Wanted) -> None:
+    def __init__(self, send: Send, wanted: CompletionRequest) -> None:
         self._send = send
         self._stream = wanted.stream
         self._unknown = json.dumps(wanted.unknown)[:MAX_HEADER] if wanted.unknown else ""
@@ -315,7 +315,7 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _client(request: Request, wanted: Wanted) -> str:
+def _client(request: Request, wanted: CompletionRequest) -> str:
     """The name of whoever asks, for the queue: programs on one machine have one address, so the user field or agent
     tells them apart."""
     address = request.client.host if request.client else ""

@@ -16,9 +16,9 @@ from dflash_tui.serve.requests import (
     LEAST_TOP_P,
     MAX_TOP_K,
     REFUSED,
+    CompletionRequest,
     Kind,
     Offer,
-    Wanted,
     parse,
     parse_json,
 )
@@ -28,7 +28,7 @@ HELLO = [{"role": "user", "content": "hello"}]
 OFFER = Offer("google/gemma", 4096, GenerationSettings(temperature=0.5))
 
 
-def read(kind: Kind = "chat", **body: Any) -> Wanted:
+def read(kind: Kind = "chat", **body: Any) -> CompletionRequest:
     given_too = {"messages": HELLO} if kind == "chat" else {"prompt": "hello"}
     return parse(kind, given_too | body, OFFER)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...decoding.text_index import TextIndex
 from ...speculation.lookup import num_agreed
 from ...speculation.trees import WIDE_ROWS
-from .play import NOTHING, Lookup, RecordedDraft
+from .play import NOTHING, RecordedDraft, RecordedLookup
 
 
 def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[RecordedDraft] = ()) -> list[RecordedLookup]:
