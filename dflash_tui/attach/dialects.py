@@ -19,7 +19,7 @@ from .failures import ServerFailure
 from .llamacpp_rounds import LlamaCppRounds
 from .model_list import context_of, names_of
 from .relayed import relayed
-from .rounds import Report, Rounds, Steps
+from .rounds import Steps, StreamRounds, TurnReport
 from .server_counts import openai_count, sglang_count, vllm_count
 from .untrusted import count, mapping, sequence, words
 
@@ -71,7 +71,7 @@ class Dialect(Protocol):
     def body(self, ask: Ask) -> dict[str, Any]:
         """The fields of a request that this dialect adds to the model, the messages and those that every server has."""
 
-    def rounds(self, steps: Steps) -> Rounds: ...
+    def rounds(self, steps: Steps) -> StreamRounds: ...
 
     def notice(self, report: Report) -> Notice | None:
         """What to tell the user after the first whole answer."""
@@ -160,7 +160,7 @@ class LlamaCpp:
             **(_thinking(ask.settings) if self._thinks else {}),
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         return LlamaCppRounds(steps)
 
     def notice(self, report: Report) -> Notice | None:
@@ -222,7 +222,7 @@ class Vllm:
             **_thinking(ask.settings),
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         guess = Guess(self.facts.speculates, self._drafted)
         odds = steps.temperature == 0
         return ChunkRounds(steps, guess, self._count, self.UNCOUNTED, odds)
@@ -292,7 +292,7 @@ class Sglang:
             **_thinking(ask.settings),
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         return ChunkRounds(steps, Guess(self._facts.speculates, self._drafted), sglang_count, self.UNCOUNTED)
 
     def notice(self, report: Report) -> Notice | None:
@@ -338,7 +338,7 @@ class Dflash:
             "chat_template_kwargs": {"enable_thinking": settings.thinking},
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         """Rounds of an answer that brought no events."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
@@ -372,7 +372,7 @@ class OpenAi:
     def body(self, ask: Ask) -> dict[str, Any]:
         return {}
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
     def notice(self, report: Report) -> Notice | None:
@@ -381,7 +381,7 @@ class OpenAi:
         return speculation_notice(report, None, "")
 
 
-def speculation_notice(report: Report, speculates: bool | None, advice: str) -> Notice | None:
+def speculation_notice(report: TurnReport, speculates: bool | None, advice: str) -> Notice | None:
     """The notice for a server whose speculation is off, or accepts nothing; None where it works."""
     facts = report.statistics
     if facts.num_draft_tokens == 0:

@@ -38,7 +38,7 @@ from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no
 from .optional import named, unnamed, without
 from .probe import ask_server
 from .relayed import relayed
-from .rounds import Report, Steps
+from .rounds import Steps, TurnReport
 from .thoughts import begins_inside
 from .untrusted import sequence
 

@@ -29,7 +29,7 @@ from .status import StatusLine, describe_models
 from .turn import JOIN_SECONDS, Inbox, signals_into
 
 if TYPE_CHECKING:
-    from dflash_tui.serve.desk import Ticket
+    from dflash_tui.serve.scheduler import Ticket
     from dflash_tui.serve.server import ServeOptions, Serving
 
 DEFAULTS = GenerationSettings()
