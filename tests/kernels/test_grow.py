@@ -113,8 +113,8 @@ def test_a_round_without_room_looks_nothing_up() -> None:
 
 def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
     policy = Auto(DEAR)
-    policy.resting.is_resting = True
-    assert policy.wants_draft(0) and policy.resting.is_trying
+    policy.backoff.is_resting = True
+    assert policy.wants_draft(0) and policy.backoff.is_trying
     for first in (0.0, 1.0):
         chances = [[first, 0.0, 0.0, 0.0]] * 15
         Grown.of(policy, chances).check([Node(0, 1, 0, first)], chances)

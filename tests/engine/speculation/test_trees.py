@@ -159,7 +159,7 @@ def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
             anchor, path = drafts[position], []
             assert RecordedChoices(anchor.chances, anchor.said).chain() == anchor
             if auto.wants_draft(position):
-                tries += auto.resting.is_trying
+                tries += auto.backoff.is_trying
                 tree, choice = auto.choose(anchor.chances, position)
                 assert is_chain(tree) and len(tree) == choice.num_verified
                 path = accepted_path(tree, anchor.said)
@@ -205,7 +205,7 @@ def test_a_try_verifies_one_node() -> None:
     for _ in range(400):
         if trees.wants_draft(0):
             tree, choice = trees.choose(position, 0)
-            if trees.resting.is_trying:
+            if trees.backoff.is_trying:
                 tries += 1
                 assert choice.num_verified == len(tree) == 1
             trees.observe(position, tree, [], 0)
@@ -232,7 +232,7 @@ def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     for _ in range(4):
         assert not trees.wants_draft(0)
         trees.observe((), (), (), 0)
-    assert trees.wants_draft(0) and trees.resting.is_trying
+    assert trees.wants_draft(0) and trees.backoff.is_trying
 
 
 def test_only_choices_behind_what_was_accepted_teach() -> None:

@@ -26,7 +26,7 @@ yield."""
 
 
 @dataclass(slots=True)
-class Resting:
+class DraftBackoff:
     """Compares the yield of drafted rounds with that of the target alone, and decides by it. ``costs`` are always those
     at the context length of the round in question."""
 
