@@ -138,7 +138,7 @@ class ChunkRounds:
         self._tokens += number
         return self._token_texts.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
 
-    def _tell(self, part: Part) -> None:
+    def _tell(self, part: EventTokens) -> None:
         first = not self._parts
         before = 0.0 if first else self._parts[-1].time
         self._parts.append(part)

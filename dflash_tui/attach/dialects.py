@@ -73,7 +73,7 @@ class Dialect(Protocol):
 
     def rounds(self, steps: Steps) -> StreamRounds: ...
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         """What to tell the user after the first whole answer."""
 
 
@@ -163,7 +163,7 @@ class LlamaCpp:
     def rounds(self, steps: Steps) -> StreamRounds:
         return LlamaCppRounds(steps)
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted:
             return Notice("This server counts no drafts. llama.cpp does since 2025.", "Update llama.cpp.")
         return speculation_notice(
@@ -233,7 +233,7 @@ class Vllm:
         self._detailed = self._detailed or bool(counted.order)
         return counted
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted and self.facts.speculates is not False:
             doubt = "speculates" if self.facts.speculates else "may speculate"
             words = f"This vLLM {doubt}; with a flag it counts its rounds."
@@ -244,7 +244,7 @@ class Vllm:
             'vllm serve --speculative-config \'{"method": "dflash", "model": DRAFTER, "num_speculative_tokens": 15}\'',
         ) or self._summary(report)
 
-    def _summary(self, report: Report) -> Notice | None:
+    def _summary(self, report: TurnReport) -> Notice | None:
         if self._detailed or not report.statistics.num_spec_steps:
             return None
         return Notice("This vLLM sends totals of its rounds only.", f"vllm serve {self.FLAG}")
@@ -295,7 +295,7 @@ class Sglang:
     def rounds(self, steps: Steps) -> StreamRounds:
         return ChunkRounds(steps, Guess(self._facts.speculates, self._drafted), sglang_count, self.UNCOUNTED)
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted and self._facts.speculates:
             return Notice(
                 "This SGLang doesn't say how its rounds went: what was accepted is a guess.", "Update SGLang."
@@ -342,7 +342,7 @@ class Dflash:
         """Rounds of an answer that brought no events."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         return None
 
 
@@ -375,7 +375,7 @@ class OpenAi:
     def rounds(self, steps: Steps) -> StreamRounds:
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted:
             return Notice("This server doesn't say whether it speculates: tokens have no verdicts here.")
         return speculation_notice(report, None, "")

@@ -287,7 +287,7 @@ class ServerTurn:
         more = f" and {len(models) - MODELS_NAMED} more" if len(models) > MODELS_NAMED else ""
         return f"It has {named}{more}."
 
-    def _notice(self, report: Report) -> None:
+    def _notice(self, report: TurnReport) -> None:
         server = self._server
         known_off = server.facts.speculates is False
         if server.noticed or (report.statistics.num_tokens < WORTH_A_NOTICE and not known_off):
