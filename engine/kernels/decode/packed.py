@@ -218,14 +218,9 @@ def _sources(weight: Matrix, first: tl.tensor, column: tl.tensor) -> tuple[tl.te
 
 @jit
 def _load_words(
-    first: tl.tensor,
-    column: tl.tensor,
-    start: tl.tensor,
-    step: tl.tensor,
-    there: tl.tensor,
-    weight: Matrix,
+    first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix,
     cut: TileShape,
-) -> tuple[tl.tensor, tl.tensor]:
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """Words of a step, counted from 0, int32 [4, 8, parts, BLOCK_N / 8, words], by the threads of a warp, and their
     scales; if such a step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums
     aren't stored."""
@@ -267,8 +262,7 @@ def _load_words(
 
 @jit
 def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: TileShape) -> tl.tensor:
-    """The panel that holds the tile's ``sixteen``th sixteen rows, from that at ``column`` on; past the end, the last
-    one."""
+    """The panel of the tile's ``sixteen``th 16 rows, counted from that at ``column``; past the end, the last one."""
     panel = sixteen if cut.INTER == 0 else sixteen // 2 + sixteen % 2 * (cut.INTER // 16)
     if weight.N % cut.BLOCK_N != 0 or cut.INTER % (cut.BLOCK_N // 2) != 0:
         panel = tl.minimum(panel, weight.N // 16 - 1 - column // 16)

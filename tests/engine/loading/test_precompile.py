@@ -22,7 +22,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import opening
+from engine import pair_loader
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -326,7 +326,7 @@ def test_loading_waits_for_it_unless_cancelled(
     cancelled: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiling = StillCompiling(looks=3)
-    monkeypatch.setattr(opening, "compiling_beside", lambda *_: nullcontext(compiling))
+    monkeypatch.setattr(pair_loader, "compiling_beside", lambda *_: nullcontext(compiling))
     events: list[Event] = []
     loaded = Runner.load(EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3)
     assert (loaded is None) == cancelled
