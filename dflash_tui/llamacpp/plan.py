@@ -235,7 +235,7 @@ def _fits(model: GgufHeader, drafter: GgufHeader | None, machine: Machine, conte
 
 
 def memory_needed(models: Iterable[GgufHeader | None], context: int) -> int:
-    """Bytes of the models' weights and caches for ``context`` tokens."""
+    """Bytes that a server takes: the models' weights, caches for ``context`` tokens, and ``OVERHEAD``."""
     return OVERHEAD + sum(model.num_bytes + cache_bytes(model, context) for model in models if model is not None)
 
 

@@ -60,7 +60,7 @@ class DraftBackoff:
         return max(1 / costs.rest, self.tokens / self._milliseconds)
 
     def wants_draft(self) -> bool:
-        """Whether the coming round may draft; while drafting rests, such a draft is a try."""
+        """Whether the coming round may draft. While drafting rests, asking at the end of a pause begins a try."""
         if self._pause or self.is_trying:
             return False
         self.is_trying = self.is_resting

@@ -104,8 +104,8 @@ def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[in
 
 
 def extended(choices: Sequence[Sequence[Held]], beside: Sequence[Held]) -> tuple[tuple[Held, ...], ...]:
-    """Appends to what is held of the drafter's choices, at each position, what is held of the looked up token there, if
-    any."""
+    """For each position, an entry for each of the drafter's choices and then one for the looked up token, where there
+    is one: ``extended([[a, b], [c, d]], [x])`` is ``((a, b, x), (c, d))``. Entries may be ids or chances."""
     more = [(each,) for each in beside] + [()] * (len(choices) - len(beside))
     return tuple((*position, *further) for position, further in zip(choices, more, strict=True))
 

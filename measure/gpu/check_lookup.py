@@ -34,7 +34,7 @@ FLUSHED_BYTES = 2**28
 
 
 def words(rng: random.Random, count: int) -> list[int]:
-    """Random words that occur roughly as often as those of a language."""
+    """Random token ids that occur roughly as often as the words of a language."""
     return [min(int(rng.paretovariate(0.6)), 262_143) for _ in range(count)]
 
 

@@ -93,9 +93,9 @@ def multiply_rows(
     column: tl.tensor = 0,
     TURNED: tl.constexpr = False,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1; ``column``
-    and TURNED are for ``place_of``. Lets the next kernel start when it asks for its last tiles, AHEAD steps before they
-    are multiplied."""
+    """fp32 [16, BLOCK_N]: rows x [16, depth] times the weight's rows ``columns``, over depth start .. start + DEPTH -
+    1. ``column`` and TURNED say at which step the loop begins (``place_of``). Lets the next kernel start when it loads
+    its last tiles, AHEAD steps before they are multiplied."""
     # Some splits lie past the end of the depth.
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0

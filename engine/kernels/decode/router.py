@@ -54,8 +54,8 @@ class Assignment:
 
 
 def entries_of(num_experts: int, top_k: int, most: int) -> int:
-    """The most entries there can be, at least one for each expert: each ``most`` pairs may make one more, but each has
-    a pair."""
+    """The most entries that an assignment can have, and at least one for each expert: every ``most`` pairs may make one
+    entry more, but each entry has a pair."""
     pairs = MAX_ROWS * top_k
     return num_experts if most == MAX_ROWS else max(num_experts, min(num_experts + pairs // most, pairs))
 
