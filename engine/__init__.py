@@ -10,7 +10,7 @@ Importing this package imports the standard library alone; ``load`` imports torc
 """
 
 from .commands import EngineOptions, GenerationSettings, Message
-from .environment import tell_pytorch
+from .environment import set_pytorch_variables
 from .errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
 from .events import (
     DraftToken,
@@ -26,7 +26,7 @@ from .events import (
 )
 from .library import Pair, load, text
 
-tell_pytorch()
+set_pytorch_variables()
 
 __all__ = [
     "DeviceFailure",

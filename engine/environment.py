@@ -8,7 +8,7 @@ import os
 _told: dict[str, str] = {}
 
 
-def tell_pytorch() -> None:
+def set_pytorch_variables() -> None:
     """Sets the variables that nobody else has set."""
     # Large tensors get pages of 2 MB. With those of 4 KB a pass on a CPU also waits for page tables: on a busy virtual
     # machine longer than for the weights themselves.
@@ -22,7 +22,7 @@ def tell_pytorch() -> None:
         _tell("GOMP_SPINCOUNT", "1000")
 
 
-def of_other_programs() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """The environment for child processes, without the variables that were set here: llama.cpp uses OpenMP, too, but
     needs its default waiting."""
     return {name: value for name, value in os.environ.items() if _told.get(name) != value}

@@ -22,8 +22,8 @@ from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles
 from .loading.memory_plan import MemoryPlan
 from .loading.precompile import Compiling
 from .measured.costs import time_rounds
-from .measured.known import known_costs
-from .opening import Emit, LoadCancelled, Opening, thread_choice, use_fitting_threads
+from .measured.store import known_costs
+from .pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .speculation.auto import Auto
 from .speculation.costs import CostTable
 from .speculation.live_costs import LiveCosts
@@ -85,15 +85,15 @@ class Runner:
             read_compiler_beside()
         use_fitting_threads(device)
         try:
-            opened = Opening(options, device, emit, cancelled).open(compiler)
+            loaded = PairLoader(options, device, emit, cancelled).load(compiler)
         except (FetchCancelled, LoadCancelled):
             return None
-        runner = cls(opened.decoder, opened.tokenizer, opened.fingerprints, opened.packed, opened.folders.limits)
+        runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed, loaded.folders.limits)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(opened.plan, emit)
+        runner._choose_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
-        emit(opened.ready(runner.max_block_size, perf_counter() - started))
+        emit(loaded.ready(runner.max_block_size, perf_counter() - started))
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:

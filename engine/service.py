@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
 from .errors import Option, UsageFailure, Words, failure_of, worded
 from .events import EngineError, EngineReady, Event, Notice, TurnFinished
-from .importing import without_collecting
+from .gc_pause import gc_paused
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -32,7 +32,7 @@ def load_runner(
     if options.device != "cpu":
         wake_gpu()
     with standing_by(options) as compiler:
-        with without_collecting():
+        with gc_paused():
             from .runner import Runner
 
         return Runner.load(options, emit, cancelled, compiler)

@@ -15,7 +15,7 @@ from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
 from .files.pointers import refuse_pointer
-from .importing import without_collecting
+from .gc_pause import gc_paused
 from .models.family import Headers
 from .models.registry import family_of
 from .tokenizer_files import FileTokenizer, read_tokenizer
@@ -43,7 +43,7 @@ def by_transformers(folder: Path) -> Any:
         raise WeightsFailure(f"{folder} holds no tokenizer.json.", "Download the checkpoint again.")
     log.debug("the tokenizer in %s is left to transformers", folder)
     # The import takes longer than torch's; threads that load weights meanwhile needn't wait for it.
-    with without_collecting():
+    with gc_paused():
         from transformers import AutoTokenizer, PreTrainedConfig
 
     # Its warnings (a prompt longer than the model's context) would land on the screen; the engine has its own.

@@ -20,7 +20,7 @@ from .rounds.chunk_rounds import ChunkRounds, Count, Guess
 from .rounds.llamacpp_rounds import LlamaCppRounds
 from .rounds.relayed import relayed
 from .rounds.server_counts import openai_count, sglang_count, vllm_count
-from .rounds.steps import Report, Rounds, Steps
+from .rounds.steps import Steps, StreamRounds, TurnReport
 from .transport.connection import Connection
 from .untrusted import count, mapping, sequence, words
 
@@ -72,9 +72,9 @@ class Dialect(Protocol):
     def body(self, ask: Ask) -> dict[str, Any]:
         """The fields of a request that this dialect adds to the model, the messages and those that every server has."""
 
-    def rounds(self, steps: Steps) -> Rounds: ...
+    def rounds(self, steps: Steps) -> StreamRounds: ...
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         """What to tell the user after the first whole answer."""
 
 
@@ -157,10 +157,10 @@ class LlamaCpp:
             **(_thinking(ask.settings) if self._thinks else {}),
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         return LlamaCppRounds(steps)
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted:
             return Notice("This server counts no drafts. llama.cpp does since 2025.", "Update llama.cpp.")
         return speculation_notice(
@@ -219,7 +219,7 @@ class Vllm:
             **_thinking(ask.settings),
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         guess = Guess(self.facts.speculates, self._drafted)
         odds = steps.temperature == 0
         return ChunkRounds(steps, guess, self._count, self.UNCOUNTED, odds)
@@ -230,7 +230,7 @@ class Vllm:
         self._detailed = self._detailed or bool(counted.order)
         return counted
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted and self.facts.speculates is not False:
             doubt = "speculates" if self.facts.speculates else "may speculate"
             words = f"This vLLM {doubt}; with a flag it counts its rounds."
@@ -241,7 +241,7 @@ class Vllm:
             'vllm serve --speculative-config \'{"method": "dflash", "model": DRAFTER, "num_speculative_tokens": 15}\'',
         ) or self._summary(report)
 
-    def _summary(self, report: Report) -> Notice | None:
+    def _summary(self, report: TurnReport) -> Notice | None:
         if self._detailed or not report.statistics.num_spec_steps:
             return None
         return Notice("This vLLM sends totals of its rounds only.", f"vllm serve {self.FLAG}")
@@ -289,10 +289,10 @@ class Sglang:
             **_thinking(ask.settings),
         }
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         return ChunkRounds(steps, Guess(self._facts.speculates, self._drafted), sglang_count, self.UNCOUNTED)
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted and self._facts.speculates:
             return Notice(
                 "This SGLang doesn't say how its rounds went: what was accepted is a guess.", "Update SGLang."
@@ -329,11 +329,11 @@ class Dflash:
         thinking = settings.pop("thinking")
         return settings | {"return_dflash_events": True, "chat_template_kwargs": {"enable_thinking": thinking}}
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         """Rounds of an answer that brought no events."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         return None
 
 
@@ -363,16 +363,16 @@ class OpenAi:
     def body(self, ask: Ask) -> dict[str, Any]:
         return {}
 
-    def rounds(self, steps: Steps) -> Rounds:
+    def rounds(self, steps: Steps) -> StreamRounds:
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
-    def notice(self, report: Report) -> Notice | None:
+    def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted:
             return Notice("This server doesn't say whether it speculates: tokens have no verdicts here.")
         return speculation_notice(report, None, "")
 
 
-def speculation_notice(report: Report, speculates: bool | None, advice: str) -> Notice | None:
+def speculation_notice(report: TurnReport, speculates: bool | None, advice: str) -> Notice | None:
     """The notice for a server whose speculation is off, or accepts nothing; None where it works."""
     facts = report.statistics
     if facts.num_draft_tokens == 0:

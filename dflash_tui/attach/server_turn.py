@@ -38,7 +38,7 @@ from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no
 from .optional import named, unnamed, without
 from .probe import ask_server
 from .rounds.relayed import relayed
-from .rounds.steps import Report, Steps
+from .rounds.steps import Steps, TurnReport
 from .thoughts import begins_inside
 from .transport.connection import Clock, Connection
 from .untrusted import sequence
@@ -288,7 +288,7 @@ class ServerTurn:
         more = f" and {len(models) - MODELS_NAMED} more" if len(models) > MODELS_NAMED else ""
         return f"It has {named}{more}."
 
-    def _notice(self, report: Report) -> None:
+    def _notice(self, report: TurnReport) -> None:
         server = self._server
         known_off = server.facts.speculates is False
         if server.noticed or (report.statistics.num_tokens < WORTH_A_NOTICE and not known_off):

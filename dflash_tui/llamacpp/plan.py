@@ -54,7 +54,7 @@ _DRAFTERS: dict[str, Drafting] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LlamaPlan:
     """What the child is started with."""
 
     model: GgufHeader
@@ -108,7 +108,7 @@ class Plan:
 
 def make_plan(
     target: Path, drafter: Path | None, machine: Machine, context: int | None, device: str, *, drafts: bool = True
-) -> Plan:
+) -> LlamaPlan:
     """Plans a target. ``drafter``: None takes one that lies beside the target. ``drafts``: False goes without any.
     ``device``: as in ``EngineOptions``. Raises an ``EngineFailure`` for files that can't be used, or not on this
     machine."""
@@ -122,7 +122,7 @@ def make_plan(
     if drafter is None and chosen is not None and not _fits(model, chosen, machine):
         remarks, chosen = (*remarks, f"{chosen.path.name} is left out: the memory is too small for both."), None
     drafting, length = _drafting(model, chosen) if drafts else ("none", 0)
-    return Plan(
+    return LlamaPlan(
         model,
         chosen,
         drafting,
@@ -235,7 +235,7 @@ def _fits(model: GgufHeader, drafter: GgufHeader | None, machine: Machine, conte
 
 
 def memory_needed(models: Iterable[GgufHeader | None], context: int) -> int:
-    """Bytes of the models' weights and caches for ``context`` tokens."""
+    """Bytes that a server takes: the models' weights, caches for ``context`` tokens, and ``OVERHEAD``."""
     return OVERHEAD + sum(model.num_bytes + cache_bytes(model, context) for model in models if model is not None)
 
 

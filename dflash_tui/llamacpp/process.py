@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import Any
 
 from dflash_tui.core.platforms import MAC, apart, resident
-from engine.environment import of_other_programs
+from engine.environment import child_environment
 
 from .failures import failed_to_import, missing_package, reason_of
 from .machine import Machine, free_memory
@@ -51,7 +51,7 @@ class LlamaProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=of_other_programs(),
+            env=child_environment(),
             **apart(),  # Ctrl+C in the terminal is for us alone
         )
         self._readers = [Thread(target=read, name="llama.cpp", daemon=True) for read in (self._listen, self._read_log)]

@@ -24,7 +24,7 @@ from engine.hub.fetching import FetchCancelled, Fetching
 from engine.hub.gguf import find_gguf, is_gguf, named_file
 
 from .machine import Machine
-from .plan import Plan, is_companion, make_plan, memory_needed
+from .plan import LlamaPlan, is_companion, make_plan, memory_needed
 from .process import LlamaProcess
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class LlamaSource:
         """Those of them that were stopped before they began."""
         self._server: ServerSource | None = None
         self._process: LlamaProcess | None = None
-        self._plan: Plan | None = None
+        self._plan: LlamaPlan | None = None
         self._closing, self._told_ready = False, False
         self._news = Flag()
         self._thread = Thread(target=self._main, name="llama.cpp", daemon=True)
@@ -153,7 +153,7 @@ class LlamaSource:
                 self._tell_failure(error, ask.turn)
                 self._emit(TurnFinished(ask.turn, "error", ""))
 
-    def _make_plan(self, machine: Machine) -> Plan:
+    def _make_plan(self, machine: Machine) -> LlamaPlan:
         options = self._options
         fetching = Fetching(options.offline, progress=self._fetching, cancelled=lambda: self._closing)
         drafts = options.drafter != NO_DRAFTER
@@ -176,7 +176,7 @@ class LlamaSource:
         for ask in stopped:
             self._emit(TurnFinished(ask.turn, "stopped", ""))
 
-    def _loading(self, process: LlamaProcess, plan: Plan) -> None:
+    def _loading(self, process: LlamaProcess, plan: LlamaPlan) -> None:
         if self._closing:
             raise FetchCancelled
         self._tell_stopped()
@@ -185,7 +185,7 @@ class LlamaSource:
         name = f"loading {plan.model.path.name}"
         self._emit(LoadProgress(name, held, total, "bytes") if held else LoadProgress(name, 0, 0))
 
-    def _hear(self, event: Happening, plan: Plan, seconds: float) -> None:
+    def _hear(self, event: Happening, plan: LlamaPlan, seconds: float) -> None:
         """Passes on an event of the server, with what only this side knows of it. Runs on the thread that asks the
         server."""
         match event:
@@ -204,7 +204,7 @@ class LlamaSource:
                 event = replace(self._as_event(failure, event.turn), fatal=False)
         self._emit(event)
 
-    def _ready(self, event: EngineReady, plan: Plan, seconds: float) -> EngineReady:
+    def _ready(self, event: EngineReady, plan: LlamaPlan, seconds: float) -> EngineReady:
         model = plan.model
         return replace(
             event,

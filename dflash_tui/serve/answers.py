@@ -61,7 +61,8 @@ class AnswerProgress:
         self._prompt_ms = event.milliseconds
 
     def add(self, step: Step) -> Piece:
-        """What this round adds; nothing once the answer is ``stopped``."""
+        """Takes a round into the answer; returns the piece that it adds, which is empty once the answer is
+        ``stopped``."""
         piece = Piece()
         if self.stopped:
             return piece

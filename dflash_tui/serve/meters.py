@@ -19,7 +19,7 @@ FINISHED = {"stop": "stop", "length": "length", "context": "length", "stopped": 
 
 
 @dataclass(slots=True)
-class RoundCounters:
+class RoundTotals:
     """Totals of all rounds: plain numbers, made into metrics only when somebody asks, for there are many rounds."""
 
     drafts: int = 0
@@ -45,7 +45,7 @@ class Meters(Collector):
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self._labels = (ready.target, "0")
-        self.rounds = RoundCounters(by_position=[0] * (ready.max_block_size - 1))
+        self.rounds = RoundTotals(by_position=[0] * (ready.max_block_size - 1))
         self._prompt = self._counter("prompt_tokens", "Tokens of prompts")
         self._looked_up = self._counter("prefix_cache_queries", "Tokens of prompts looked for in the caches")
         self._reused = self._counter("prefix_cache_hits", "Tokens of prompts that the caches still held")

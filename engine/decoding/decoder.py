@@ -17,8 +17,8 @@ from ..models.attention_backends import SDPA
 from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
-from ..speculation.choice import Judged
-from ..speculation.lookup import Found, Looked, num_agreed
+from ..speculation.choice import LookupOutcome
+from ..speculation.lookup import LookedUpChain, LookupMatch, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
 from .host_rounds import HostRounds
@@ -131,7 +131,7 @@ class Turn:
         """Prompt and answer, where drafts may be looked up. That takes a policy, which weighs what they are worth."""
         if settings.looks_up and decoder.policy is not None:
             self.text = TextIndex(prompt.ids)
-        self.match: Found | None = None
+        self.match: LookupMatch | None = None
         """Where the newest tokens stood before; None where they are new."""
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context, [n, features]."""
@@ -233,16 +233,18 @@ class Turn:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
-    def looked(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> Looked | None:
+    def looked_up_chain(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> LookedUpChain | None:
         """The looked up chain ``guess`` as a policy sees it beside a draft. ``drafted``: the drafter's choices by
         position. None where nothing was looked up."""
         if not guess or self.match is None:
             return None
         agreed = num_agreed(guess, [position[0] for position in drafted])
         choices = choices_of(guess, drafted) if drafted and len(drafted[0]) > 1 else ()
-        return Looked(self.match.length, len(choices) or len(guess), agreed, choices)
+        return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices)
 
-    def judged(self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()) -> Judged | None:
+    def lookup_outcome(
+        self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()
+    ) -> LookupOutcome | None:
         """What the text says of the chain that could be looked up before this round, whose tokens are not yet booked;
         None where nothing could be. ``taken``: that chain was what was verified. ``choices``: it entered a tree as
         these."""
@@ -250,7 +252,7 @@ class Turn:
             return None
         guess = self.guess(max(len(emitted), ROWS) - 1)
         right = num_agreed(guess, emitted)
-        return Judged(self.match.length, right, right < min(len(guess), len(emitted)), taken, choices)
+        return LookupOutcome(self.match.length, right, right < min(len(guess), len(emitted)), taken, choices)
 
     def _finish_reason(self) -> FinishReason | None:
         if self.anchor in self.target.config.stop_token_ids:

@@ -15,12 +15,12 @@ from ..commands import AUTO, GenerationSettings
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
-from ..speculation.choice import Choice, ChoiceNumbers, Plan
+from ..speculation.choice import Choice, ChoiceNumbers, RoundPlan
 from ..speculation.policy import Policy
 from ..speculation.trees import CHOICES
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
-from .pieces import Proposal, Telling, Verification
+from .pieces import Ingestion, Proposal, Verification
 from .records import RoundRecord
 from .round_launches import AHEAD, RoundLaunches
 from .rounds import Poll, Round, require_numbers
@@ -34,7 +34,7 @@ BEGUN, DRAFTED, VERIFIED = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RoundSlot:
     """The host memory, stopwatch and outbox of one round in flight; the round ``AHEAD`` + 1 later uses them again."""
 
     record: Tensor
@@ -47,7 +47,7 @@ class Place:
 class EnqueuedRound:
     """A round that was enqueued and that the host has yet to read."""
 
-    place: Place
+    place: RoundSlot
     settings: GenerationSettings
     context: int
     policy: Policy | None
@@ -57,10 +57,10 @@ class EnqueuedRound:
     pause: Choice | None
     """Why the round has no draft, where the policy wanted none."""
     is_tree: bool
-    plan: Plan
+    plan: RoundPlan
     ingests: bool
     """Whether the drafter's context takes in all that was committed before this round."""
-    tells: bool
+    ingests_own: bool
     """Whether the drafter's context also takes in all that this round commits."""
     drafted: int
     """The mark at which its draft was done; ``BEGUN`` where there is no draft and no drafter takes anything in."""
@@ -73,7 +73,7 @@ class DeviceRounds:
         self.launches = launches
         device, numbers = launches.device, len(launches.numbers)
         self._places = [
-            Place(record, Stopwatch(device, VERIFIED + 1), Outbox(numbers, device))
+            RoundSlot(record, Stopwatch(device, VERIFIED + 1), Outbox(numbers, device))
             for record in launches.reports.records
         ]
         self._enqueued = 0
@@ -145,7 +145,7 @@ class DeviceRounds:
             self._rows = rows
             self.launches.state.block_size.fill_(rows)
 
-    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: Plan) -> int:
+    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: RoundPlan) -> int:
         """How many tokens the drafter drafts in the coming round: one of the counts that were captured."""
         counts = self.launches.counts
         if plan.lookup:  # a looked up chain may fill the pass, however little the drafter drafts beside it
@@ -166,18 +166,18 @@ class DeviceRounds:
         launches, greedy, context = self.launches, settings.temperature == 0, turn.cache.length
         speculates = turn.drafter is not None or turn.text is not None
         policy = turn.decoder.policy if settings.block_size == AUTO and speculates else None
-        plan = Plan(turn.drafter is not None)
+        plan = RoundPlan(turn.drafter is not None)
         if policy is not None:
             plan = policy.plan(context, 0 if turn.match is None else turn.match.length)
             plan = plan._replace(rows=min(plan.rows, launches.widest))
         drafts = plan.draft or plan.lookup
         waits = plan.draft or self._waiting >= (1 if plan.lookup else INGEST_BATCH)
-        ingests, tells = turn.drafter is not None and waits, turn.drafter is not None and plan.is_wide
+        ingests, ingests_own = turn.drafter is not None and waits, turn.drafter is not None and plan.is_wide
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
         count = self._count(turn, settings, policy, plan)
         proposal, verification = self._pieces(plan, ingests, chosen_by is not None, count)
         verify = launches.of(verification._replace(greedy=greedy))
-        tell = launches.of(Telling(plan.rows)) if tells else None
+        ingest = launches.of(Ingestion(plan.rows)) if ingests_own else None
         place = self._places[self._enqueued % len(self._places)]
         self._enqueued += 1
         place.stopwatch.mark(BEGUN)
@@ -185,31 +185,33 @@ class DeviceRounds:
             place.outbox.send(choice_numbers(chosen_by), launches.numbers)
         if proposal is not None:
             launches.of(proposal)()
-        self._waiting = 0 if tells else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
+        self._waiting = 0 if ingests_own else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         drafted = BEGUN if proposal is None else DRAFTED  # a mark costs the GPU a microsecond
         if proposal is not None:
             place.stopwatch.mark(DRAFTED)
         verify()
-        if tell is not None:
-            tell()
+        if ingest is not None:
+            ingest()
         place.stopwatch.mark(VERIFIED)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests, tells, drafted
+            place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests, ingests_own, drafted
         )
 
-    def _pieces(self, plan: Plan, ingests: bool, chooses: bool, count: int) -> tuple[Proposal | None, Verification]:
+    def _pieces(
+        self, plan: RoundPlan, ingests: bool, chooses: bool, count: int
+    ) -> tuple[Proposal | None, Verification]:
         """The pieces of a round: what is launched before the target's pass (None for nothing), and that pass.
         ``count``: tokens drafted, where the plan has a draft."""
         launches = self.launches
         if plan.is_wide:
-            return Proposal(lookup=launches.widest, tells=ingests), Verification(plan.rows)
+            return Proposal(lookup=launches.widest, ingests=ingests), Verification(plan.rows)
         if plan.draft:
             lookup = MAX_ROWS if plan.lookup else 0
             proposal = launches.drafting(count, lookup) if chooses or lookup else Proposal(count)
             return proposal, Verification(tree=proposal.tree)
         if plan.lookup:
-            return Proposal(lookup=MAX_ROWS, tells=ingests), Verification()
+            return Proposal(lookup=MAX_ROWS, ingests=ingests), Verification()
         return Proposal() if ingests else None, Verification(1)
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
@@ -227,8 +229,8 @@ class DeviceRounds:
             oldest.policy.took(oldest.context, drafted, len(record.tree) + 1, draft_ms, verify_ms)
             chances = record.chances if oldest.plan.draft else ()
             taken = record.match is not None and not oldest.is_tree
-            judged = turn.judged(record.emitted, taken, record.beside)
-            oldest.policy.observe(chances, record.tree, record.path, oldest.context, judged)
+            outcome = turn.lookup_outcome(record.emitted, taken, record.beside)
+            oldest.policy.observe(chances, record.tree, record.path, oldest.context, outcome)
         self._commit(turn, record, oldest)
         finish = turn.book(record.emitted)
         return Round(
@@ -258,7 +260,7 @@ class DeviceRounds:
         if turn.draft_cache is not None and done.ingests:
             turn.draft_cache.follow(start, written=start + record.drafted_rows)
         turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
-        if turn.draft_cache is not None and done.tells:
+        if turn.draft_cache is not None and done.ingests_own:
             turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
 
 

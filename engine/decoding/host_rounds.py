@@ -10,8 +10,8 @@ from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples
-from ..speculation.choice import Choice, Plan
-from ..speculation.lookup import Looked, num_agreed
+from ..speculation.choice import Choice, RoundPlan
+from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
 from .rounds import Poll, Round, require_numbers, verified
@@ -32,7 +32,7 @@ class Drafted(NamedTuple):
         return tuple(position[0] for position in self.ids)
 
 
-class Judged(NamedTuple):
+class VerifiedBranch(NamedTuple):
     """A branch of a tree after the target's pass over it."""
 
     rows: list[int]
@@ -66,10 +66,10 @@ class HostRounds:
         policy = turn.decoder.policy if settings.block_size == AUTO else None
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
             turn.ingest()  # rows that the target wrote alone wait for a draft, but not for ever
-        plan = Plan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
+        plan = RoundPlan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
-        looked = turn.looked(guess, draft.ids)
+        looked = turn.looked_up_chain(guess, draft.ids)
         tree, choice = _choose(policy, plan, draft, looked, context)
         looked_up, beside = (choice.looked_up, choice.beside) if choice is not None else ((), ())
         drafted = perf_counter()
@@ -86,7 +86,7 @@ class HostRounds:
         if policy is not None:
             entered = looked.choices if looked is not None else ()
             policy.took(context, len(draft.ids), len(tree) + 1, draft_ms, verify_ms)
-            policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up), entered))
+            policy.observe(draft.chances, tree, path, context, turn.lookup_outcome(emitted, bool(looked_up), entered))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)
@@ -138,11 +138,13 @@ class HostRounds:
         """The target's samples behind each row of a branch, and the probabilities it gave the drafts ``asked`` for."""
         return turn.sample(output.hidden, asked)
 
-    def _verify(self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]) -> Judged:
+    def _verify(
+        self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]
+    ) -> VerifiedBranch:
         """Runs every branch in a pass of its own and returns the one with the longest accepted path; the caches then
         hold it as a chain."""
         further = 0 if is_chain(tree) else 1  # the first choice behind a branch, too
-        best: Judged | None = None
+        best: VerifiedBranch | None = None
         ways = branches(tree)
         for rows in ways:
             ids = [tokens[row] for row in rows]
@@ -150,7 +152,7 @@ class HostRounds:
             samples = self.say(turn, ids, output, first_ids[: len(rows) - 1 + further])
             accepted = num_agreed(ids[1:], samples.ids)
             if best is None or accepted > best.accepted:
-                best = Judged(rows, ids, output, samples, accepted)
+                best = VerifiedBranch(rows, ids, output, samples, accepted)
         assert best is not None
         if best.rows is not ways[-1]:
             turn.run(turn.target, best.ids)  # another branch was run over its rows
@@ -158,7 +160,7 @@ class HostRounds:
 
 
 def _choose(
-    policy: Policy | None, plan: Plan, draft: Drafted, looked: Looked | None, context: int
+    policy: Policy | None, plan: RoundPlan, draft: Drafted, looked: LookedUpChain | None, context: int
 ) -> tuple[Sequence[Node], Choice | None]:
     """The tree to verify, and why; without a policy it is the whole chain."""
     if policy is None:

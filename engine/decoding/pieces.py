@@ -1,6 +1,6 @@
 """The pieces that device rounds are composed of. Each is a value that says what a round launches in one go; it is
 captured once and replayed. A round is a ``Proposal`` (or none), a ``Verification`` and, behind a wide one, a
-``Telling``."""
+``Ingestion``."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ BLOCK = MAX_ROWS - 1
 class Proposal(NamedTuple):
     """What runs before the target's pass: the drafter takes in what was written, drafts are made or looked up, and how
     much of them to verify is chosen. ``Proposal(BLOCK, tree=True)`` drafts a block and grows a tree of it;
-    ``Proposal(lookup=16, tells=False)`` looks a chain of 15 up without a drafter; ``Proposal()`` only takes in."""
+    ``Proposal(lookup=16, ingests=False)`` looks a chain of 15 up without a drafter; ``Proposal()`` only takes in."""
 
     drafted: int = 0
     """How many tokens the drafter drafts; with 0 it drafts nothing."""
     lookup: int = 0
     """The most rows, anchor included, that a looked up chain may fill: 16, or 64 in a wide round; 0 looks nothing
     up."""
-    tells: bool = True
+    ingests: bool = True
     """Whether the drafter's context takes in what was written since it last did."""
     tree: bool = False
     """Whether a tree is chosen, not a chain."""
 
     def __str__(self) -> str:
         parts = (
-            "tell" if self.tells else "", f"draft {self.drafted}" if self.drafted else "",
+            "ingest" if self.ingests else "", f"draft {self.drafted}" if self.drafted else "",
             f"look up {self.lookup}" if self.lookup else "", "tree" if self.tree else "",
         )  # fmt: skip
         return ", ".join(filter(None, parts))
@@ -48,13 +48,13 @@ class Verification(NamedTuple):
         return f"verify {self.rows}{' of a tree' if self.tree else ''}{' greedily' if self.greedy else ''}"
 
 
-class Telling(NamedTuple):
+class Ingestion(NamedTuple):
     """The drafter's context takes in, at once, what a wide pass of this many rows has accepted."""
 
     rows: int
 
     def __str__(self) -> str:
-        return f"tell of {self.rows}"
+        return f"ingest {self.rows}"
 
 
-Piece = Proposal | Verification | Telling
+Piece = Proposal | Verification | Ingestion

@@ -37,8 +37,8 @@ from ..kernels.round.state import (
 )
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation import trees
-from ..speculation.choice import Plan
-from ..speculation.lookup import Found
+from ..speculation.choice import RoundPlan
+from ..speculation.lookup import LookupMatch
 from ..speculation.trees import CHOICES, Node, chain, extended, is_chain, placed
 from .rounds import Verified, verified
 
@@ -68,7 +68,7 @@ class RoundRecord:
     """The target's probabilities of first choices, up to the first one behind the accepted path."""
     told: tuple[Verified, ...]
     """The tree with its tokens; empty where it was a chain."""
-    match: Found | None
+    match: LookupMatch | None
     """The match by which drafts were looked up; None where all are the drafter's."""
     beside: tuple[int, ...]
     """By position, the choices of a looked up chain that entered a tree."""
@@ -76,7 +76,7 @@ class RoundRecord:
     """How many tokens of the looked up chain, from the first on, the drafter guessed, too."""
 
     @classmethod
-    def read(cls, record: Tensor, is_tree: bool, plan: Plan) -> RoundRecord | None:
+    def read(cls, record: Tensor, is_tree: bool, plan: RoundPlan) -> RoundRecord | None:
         """Reads an int32 record on the host. ``is_tree``: whether the round was to draft a tree. None for a round
         behind the end."""
         width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED) if plan.draft else 1
@@ -100,7 +100,7 @@ class RoundRecord:
             draft_ids, path = tokens[1 : drafted + 1], tuple(range(lanes))
         judged = min(accepted + 1, width - 1 if is_chain(tree) else drafted)
         guesses = looked_up or any(node.choice == trees.LOOKED_UP for node in tree)
-        match = Found(_number(record, MATCH_LENGTH), _number(record, MATCH_DISTANCE)) if guesses else None
+        match = LookupMatch(_number(record, MATCH_LENGTH), _number(record, MATCH_DISTANCE)) if guesses else None
         edge_chance, edge_cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
         return cls(
             tree=tree,

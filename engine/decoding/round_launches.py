@@ -29,7 +29,7 @@ from ..models.target import WidePass
 from ..speculation.trees import WIDE_ROWS
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
-from .pieces import BLOCK, Piece, Proposal, Telling, Verification
+from .pieces import BLOCK, Ingestion, Piece, Proposal, Verification
 
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, BLOCK)
 """The draft lengths that are captured for drafters that take a pass for each token; a round drafts the next one up."""
@@ -133,15 +133,15 @@ class RoundLaunches:
                 yield from (proposal._replace(drafted=count) for count in self.counts)
             yield Proposal()
             yield Proposal(lookup=MAX_ROWS)
-        yield Proposal(lookup=MAX_ROWS, tells=False)
+        yield Proposal(lookup=MAX_ROWS, ingests=False)
         if self.wide is not None:
-            yield Proposal(lookup=self.widest, tells=False)
+            yield Proposal(lookup=self.widest, ingests=False)
             if has_drafter:
                 yield Proposal(lookup=self.widest)
             for rows in WIDE_ROWS:
                 yield from _both_ways(Verification(rows))
                 if has_drafter:
-                    yield Telling(rows)
+                    yield Ingestion(rows)
 
     def leave_wide_rounds_out(self) -> None:
         """Leaves wide rounds out from now on, because their passes fail here."""
@@ -175,7 +175,7 @@ class RoundLaunches:
                 self._verify_wide(rows, piece.greedy)
             case Verification():
                 self._verify(piece)
-            case Telling(rows):
+            case Ingestion(rows):
                 self._tell(rows)
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
@@ -194,9 +194,9 @@ class RoundLaunches:
         self.ids[: len(rows)] = torch.tensor(rows)
 
     def _propose(self, proposal: Proposal) -> None:
-        drafted, lookup, tells, tree = proposal
-        self._begin(alone=not drafted and not lookup, ingests=tells)
-        if tells:
+        drafted, lookup, ingests, tree = proposal
+        self._begin(alone=not drafted and not lookup, ingests=ingests)
+        if ingests:
             assert self.drafter is not None
             self.drafter.ingest()
         if drafted:
@@ -293,4 +293,4 @@ def _both_ways(verification: Verification) -> tuple[Verification, Verification]:
 
 
 def _is_wide(piece: Piece) -> bool:
-    return isinstance(piece, Telling) or (piece.lookup if isinstance(piece, Proposal) else piece.rows) > MAX_ROWS
+    return isinstance(piece, Ingestion) or (piece.lookup if isinstance(piece, Proposal) else piece.rows) > MAX_ROWS

@@ -11,7 +11,7 @@ from ..commands import NO_DRAFTER, GenerationSettings
 from ..errors import Option, WeightsFailure
 from ..events import FinishReason, Verdict
 from ..speculation.choice import Choice
-from ..speculation.lookup import Found
+from ..speculation.lookup import LookupMatch
 from ..speculation.trees import Node, is_chain
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Round:
     """Why this many drafted tokens were verified; None where no policy chose."""
     tree: tuple[Verified, ...] = ()
     """The tokens that were verified, where they aren't a chain of first choices."""
-    match: Found | None = None
+    match: LookupMatch | None = None
     """The match by which drafts were looked up, or, in a tree, those that the drafter did not guess."""
     num_agreed: int = 0
     """How many looked up drafts, from the first on, the drafter guessed, too."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..speculation.lookup import LONGEST, SHORTEST, Found
+from ..speculation.lookup import LONGEST, SHORTEST, LookupMatch
 
 UNSORTED = 2048
 """How many of the newest tokens are searched one by one, before they are sorted in among the others."""
@@ -44,7 +44,7 @@ class TextIndex:
         self._ids[self._length : length] = ids
         self._length = length
 
-    def find(self) -> Found | None:
+    def find(self) -> LookupMatch | None:
         """``longest_match`` of the text so far."""
         if self._length <= SHORTEST:
             return None
@@ -56,17 +56,17 @@ class TextIndex:
         # Most often the latest place matches as far as any can, or is the only one: then no other need be looked at.
         latest = int(recent[-1] if len(recent) else older[-1])
         if len(recent) + len(older) == 1 or self._same(latest) == LONGEST:
-            return Found(self._same(latest), newest - latest)
+            return LookupMatch(self._same(latest), newest - latest)
         return self._longest(np.concatenate((older, recent)))
 
-    def guess(self, found: Found, count: int, stops: Collection[int] = ()) -> list[int]:
+    def guess(self, found: LookupMatch, count: int, stops: Collection[int] = ()) -> list[int]:
         """``continuation`` of the text so far."""
         start = self._length - found.distance
         period = self.ids[start : start + count].tolist()
         guess = [period[place % found.distance] for place in range(count)]
         return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
 
-    def _longest(self, ends: NDArray[np.int64]) -> Found:
+    def _longest(self, ends: NDArray[np.int64]) -> LookupMatch:
         """The longest match among places, ascending, that end with the same ``SHORTEST`` tokens as the text."""
         ids, newest, length = self.ids, self._length - 1, SHORTEST
         while length < LONGEST:
@@ -75,7 +75,7 @@ class TextIndex:
             if not len(further):
                 break
             ends, length = further, length + 1
-        return Found(length, newest - int(ends[-1]))
+        return LookupMatch(length, newest - int(ends[-1]))
 
     def _same(self, end: int) -> int:
         """How many tokens up to ``end`` equal the newest ones."""

@@ -34,13 +34,13 @@ class LastRowState(LayerState):
         return self.row.nbytes
 
     def commit(self, length: int) -> None:
-        """Has nothing to do."""
+        """Does nothing: a row belongs to no position, and the next ``row`` that is kept replaces it."""
 
     def follow(self, start: int, length: int, written: int) -> None:
-        """Has nothing to do."""
+        """Does nothing, for the same reason as ``commit``."""
 
     def pretend(self, length: int) -> None:
-        """Has nothing to do."""
+        """Does nothing, for the same reason as ``commit``."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
         return True
@@ -49,7 +49,7 @@ class LastRowState(LayerState):
         return self.clear
 
     def clear(self) -> None:
-        """Has nothing to do either."""
+        """Does nothing, for the same reason as ``commit``."""
 
 
 class BorrowedCache(Cache):

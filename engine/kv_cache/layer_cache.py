@@ -68,16 +68,16 @@ class LayerCache(LayerState):
         return k, torch.cat((self.v[:, low:], self.v[:, :high]), dim=1)
 
     def commit(self, length: int) -> None:
-        """Has nothing to do: no query sees a row past the cursor, and the next pass overwrites it."""
+        """Does nothing: no query sees a row past the cursor, and the next pass overwrites it."""
 
     def follow(self, start: int, length: int, written: int) -> None:
-        """Has nothing to do, for the same reason."""
+        """Does nothing, for the same reason as ``commit``."""
 
     def pretend(self, length: int) -> None:
-        """Has nothing to do, for the same reason."""
+        """Does nothing, for the same reason as ``commit``."""
 
     def clear(self) -> None:
-        """Has nothing to do, for the same reason."""
+        """Does nothing, for the same reason as ``commit``."""
 
 
 class FullCache(LayerCache):

@@ -74,7 +74,8 @@ class Prefix:
         self._target.follow(len(self.tokens), written)
 
     def pretend(self, ids: Sequence[int]) -> None:
-        """For measuring: as if this text had been run, whatever the layers hold."""
+        """For measuring: takes this text to have been run, whatever the layers hold, and moves the caches' cursors
+        behind it."""
         self.clear()
         self.tokens.extend(ids)
         for cache in self.caches:

@@ -20,7 +20,7 @@ from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.weight import unpack_first
-from ..measured.known import keep, kept
+from ..measured.store import store, stored
 from ..measured.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 from ..models.packed import format_of_target
 
@@ -79,7 +79,7 @@ def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
     if card_of(decoder.device).was_measured:
         return None
     derived = derived_tiles(decoder, head_in_8_bits)
-    return kept("tiles", identity_of(decoder, head_in_8_bits), lambda data: read_data(data, *derived))
+    return stored("tiles", identity_of(decoder, head_in_8_bits), lambda data: read_data(data, *derived))
 
 
 @torch.inference_mode()
@@ -111,7 +111,7 @@ def time_tiles(
     if not card.was_measured and isinstance(decoder.rounds, DeviceRounds):
         in_use = decoder.rounds.launches
         draft_choices = None if in_use.drafter is None else in_use.drafter.tiles
-        keep("tiles", identity_of(decoder, in_use.head is not None), as_data(in_use.target.tiles, draft_choices))
+        store("tiles", identity_of(decoder, in_use.head is not None), as_data(in_use.target.tiles, draft_choices))
     return TimedTiles(timed, len(tuned.timed), perf_counter() - started, complete, kept=not card.was_measured)
 
 

@@ -14,7 +14,7 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.pieces import Piece, Proposal, Telling, Verification
+from ..decoding.pieces import Ingestion, Piece, Proposal, Verification
 from ..decoding.round_launches import RoundLaunches
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
@@ -95,7 +95,9 @@ def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Seque
         *(partial(timer.time_wide, text, context, rows) for rows in widths[len(WIDTHS) :]),
     ]
     if decoder.drafter is None:
-        lookup, *took = _quickest([partial(timer.time, Proposal(lookup=MAX_ROWS, tells=False), text, context), *passes])
+        lookup, *took = _quickest(
+            [partial(timer.time, Proposal(lookup=MAX_ROWS, ingests=False), text, context), *passes]
+        )
         return _round_costs((), [0.0, lookup, *took], widths)
     counts = _ends(launches.counts)
     drafts = [
@@ -200,7 +202,7 @@ class RoundTimer:
     def time_wide(self, text: Sequence[int], context: int, rows: int) -> float:
         """Milliseconds of a wide pass over ``rows`` tokens, all accepted, which the drafter takes in."""
         verify = self.launches.of(Verification(rows))
-        tell = None if self.launches.drafter is None else self.launches.of(Telling(rows))
+        tell = None if self.launches.drafter is None else self.launches.of(Ingestion(rows))
         self.launches.pose(text, context, rows, 0)
 
         def launch() -> None:

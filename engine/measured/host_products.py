@@ -14,7 +14,7 @@ import torch
 from ..kernels.weights.host_products import HOST_MAKERS, HostProducts, for_head, for_levels, for_others
 from ..kernels.weights.weight import Weight
 from ..machine import cpu_name
-from .known import keep, kept
+from .store import store, stored
 
 SECONDS = 1.0
 ROWS = (1, 4, 16)
@@ -40,10 +40,10 @@ def host_products() -> HostProducts:
     offered = for_levels(), for_others(), for_head()
     machine = cpu_name(), platform.machine(), torch.__version__, capability
     identity = (*machine, str(torch.get_num_threads()), str(offered))
-    found = kept("products", identity, products_of)
+    found = stored("products", identity, products_of)
     if found is None:
         found = _measured()
-        keep("products", identity, {"on_levels": found.on_levels, "others": found.others, "head": found.head})
+        store("products", identity, {"on_levels": found.on_levels, "others": found.others, "head": found.head})
     return found
 
 

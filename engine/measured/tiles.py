@@ -11,8 +11,8 @@ from typing import Any, Generic
 
 import torch
 
+from ..kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ..kernels.decode.tiles import LEAST_STAGES, AllTiles, DraftTiles, TargetTiles, Tiles
-from ..kernels.decode.trials import Launch, Trial, Trials
 from ..kernels.toolchain.card import Card
 from ..kernels.toolchain.jit import KernelFailure
 from .timing import time_launches
@@ -54,7 +54,7 @@ class Tuned(Generic[AllTiles]):
     """Whether there was time for every choice."""
 
 
-def neighbours(choice: Tiles, trial: Trial[Any], card: Card) -> list[Tiles]:
+def neighbours(choice: Tiles, trial: TileTrial[Any], card: Card) -> list[Tiles]:
     """Choices that differ in one thing and fit a card; those that differ in what matters most come first."""
     others = [
         *_halved_and_doubled(choice, "columns", *COLUMNS),
@@ -79,7 +79,7 @@ def _programs(choice: Tiles, card: Card) -> Iterator[Tiles]:
     yield from (replace(choice, programs=card.multiprocessors * count) for count in (each - 1, each + 1) if count > 0)
 
 
-def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], card: Card) -> AllTiles:
+def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: TileTrial[Any], card: Card) -> AllTiles:
     """The tiles with another choice for a product, and with what must follow from it: a single row takes the steps of
     sixteen, and of packed weights, whose depth warps share, as many warps."""
     changed: dict[str, Any] = {name: choice}
@@ -90,7 +90,7 @@ def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], ca
     return replace(tiles, **changed)
 
 
-def first_ring(tiles: AllTiles, trials: Trials[AllTiles], card: Card) -> Iterator[Launch]:
+def first_ring(tiles: AllTiles, trials: TileTrials[AllTiles], card: Card) -> Iterator[Launch]:
     """One launch of every choice that will be timed first, to compile them ahead."""
     for name, trial in trials.items():
         for choice in neighbours(getattr(tiles, name), trial, card):
@@ -99,7 +99,7 @@ def first_ring(tiles: AllTiles, trials: Trials[AllTiles], card: Card) -> Iterato
 
 def tune(
     tiles: AllTiles,
-    trials: Trials[AllTiles],
+    trials: TileTrials[AllTiles],
     card: Card,
     device: torch.device,
     deadline: float,
@@ -121,7 +121,7 @@ def tune(
 def _tune_one(
     tuned: Tuned[AllTiles],
     name: str,
-    trial: Trial[AllTiles],
+    trial: TileTrial[AllTiles],
     card: Card,
     device: torch.device,
     deadline: float,

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ..kernels.decode.head import HeadOutput
+from ..kernels.decode.tile_trials import TileTrials
 from ..kernels.decode.tiles import DraftTiles
-from ..kernels.decode.trials import Trials
 from ..kernels.round.choices import Choices
 from ..kernels.weights.int8 import Int8Weight
 from ..kv_cache.cache import Cache
@@ -65,7 +65,7 @@ class DraftPass(Protocol):
     def tiles(self) -> DraftTiles:
         """The tiles of its products."""
 
-    def trials(self) -> Trials[DraftTiles]:
+    def trials(self) -> TileTrials[DraftTiles]:
         """Its products, to be launched with other tiles and timed."""
 
     def ingest(self, committed: Committed | None = None) -> None:

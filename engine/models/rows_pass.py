@@ -15,8 +15,8 @@ from ..kernels.decode.attention import AttendScratch, attend_rows
 from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ..kernels.decode.norm import NormStyle, embed_rows
+from ..kernels.decode.tile_trials import TileTrials
 from ..kernels.decode.tiles import TargetTiles, target_tiles, tiles_of_plain
-from ..kernels.decode.trials import Trials
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.card import card_of
@@ -147,7 +147,7 @@ class RowsPass(ABC, Generic[Layer]):
         pick_rows(self.out, self.tiles.rows, max_rows)
 
     @abstractmethod
-    def trials(self) -> Trials[TargetTiles]:
+    def trials(self) -> TileTrials[TargetTiles]:
         """Its products, to be launched with other tiles and timed."""
 
     @abstractmethod

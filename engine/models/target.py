@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from ..kernels.decode.head import HeadOutput
+from ..kernels.decode.tile_trials import TileTrials
 from ..kernels.decode.tiles import TargetTiles
-from ..kernels.decode.trials import Trials
 from ..kernels.round.tile_places import TilePlaces
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -48,7 +48,7 @@ class DecodePass(Protocol):
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor."""
 
-    def trials(self) -> Trials[TargetTiles]:
+    def trials(self) -> TileTrials[TargetTiles]:
         """Its products, to be launched with other tiles and timed."""
 
 

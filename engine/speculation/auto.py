@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
 
-from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Judged, Looks, Plan
-from .copying import Copying, rows_of_copy
+from .backoff import RATE_MEMORY, TRY, DraftBackoff
+from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Looks, LookupOutcome, RoundPlan
+from .copy_width import CopyWidth, rows_of_copy
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
 from .live_costs import LiveCosts
-from .lookup import Looked
+from .lookup import LookedUpChain
 from .policy import Policy
-from .resting import RATE_MEMORY, TRY, Resting
 from .trees import LOOKED_UP, NOTHING, ROWS, Chances, Node, best_first, chain, in_rows
 from .worth import DraftWorth, worth_by_rows
 
@@ -26,7 +26,7 @@ class Auto(Policy):
     """Chooses the tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at
     least as in plain decoding; a draft is verified when its chance to be kept is worth more than the milliseconds it
     adds. (Maximising each round's own rate would verify too much of a bad draft.) While even the best widths lose, the
-    target writes alone (``resting``); a copy may take wide rounds (``copying``)."""
+    target writes alone (``backoff``); a copy may take wide rounds (``copy_width``)."""
 
     table: CostTable
     fuses: bool = True
@@ -34,8 +34,8 @@ class Auto(Policy):
     live: LiveCosts | None = None
     """Corrects the table by what rounds really take, where rounds are real."""
     worth: DraftWorth = field(default_factory=DraftWorth)
-    resting: Resting = field(default_factory=Resting)
-    copying: Copying = field(default_factory=Copying)
+    backoff: DraftBackoff = field(default_factory=DraftBackoff)
+    copy_width: CopyWidth = field(default_factory=CopyWidth)
     depths: DraftDepth = field(default_factory=DraftDepth)
     """How many drafts are worth drafting, where each costs something."""
     has_drafter: bool = True
@@ -53,14 +53,14 @@ class Auto(Policy):
 
     def begin(self, drafts: bool = True) -> None:
         self.has_drafter = drafts
-        self.copying, self.depths = Copying(), DraftDepth()
+        self.copy_width, self.depths = CopyWidth(), DraftDepth()
         self.worth.begin()
         self._checks = self.live.begin(self.table.costs[0]) if self.live is not None and drafts else []
-        self.resting.begin(self._costs(self.table.contexts[0]), drafts)
+        self.backoff.begin(self._costs(self.table.contexts[0]), drafts)
 
     def price(self, context: int) -> float:
         """Tokens that a millisecond is worth at this context length."""
-        return self.resting.price(self._costs(context))
+        return self.backoff.price(self._costs(context))
 
     def _costs(self, context: int) -> RoundCosts:
         if self._known is None or self._known[0] != context:
@@ -74,24 +74,24 @@ class Auto(Policy):
             self._known = None
 
     def wants_draft(self, context: int) -> bool:
-        return self.has_drafter and self.resting.wants_draft()
+        return self.has_drafter and self.backoff.wants_draft()
 
     def depth(self, context: int, counts: Sequence[int]) -> int:
         costs = self._costs(context)
         if not costs.step or (self._whole and not costs.one_by_one):
             return counts[-1]
-        return counts[0] if self.resting.is_trying else self.depths.best(costs, self.price(context), counts)
+        return counts[0] if self.backoff.is_trying else self.depths.best(costs, self.price(context), counts)
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         self._whole = False
-        if self._checks and not self.resting.is_trying:
+        if self._checks and not self.backoff.is_trying:
             self._whole = self._checks.pop() > 1
-            return Plan(self._whole)
+            return RoundPlan(self._whole)
         looks = self._looks(context, length)
         if looks == ALONE:
-            return Plan(False, True, self._rows(context, length))
+            return RoundPlan(False, True, self._rows(context, length))
         drafts = self.wants_draft(context)
-        return Plan(drafts, looks == BESIDE and not (drafts and (self.resting.is_trying or not self.fuses)))
+        return RoundPlan(drafts, looks == BESIDE and not (drafts and (self.backoff.is_trying or not self.fuses)))
 
     def _looks(self, context: int, length: int) -> Looks:
         """Whether the tokens behind a match are worth their rows, and whether they make a draft beside them worth less
@@ -101,21 +101,21 @@ class Auto(Policy):
         if not first:
             return NOT_AT_ALL
         costs, price = self._costs(context), self.price(context)
-        kept = list(accumulate(self.worth.of_match(Looked(length, ROWS - 1)), mul))
+        kept = list(accumulate(self.worth.of_match(LookedUpChain(length, ROWS - 1)), mul))
         worth = max(worth_by_rows(kept, costs, price)[1:]) - price * costs.lookup
         alone = 1 - price * costs.verify[0]
         if worth <= alone:
             return NOT_AT_ALL
-        if not self.has_drafter or self.resting.is_resting:
+        if not self.has_drafter or self.backoff.is_resting:
             return ALONE
-        drafted = (1 - RATE_MEMORY) * self.resting.tokens
+        drafted = (1 - RATE_MEMORY) * self.backoff.tokens
         return ALONE if worth > 0 and (1 - first) * drafted < price * (costs.draft + costs.step) else BESIDE
 
     def _rows(self, context: int, length: int) -> int:
         """How many rows a pass over a looked up chain gets."""
         costs = self._costs(context)
-        most = min(self.copying.most_rows, len(costs.verify))
-        return rows_of_copy(self.worth.of_match(Looked(length, most - 1)), costs)
+        most = min(self.copy_width.most_rows, len(costs.verify))
+        return rows_of_copy(self.worth.of_match(LookedUpChain(length, most - 1)), costs)
 
     def pause(self, context: int) -> Choice | None:
         if not self.has_drafter:
@@ -123,7 +123,7 @@ class Auto(Policy):
         costs = self._costs(context)
         return Choice(0, 0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), self.price(context))
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         if self._whole and chances:
             return chain(len(chances)), Choice(len(chances))
         costs, price = self._costs(context), self.price(context)
@@ -131,7 +131,7 @@ class Auto(Policy):
         beside = NOTHING
         looked_up: tuple[float, ...] = ()
         if looked is not None and looked.choices:
-            beside = self.worth.beside(looked.length, looked.choices, worths)
+            beside = self.worth.lookup_branch(looked.length, looked.choices, worths)
         elif looked is not None:
             looked = looked._replace(size=min(looked.size, rows - 1))
             looked_up = self.worth.of_match(looked, [worth[0] for worth in worths])
@@ -146,7 +146,7 @@ class Auto(Policy):
                 worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
             else:
                 looked_up = ()
-        tries = self.resting.is_trying and chances
+        tries = self.backoff.is_trying and chances
         width = min(costs.tried(TRY), len(tree)) if tries else max(range(len(worth)), key=worth.__getitem__)
         if not tree:
             return [], Choice(0, 0.0, 0.0, price)
@@ -159,40 +159,45 @@ class Auto(Policy):
             return None
         worth, verify = self.worth, self._costs(context).verify
         return ChoiceNumbers(
-            self.resting.is_trying, self.price(context), worth.first, worth.others, verify, worth.matches.chances()
+            self.backoff.is_trying, self.price(context), worth.first, worth.others, verify, worth.matches.chances()
         )
 
     def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+        self,
+        chances: Chances,
+        tree: Sequence[Node],
+        path: Sequence[int],
+        context: int,
+        outcome: LookupOutcome | None = None,
     ) -> None:
-        if judged is not None:
-            self.worth.learn_match(judged)
-            self.copying.observe(len(tree) + 1, len(path), judged.taken)
+        if outcome is not None:
+            self.worth.learn_match(outcome)
+            self.copy_width.observe(len(tree) + 1, len(path), outcome.taken)
         if not chances:
-            self.resting.saw_plain_round()
-        elif judged is None or not judged.taken:  # a looked up chain says nothing of the drafter
-            self._observe_drafts(chances, tree, path, context, judged)
+            self.backoff.saw_plain_round()
+        elif outcome is None or not outcome.taken:  # a looked up chain says nothing of the drafter
+            self._observe_drafts(chances, tree, path, context, outcome)
 
     def _observe_drafts(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, outcome: LookupOutcome | None
     ) -> None:
         costs, worth = self._costs(context), self.worth
         tokens, round_ms = len(path) + 1, costs.round(len(tree), len(chances))
-        self.resting.saw_drafted_round(tokens, round_ms, costs)
+        self.backoff.saw_drafted_round(tokens, round_ms, costs)
         if costs.step:
             self.depths.observe(len(path), len(tree))
-        if self.resting.is_trying:
-            if self.resting.judge_try(tokens, costs.round(len(tree)), costs):
+        if self.backoff.is_trying:
+            if self.backoff.judge_try(tokens, costs.round(len(tree)), costs):
                 worth.count_anew()
             return
-        expected = worth.expected(chances, tree, judged)
+        expected = worth.expected(chances, tree, outcome)
         begun = bool(path) and tree[path[0] - 1].choice < LOOKED_UP
         changed = bool(tree) and worth.has_changed(chances[0][0], begun, round_ms / costs.rest - 1)
         worth.learn_drafts(chances, tree, path)
-        if self.resting.is_resting:
+        if self.backoff.is_resting:
             return  # the round was enqueued before the rest began
         if changed:
             worth.restore()
         # Half of it is what came of the round and half what was expected of it, which scatters less.
-        if self.resting.book((tokens + expected) / 2, round_ms, changed, costs):
+        if self.backoff.book((tokens + expected) / 2, round_ms, changed, costs):
             worth.count_anew()

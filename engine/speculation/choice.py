@@ -50,7 +50,7 @@ class ChoiceNumbers(NamedTuple):
     """``MatchCalibration.chances``."""
 
 
-class Plan(NamedTuple):
+class RoundPlan(NamedTuple):
     """Where a round's drafts come from; with neither source, the target writes one token alone."""
 
     draft: bool
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
         return self.rows > ROWS
 
 
-class Judged(NamedTuple):
+class LookupOutcome(NamedTuple):
     """What a round's text says of the chain that could be looked up before it, whether or not it was."""
 
     length: int
@@ -74,4 +74,4 @@ class Judged(NamedTuple):
     taken: bool = False
     """Whether the chain was what was verified."""
     choices: tuple[int, ...] = ()
-    """The choices as which it entered a tree: ``Looked.choices``."""
+    """The choices as which it entered a tree: ``LookedUpChain.choices``."""

@@ -12,7 +12,7 @@ SHORTEST, LONGEST = 3, 32
 they are."""
 
 
-class Found(NamedTuple):
+class LookupMatch(NamedTuple):
     """The longest earlier occurrence of a text's newest tokens; of equally long ones the most recent."""
 
     length: int
@@ -21,7 +21,7 @@ class Found(NamedTuple):
     """How many tokens back the earlier place is; less than ``length`` where the two overlap."""
 
 
-class Looked(NamedTuple):
+class LookedUpChain(NamedTuple):
     """A chain that was looked up, as a policy sees it."""
 
     length: int
@@ -35,16 +35,16 @@ class Looked(NamedTuple):
     none."""
 
 
-def longest_match(text: Sequence[int]) -> Found | None:
+def longest_match(text: Sequence[int]) -> LookupMatch | None:
     """The longest earlier occurrence of the text's newest tokens, found by comparing every place: slow, and plain to
     see. None for one shorter than ``SHORTEST``."""
-    best: Found | None = None
+    best: LookupMatch | None = None
     for distance in range(1, len(text)):
         length = 0
         while length < min(LONGEST, len(text) - distance) and text[-1 - length] == text[-1 - length - distance]:
             length += 1
         if length >= SHORTEST and (best is None or length > best.length):
-            best = Found(length, distance)
+            best = LookupMatch(length, distance)
     return best
 
 

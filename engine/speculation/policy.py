@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .choice import Choice, ChoiceNumbers, Chosen, Judged, Plan
-from .lookup import Looked
+from .choice import Choice, ChoiceNumbers, Chosen, LookupOutcome, RoundPlan
+from .lookup import LookedUpChain
 from .trees import ROWS, Chances, Node, chain
 
 
@@ -31,16 +31,16 @@ class Policy:
         """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
         return counts[-1]
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         """Whether to draft (``wants_draft``), and whether to look drafts up. ``length``: tokens of the newest known
         match, 0 without one."""
-        return Plan(self.wants_draft(context))
+        return RoundPlan(self.wants_draft(context))
 
     def pause(self, context: int) -> Choice | None:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
         return None
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: those
         of the drafter's choices at each position; ``looked``: a chain that was looked up. At least one of the two is
         there."""
@@ -51,10 +51,15 @@ class Policy:
         return None
 
     def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+        self,
+        chances: Chances,
+        tree: Sequence[Node],
+        path: Sequence[int],
+        context: int,
+        outcome: LookupOutcome | None = None,
     ) -> None:
         """Learns what came of a round. ``chances`` are empty when nothing was drafted; ``path``: the rows that were
-        accepted; ``judged``: what the text says of a chain that could be looked up."""
+        accepted; ``outcome``: what the text says of a chain that could be looked up."""
 
     def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
         """Learns what a round took that was begun at this context length: its draft of ``num_drafted`` tokens (0
@@ -73,6 +78,6 @@ class Fixed(Policy):
     def depth(self, context: int, counts: Sequence[int]) -> int:
         return min(self.block_size - 1, counts[-1])
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None) -> Chosen:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
         return tree, Choice(len(tree))

@@ -31,7 +31,7 @@ LOOKED_UP = CHOICES
 """Stands for the choice of a looked up token that is none of the drafter's choices."""
 
 
-class Beside(NamedTuple):
+class LookupBranch(NamedTuple):
     """A looked up chain, as a tree takes it in beside the drafter's choices."""
 
     choices: Sequence[int] = ()
@@ -40,7 +40,7 @@ class Beside(NamedTuple):
     """How likely each of its tokens is once it is reached."""
 
 
-NOTHING = Beside()
+NOTHING = LookupBranch()
 
 
 class Node(NamedTuple):
@@ -55,7 +55,7 @@ class Node(NamedTuple):
     """The chance that it and all nodes between the anchor and it are right."""
 
 
-def best_first(chances: Chances, rows: int = ROWS, beside: Beside = NOTHING) -> list[Node]:
+def best_first(chances: Chances, rows: int = ROWS, beside: LookupBranch = NOTHING) -> list[Node]:
     """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first. Where a node is taken, its next
     sibling and its first child become eligible; equals go in that order. A looked up chain is one path more: where the
     drafter's choice is the same token, that is one node. Of equals, a looked up one goes first."""
@@ -104,8 +104,8 @@ def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[in
 
 
 def extended(choices: Sequence[Sequence[Held]], beside: Sequence[Held]) -> tuple[tuple[Held, ...], ...]:
-    """Appends to what is held of the drafter's choices, at each position, what is held of the looked up token there, if
-    any."""
+    """For each position, an entry for each of the drafter's choices and then one for the looked up token, where there
+    is one: ``extended([[a, b], [c, d]], [x])`` is ``((a, b, x), (c, d))``. Entries may be ids or chances."""
     more = [(each,) for each in beside] + [()] * (len(choices) - len(beside))
     return tuple((*position, *further) for position, further in zip(choices, more, strict=True))
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
-from .choice import Judged
+from .choice import LookupOutcome
 from .costs import RoundCosts
-from .lookup import LONGEST, Looked
-from .trees import LOOKED_UP, NOTHING, Beside, Chances, Node, accepted_path
+from .lookup import LONGEST, LookedUpChain
+from .trees import LOOKED_UP, NOTHING, Chances, LookupBranch, Node, accepted_path
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
 """When drafts have failed at their first token round after round, and the odds of that were less than ``SURPRISE``, the
@@ -47,14 +47,14 @@ class DraftWorth:
             found.append(max(min(self.others.chance(confidence), found[-1], 1 - sum(found)), 0.0))
         return found
 
-    def of_match(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
+    def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """The chance of each token of a looked up chain, once it is reached. ``by_drafter``: chances of the drafter's
         own chain, which count where both say the same."""
         chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.size)]
         both = zip(chances[: looked.agreed], by_drafter, strict=False)
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
-    def beside(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> Beside:
+    def lookup_branch(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> LookupBranch:
         """A looked up chain as a tree takes it in. A choice that the drafter likes better speaks against a looked up
         token: its confidence reduces the odds of the match."""
         chances = []
@@ -64,12 +64,12 @@ class DraftWorth:
             right = found * (1 - against)
             both = right / (right + (1 - found) * against) if right else 0.0
             chances.append(max((both, *worths[place][choice : choice + 1])))
-        return Beside(choices, chances)
+        return LookupBranch(choices, chances)
 
-    def expected(self, chances: Chances, tree: Sequence[Node], judged: Judged | None) -> float:
+    def expected(self, chances: Chances, tree: Sequence[Node], outcome: LookupOutcome | None) -> float:
         """How many tokens a round with this tree is expected to yield, by what is known now (rounds may overlap)."""
         worths = [self.of_choices(position) for position in chances]
-        beside = NOTHING if judged is None else self.beside(judged.length, judged.choices, worths)
+        beside = NOTHING if outcome is None else self.lookup_branch(outcome.length, outcome.choices, worths)
         looked_up = accepted_path(tree, beside.choices)
         found = [1.0]
         for row, node in enumerate(tree, 1):
@@ -78,10 +78,10 @@ class DraftWorth:
             found.append(found[node.parent] * chance)
         return sum(found[1:], start=1.0)
 
-    def learn_match(self, judged: Judged) -> None:
+    def learn_match(self, outcome: LookupOutcome) -> None:
         """Learns what the text says of the chain that could be looked up."""
-        for place in range(judged.num_right + judged.failed):
-            self.matches.observe(judged.length + place, place < judged.num_right)
+        for place in range(outcome.num_right + outcome.failed):
+            self.matches.observe(outcome.length + place, place < outcome.num_right)
 
     def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
         """Learns what became of the drafts that were reached; ``path``: the rows that were accepted."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 
 from engine.lab.judging.files import Recording
-from engine.lab.judging.play import Anchor, Block, Played, play
+from engine.lab.judging.play import Played, RecordedChoices, RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy
@@ -26,11 +26,11 @@ SHARES = (0.5, 0.25, 0.15)
 """The shares of what the first choice leaves that the next choices get. The rest goes to the vocabulary."""
 
 
-def chains(blocks: Sequence[Block]) -> list[Anchor]:
+def chains(blocks: Sequence[RecordedChoices]) -> list[RecordedDraft]:
     return [block.chain() for block in blocks]
 
 
-def play_auto(name: str, table: CostTable, blocks: Sequence[Block], prompt_length: int = 0) -> Played:
+def play_auto(name: str, table: CostTable, blocks: Sequence[RecordedChoices], prompt_length: int = 0) -> Played:
     """Plays ``auto`` over drafts. ``table``: costs of chains, by the name that ``recorded_tables`` gives it; trees have
     costs of their own."""
     if name not in TREES:
@@ -38,13 +38,13 @@ def play_auto(name: str, table: CostTable, blocks: Sequence[Block], prompt_lengt
     return play(Auto(TREES[name]), blocks, TREES[name], prompt_length)
 
 
-def play_best(name: str, table: CostTable, blocks: Sequence[Block], block_size: int, ahead: int) -> float:
+def play_best(name: str, table: CostTable, blocks: Sequence[RecordedChoices], block_size: int, ahead: int) -> float:
     """Milliseconds of the faster way without choosing: chains of this size, or whole trees where ``auto`` has them."""
     way = play(Fixed(block_size), chains(blocks), table, ahead).milliseconds
     return min(way, _whole_trees(TREES[name], blocks, ahead)) if block_size > 1 and name in TREES else way
 
 
-def _whole_trees(table: CostTable, blocks: Sequence[Block], ahead: int) -> float:
+def _whole_trees(table: CostTable, blocks: Sequence[RecordedChoices], ahead: int) -> float:
     position, milliseconds = 0, 0.0
     while position < len(blocks):
         tree = best_first(blocks[position].chances)
@@ -59,7 +59,7 @@ def spread(confidence: float) -> tuple[float, ...]:
 
 
 @cache
-def scattered(count: int, confidence: float, seed: int) -> list[Block]:
+def scattered(count: int, confidence: float, seed: int) -> list[RecordedChoices]:
     """Random drafts whose confidence scatters around ``confidence``; every choice is right as often as its confidence
     says."""
     rng = random.Random(seed)
@@ -67,13 +67,13 @@ def scattered(count: int, confidence: float, seed: int) -> list[Block]:
     for _ in range(count):
         chances = tuple(spread(min(max(rng.gauss(confidence, 0.12), 0.02), 0.99)) for _ in range(ROWS - 1))
         said = (rng.choices((*range(len(each)), -1), (*each, 1 - sum(each)))[0] for each in chances)
-        blocks.append(Block(chances, tuple(said)))
+        blocks.append(RecordedChoices(chances, tuple(said)))
     return blocks
 
 
-def never_right(count: int, confidence: float) -> list[Block]:
+def never_right(count: int, confidence: float) -> list[RecordedChoices]:
     """Drafts none of whose choices is what the text says."""
-    return [Block((spread(confidence),) * (ROWS - 1), (-1,) * (ROWS - 1))] * count
+    return [RecordedChoices((spread(confidence),) * (ROWS - 1), (-1,) * (ROWS - 1))] * count
 
 
 def tok_s(policy: Callable[[], Policy], answers: Sequence[Recording], table: CostTable) -> float:

@@ -240,7 +240,7 @@ def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma
     return target, drafter
 
 
-def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: GenerationSettings) -> Told:
+def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: GenerationSettings) -> TimedAnswer:
     """Answers from empty caches; returns the tokens, how many were drafts, and the seconds it took."""
     decoder.clear()
     decoder.use_rounds(rounds)
@@ -248,10 +248,12 @@ def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: Ge
     events = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
     made = [event for event in events if isinstance(event, Round)]
     seconds = time.perf_counter() - started
-    return Told([token for done in made for token in done.emitted], sum(done.num_accepted for done in made), seconds)
+    return TimedAnswer(
+        [token for done in made for token in done.emitted], sum(done.num_accepted for done in made), seconds
+    )
 
 
-class Told(NamedTuple):
+class TimedAnswer(NamedTuple):
     ids: list[int]
     accepted: int
     seconds: float

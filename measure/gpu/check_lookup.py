@@ -21,7 +21,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.measured.timing import time_launches
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Found, Looked, continuation
+from engine.speculation.lookup import LookedUpChain, LookupMatch, continuation
 from measure.gpu.report import Report
 from measure.quick import parse
 
@@ -34,7 +34,7 @@ FLUSHED_BYTES = 2**28
 
 
 def words(rng: random.Random, count: int) -> list[int]:
-    """Random words that occur roughly as often as those of a language."""
+    """Random token ids that occur roughly as often as the words of a language."""
     return [min(int(rng.paretovariate(0.6)), 262_143) for _ in range(count)]
 
 
@@ -77,10 +77,10 @@ class LookupChecks:
             state.width.fill_(MAX_ROWS)
             self.round(state, held)
             record = state.record.tolist()
-            found = Found(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
+            found = LookupMatch(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
             wanted = TextIndex(text).find()
             guess = [] if wanted is None else continuation(text, wanted.distance, MAX_ROWS - 1, STOPS)
-            looked = None if wanted is None else Looked(wanted.length, len(guess))
+            looked = None if wanted is None else LookedUpChain(wanted.length, len(guess))
             width = 1 if looked is None else len(self.policy.choose((), 0, MAX_ROWS, looked)[0]) + 1
             same = self.ids[1 : record[LOOKED_UP] + 1].tolist() == guess and int(state.width) == width
             wrong += not (found == wanted and same)

@@ -30,7 +30,7 @@ from engine.measured.timing import time_launches
 from engine.sampling.sampling import sample
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import LOOKED_UP, path_to
 from measure.gpu.report import Report
 from measure.quick import parse
@@ -95,7 +95,7 @@ class TreeChecks:
             result.check_choice(choice)
             rows += len(tree)
             choices = tuple(rng.choice([rng.randint(0, LOOKED_UP), LOOKED_UP]) for _ in chances)
-            looked = Looked(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
+            looked = LookedUpChain(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
             tree, choice = policy.choose(chances, 0, len(chances) + 1, looked)
             result = Grown.of(policy, chances, device=self.device, looked=looked)
             result.check(tree, chances)

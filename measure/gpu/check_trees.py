@@ -31,7 +31,7 @@ from engine.lab.bench.shapes import SHAPES, TINY, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.costs import TYPICAL, WIDTHS, RoundTimer
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, LOOKED_UP
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
@@ -76,8 +76,8 @@ class Steady(Auto):
     """A policy that always verifies the whole tree of the drafter's choices: it learns nothing, and looks nothing
     up."""
 
-    def plan(self, context: int, length: int) -> Plan:
-        return Plan(True)
+    def plan(self, context: int, length: int) -> RoundPlan:
+        return RoundPlan(True)
 
     def observe(self, *_: object) -> None:
         pass
@@ -86,8 +86,8 @@ class Steady(Auto):
 class Sharing(Steady):
     """A policy like ``Steady`` that also looks drafts up."""
 
-    def plan(self, context: int, length: int) -> Plan:
-        return Plan(True, True)
+    def plan(self, context: int, length: int) -> RoundPlan:
+        return RoundPlan(True, True)
 
 
 def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) -> None:

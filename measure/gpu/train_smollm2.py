@@ -23,8 +23,8 @@ from engine.commands import Message
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import own_drafter
 from engine.hub.pairs import find_pair
-from engine.lab.training.answers import SHARD, Asking, Recorded, load_answers, record_answers
-from engine.lab.training.pipeline import Pipeline, Plan
+from engine.lab.training.answers import SHARD, AnswerSettings, Recorded, load_answers, record_answers
+from engine.lab.training.pipeline import Pipeline, TrainingPlan
 from engine.lab.training.prompts import MARK, Prompt
 from engine.lab.training.shape import DrafterShape
 from engine.loading.checkpoint import load_drafter
@@ -60,7 +60,7 @@ class Log:
             print(f"{now - self.began:7.1f} s  {phase} {done} of {total}  {remark}", flush=True)
 
 
-def answer(pipeline: Pipeline, prompts: Sequence[Prompt], asking: Asking, log: Log) -> None:
+def answer(pipeline: Pipeline, prompts: Sequence[Prompt], asking: AnswerSettings, log: Log) -> None:
     """Records the answers: three quarters of the prompts are asked at once, the rest behind some of those answers."""
     minutes, size = pipeline.plan.minutes or inf, asking.batch
 
@@ -124,7 +124,7 @@ def main() -> None:
     asked, measured = wanted.folder / "questions.txt", wanted.folder / "held_out.jsonl"
     asked.write_text("\n".join(general_questions(wanted.questions)))
     measured.write_text("\n".join(json.dumps({"prompt": q, "domain": form}) for form, q in held_out(wanted.held_out)))
-    plan = Plan(
+    plan = TrainingPlan(
         shape=DrafterShape(layers=4, nbytes=23_900_000),
         prompts=wanted.questions,
         answer_tokens=wanted.measured_tokens,
@@ -149,7 +149,7 @@ def main() -> None:
     for number, path in enumerate(earlier):
         shutil.copy(path, pipeline.work / SHARD.format(EARLIER + number))
     prompts, apart = pipeline.split_prompts()
-    answer(pipeline, prompts, Asking(plan.batch, wanted.tokens, plan.seed, TEMPERATURES), log)
+    answer(pipeline, prompts, AnswerSettings(plan.batch, wanted.tokens, plan.seed, TEMPERATURES), log)
     if device.type == "cuda":
         torch.cuda.empty_cache()  # answers took most of the memory, in other sizes
     pipeline.drafter(apart)

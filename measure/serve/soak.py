@@ -77,7 +77,7 @@ class Server:
 
 
 @dataclass
-class Told:
+class ClientReports:
     """What the clients report."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -158,7 +158,7 @@ KINDS: tuple[tuple[Callable[[Server, random.Random], None], int], ...] = (
 )  # fmt: skip
 
 
-def client(server: Server, seed: int, until: float, told: Told) -> None:
+def client(server: Server, seed: int, until: float, told: ClientReports) -> None:
     chance = random.Random(seed)
     kinds, weights = zip(*KINDS, strict=True)
     while time.monotonic() < until:
@@ -181,7 +181,7 @@ def start(command: list[str]) -> Server:
 
 def soak(command: list[str], seconds: float) -> list[str]:
     """Lets clients loose on the server and prints figures; returns what went wrong."""
-    server, told = start(command), Told()
+    server, told = start(command), ClientReports()
     began = time.monotonic()
     threads = [
         threading.Thread(target=client, args=(server, seed, began + seconds, told), daemon=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dflash_tui.attach.chunks import ChunkReader
 from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
 from dflash_tui.attach.rounds.matching import ALONE, RoundCount, by_order
-from dflash_tui.attach.rounds.steps import Report, Rounds, Steps
+from dflash_tui.attach.rounds.steps import Steps, StreamRounds, TurnReport
 from dflash_tui.attach.rounds.token_texts import carry, shared
 from dflash_tui.attach.transport.framing import Framing
 from engine.events import Settled, Step
@@ -61,7 +61,9 @@ def steps_of(taken: list[Step], settled: Settled | None) -> list[Step]:
     return list(settled.steps) if settled is not None and settled.steps else taken
 
 
-def read(rounds: Rounds, events: Sequence[dict[str, Any]], pieces: Sequence[int] = ()) -> tuple[list[Step], Report]:
+def read(
+    rounds: StreamRounds, events: Sequence[dict[str, Any]], pieces: Sequence[int] = ()
+) -> tuple[list[Step], TurnReport]:
     """Through bytes, cut into pieces of these sizes in turn, and the parser of events."""
     reader = ChunkReader()
     for place, event in enumerate(through_bytes(events, pieces) if pieces else events):
@@ -185,7 +187,7 @@ def vllm_events(rounds: Sequence[Written], said: Sequence[str], sizes: Sequence[
     ]
 
 
-def vllm() -> Rounds:
+def vllm() -> StreamRounds:
     return Vllm(Facts("vllm", "")).rounds(Steps(1, 0.0))
 
 

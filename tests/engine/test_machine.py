@@ -11,7 +11,7 @@ import torch
 
 from engine import environment, machine
 from engine.errors import DeviceFailure, EngineFailure, failure_of
-from engine.opening import use_fitting_threads
+from engine.pair_loader import use_fitting_threads
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_other_programs_do_not_hear_what_pytorch_is_told(monkeypatch: pytest.Mon
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
         monkeypatch.delenv(name, raising=False)
     before = dict(os.environ)
-    environment.tell_pytorch()
-    assert os.environ["GOMP_SPINCOUNT"] == "1000" and environment.of_other_programs() == before
+    environment.set_pytorch_variables()
+    assert os.environ["GOMP_SPINCOUNT"] == "1000" and environment.child_environment() == before
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    environment.tell_pytorch()
-    assert environment.of_other_programs()["GOMP_SPINCOUNT"] == "7"
+    environment.set_pytorch_variables()
+    assert environment.child_environment()["GOMP_SPINCOUNT"] == "7"
     monkeypatch.delenv("GOMP_SPINCOUNT")
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    environment.tell_pytorch()
+    environment.set_pytorch_variables()
     assert "GOMP_SPINCOUNT" not in os.environ
 
 

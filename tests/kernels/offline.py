@@ -23,8 +23,8 @@ from triton.compiler import ASTSource, CompiledKernel, make_backend
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from engine.kernels.decode.cuts import ahead_of, depth_of_split, parts_of
 from engine.kernels.decode.packed import words_of_lane
+from engine.kernels.decode.tile_shape import ahead_of, depth_of_split, parts_of
 from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
 from engine.kernels.toolchain.jit import MAX_ROWS

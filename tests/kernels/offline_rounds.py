@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from engine.decoding.decoder import Decoder
-from engine.decoding.pieces import BLOCK, Proposal, Telling, Verification
+from engine.decoding.pieces import BLOCK, Ingestion, Proposal, Verification
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
@@ -106,7 +106,7 @@ def _run_wide(launches: RoundLaunches) -> None:
     launches.launch(Proposal(lookup=launches.widest))
     for greedy in (True, False):
         launches.launch(Verification(launches.widest, greedy=greedy))
-    launches.launch(Telling(launches.widest))
+    launches.launch(Ingestion(launches.widest))
 
 
 if __name__ == "__main__":

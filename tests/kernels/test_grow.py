@@ -10,7 +10,7 @@ from engine.kernels.round import state
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import CHOICES, LOOKED_UP, Node, best_first
 from tests.kernels.drawn_trees import drawn_chances
 from tests.kernels.tree_rounds import Grown
@@ -49,7 +49,7 @@ def test_what_was_looked_up_is_in_the_tree_as_in_the_policys(table: CostTable, s
     chances = drawn_chances(rng, rng.choice([2, 9, 15]))
     most = rng.choice([0, 1, LOOKED_UP])
     choices = tuple(rng.choice([rng.randint(0, most), LOOKED_UP]) for _ in range(rng.randint(1, len(chances))))
-    looked = Looked(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
+    looked = LookedUpChain(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
     tree, choice = policy.choose(chances, 0, len(chances) + 1, looked)
     result = Grown.of(policy, chances, looked=looked)
     result.check(tree, chances)
@@ -60,7 +60,7 @@ def test_what_was_looked_up_is_in_the_tree_as_in_the_policys(table: CostTable, s
 def test_those_trees_hold_looked_up_tokens_beside_and_behind_choices() -> None:
     """What the test above compares would be of little worth otherwise."""
     chances = [[0.3, 0.2, 0.1, 0.1]] * 15
-    looked = Looked(32, 6, 0, (LOOKED_UP, 0, LOOKED_UP, 2, LOOKED_UP, LOOKED_UP))
+    looked = LookedUpChain(32, 6, 0, (LOOKED_UP, 0, LOOKED_UP, 2, LOOKED_UP, LOOKED_UP))
     result = Grown.of(Auto(FLAT), chances, looked=looked)
     numbers = result.state.record[state.NUMBERS :][: int(result.state.width)].tolist()
     assert numbers.count(LOOKED_UP) == 4 and {0, 1, 2} < set(numbers)
@@ -105,7 +105,7 @@ def test_a_round_without_drafts_is_left_alone(width: int) -> None:
 
 def test_a_round_without_room_looks_nothing_up() -> None:
     """What the round before looked up does not stay in the record: the host would read it as this one's."""
-    looked = Looked(12, 2, 0, (LOOKED_UP, LOOKED_UP))
+    looked = LookedUpChain(12, 2, 0, (LOOKED_UP, LOOKED_UP))
     before = Grown.of(Auto(FLAT), [[0.5, 0.2, 0.1, 0.1]] * 15, looked=looked)
     result = Grown.of(Auto(FLAT), [], width=1, looked=looked, state=before.state)
     assert int(result.state.width) == 1 and result.state.record[state.LOOKED_UP :][0] == 0
@@ -113,8 +113,8 @@ def test_a_round_without_room_looks_nothing_up() -> None:
 
 def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
     policy = Auto(DEAR)
-    policy.resting.is_resting = True
-    assert policy.wants_draft(0) and policy.resting.is_trying
+    policy.backoff.is_resting = True
+    assert policy.wants_draft(0) and policy.backoff.is_trying
     for first in (0.0, 1.0):
         chances = [[first, 0.0, 0.0, 0.0]] * 15
         Grown.of(policy, chances).check([Node(0, 1, 0, first)], chances)

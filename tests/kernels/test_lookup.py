@@ -13,7 +13,7 @@ from engine.kernels.round.state import CHANCE, LOOKED_UP, MATCH_DISTANCE, MATCH_
 from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Found, Looked, continuation, longest_match, num_agreed
+from engine.speculation.lookup import LookedUpChain, LookupMatch, continuation, longest_match, num_agreed
 
 CPU = torch.device("cpu")
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.14 * row for row in range(16)), 0.01, 0.03),))
@@ -58,12 +58,12 @@ def test_it_finds_and_guesses_what_the_definition_does(seed: int) -> None:
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=False)
     match = longest_match(text)
     record = state.record.tolist()
-    found = Found(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
+    found = LookupMatch(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
     assert found == match
     guess = [] if match is None else continuation(text, match.distance, ROWS - 1, STOPS)
     assert ids[1 : record[LOOKED_UP] + 1].tolist() == guess
     if match is not None:
-        tree, _ = policy.choose((), 0, ROWS, Looked(match.length, len(guess)))
+        tree, _ = policy.choose((), 0, ROWS, LookedUpChain(match.length, len(guess)))
         assert int(state.width) == len(tree) + 1
 
 
@@ -88,7 +88,7 @@ def test_beside_a_draft_the_chain_is_taken_that_the_policy_takes(seed: int) -> N
     ids[1:width] = torch.tensor(draft)
     probability[: width - 1] = torch.tensor(confidences)
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=True)
-    looked = None if match is None else Looked(match.length, len(guess), num_agreed(guess, draft))
+    looked = None if match is None else LookedUpChain(match.length, len(guess), num_agreed(guess, draft))
     tree, choice = policy.choose([(each,) for each in confidences], 0, rows, looked)
     assert int(state.width) == len(tree) + 1
     record = state.record.tolist()

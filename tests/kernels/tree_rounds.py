@@ -43,7 +43,7 @@ from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import CHOICES, Node
 from tests.kernels.drawn_trees import moved, posed
 
@@ -68,7 +68,7 @@ class Grown:
         chances: list[list[float]],
         width: int | None = None,
         device: torch.device = CPU,
-        looked: Looked | None = None,
+        looked: LookedUpChain | None = None,
         state: RoundState | None = None,
     ) -> Grown:
         """Of the chances of a block's positions; token 10 * position + choice stands for each. ``looked``: a chain that
@@ -106,7 +106,7 @@ class Grown:
         assert torch.equal(kept[: len(chances)], torch.tensor(chances)) and (kept[len(chances) :] == 0).all()
         assert torch.equal(self.choices.probabilities[: len(chances)], torch.tensor(chances))
 
-    def check_beside(self, looked: Looked, choice: Choice) -> None:
+    def check_beside(self, looked: LookedUpChain, choice: Choice) -> None:
         """That the record says what was looked up."""
         record, size = self.state.record, looked.size
         assert record[MATCH_LENGTH:][:3].tolist() == [looked.length, looked.length + size, size]
@@ -120,7 +120,7 @@ class Grown:
         assert isclose(chance, choice.chance, abs_tol=1e-5) and isclose(cost_ms, choice.cost_ms, abs_tol=1e-5)
 
 
-def _holding(looked: Looked, state: RoundState) -> LookupText:
+def _holding(looked: LookedUpChain, state: RoundState) -> LookupText:
     """A text whose newest tokens stood before, with this chain behind them, looked up."""
     newest = list(range(500, 500 + looked.length))
     guess = [10 * place + choice for place, choice in enumerate(looked.choices, 1)]

@@ -12,7 +12,7 @@ import pytest
 from dflash_tui.core.source import Happening
 from dflash_tui.llamacpp.failures import ILLEGAL_ON_WINDOWS, reason_of
 from dflash_tui.llamacpp.machine import Machine
-from dflash_tui.llamacpp.plan import LEAST_CONTEXT, USUAL_CONTEXT, Plan, cache_bytes, make_plan
+from dflash_tui.llamacpp.plan import LEAST_CONTEXT, USUAL_CONTEXT, LlamaPlan, cache_bytes, make_plan
 from dflash_tui.llamacpp.source import LlamaSource
 from engine.commands import Close, EngineOptions
 from engine.errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
@@ -29,7 +29,7 @@ def _all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
-def plan(target: Path, drafter: Path | None = None, machine: Machine = ROOMY, **options: object) -> Plan:
+def plan(target: Path, drafter: Path | None = None, machine: Machine = ROOMY, **options: object) -> LlamaPlan:
     given = {"context": None, "device": "auto", "drafts": True} | options
     return make_plan(target, drafter, machine, given["context"], given["device"], drafts=given["drafts"])  # type: ignore[arg-type]
 

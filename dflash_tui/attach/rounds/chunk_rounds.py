@@ -12,7 +12,7 @@ from engine.events import Settled, Step, TurnStatistics, Verdict
 from ..chunks import Chunk, Prompt, usage_prompt
 from ..untrusted import count
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
-from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
+from .steps import WIDEST, Steps, Texts, Token, TurnReport, verdicts, with_counts
 from .token_texts import TokenTexts
 
 
@@ -36,7 +36,7 @@ class Count:
 
 
 @dataclass(slots=True)
-class Part:
+class EventTokens:
     """The tokens of one event, and the seconds after the question at which it came."""
 
     tokens: list[Token]
@@ -61,7 +61,7 @@ Counter = Callable[[Sequence[Chunk]], Count]
 
 class ChunkRounds:
     """Turns a stream of one event per step into rounds: an implementation of
-    :class:`dflash_tui.attach.rounds.steps.Rounds`."""
+    :class:`dflash_tui.attach.rounds.steps.StreamRounds`."""
 
     def __init__(self, steps: Steps, guess: Guess, counter: Counter, uncounted: str, odds: bool = False) -> None:
         """``uncounted``: why the server may send no count, in words. ``odds``: whether the probabilities it sends are
@@ -69,7 +69,7 @@ class ChunkRounds:
         self.steps = steps
         self._guess, self._counter, self._uncounted = guess, counter, uncounted
         self._odds = odds
-        self._parts: list[Part] = []
+        self._parts: list[EventTokens] = []
         self._texts = Texts()
         self._token_texts = TokenTexts()
         self._ends: list[Chunk] = []
@@ -84,10 +84,10 @@ class ChunkRounds:
             self._ends.append(chunk)
         tokens = self._tokens_of(chunk)
         if tokens and not self._parts:
-            self._tell(Part(tokens[:1], chunk.time))
+            self._tell(EventTokens(tokens[:1], chunk.time))
             tokens = tokens[1:]
         if tokens:
-            self._tell(Part(tokens, chunk.time))
+            self._tell(EventTokens(tokens, chunk.time))
         return self.steps.made[before:]
 
     def end(self, whole: bool) -> list[Step]:
@@ -97,18 +97,18 @@ class ChunkRounds:
         time = self._ends[-1].time if self._ends else self._parts[-1].time if self._parts else 0.0
         unseen = (self.count.tokens or 0) - self._tokens
         if self._guess.by_event and self._parts and 0 < unseen <= WIDEST:  # the stop token brings no text and no event
-            self._tell(Part([self._texts.token() for _ in range(unseen)], time))
+            self._tell(EventTokens([self._texts.token() for _ in range(unseen)], time))
         while self._texts:
-            self._tell(Part([self._texts.token()], time))
+            self._tell(EventTokens([self._texts.token()], time))
         return self.steps.made[before:]
 
-    def report(self) -> Report:
+    def report(self) -> TurnReport:
         settled = self._settle()
         counted = self.count
         statistics = with_counts(self._own(settled), counted.tokens, counted.drafted, counted.accepted, counted.rounds)
         if counted.histogram:
             statistics = replace(statistics, acceptance_histogram=counted.histogram)
-        return Report(statistics, settled, counted.told)
+        return TurnReport(statistics, settled, counted.told)
 
     def _own(self, settled: Settled | None) -> TurnStatistics:
         if settled is None or not settled.steps:
@@ -138,7 +138,7 @@ class ChunkRounds:
         self._tokens += number
         return self._token_texts.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
 
-    def _tell(self, part: Part) -> None:
+    def _tell(self, part: EventTokens) -> None:
         first = not self._parts
         before = 0.0 if first else self._parts[-1].time
         self._parts.append(part)

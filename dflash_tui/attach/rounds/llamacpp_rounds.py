@@ -14,7 +14,7 @@ from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
 
 from ..chunks import Chunk, Prompt
 from ..untrusted import count, mapping, real
-from .steps import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
+from .steps import WIDEST, Steps, Texts, Token, TurnReport, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ HELD = Token(channel="control", held=True)
 
 
 class LlamaCppRounds:
-    """Turns llama.cpp's stream into rounds: an implementation of :class:`dflash_tui.attach.rounds.steps.Rounds`."""
+    """Turns llama.cpp's stream into rounds: an implementation of :class:`.steps.StreamRounds`."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -100,13 +100,13 @@ class LlamaCppRounds:
             self._tell_uncounted(self._group.time)
         return self.steps.made[before:]
 
-    def report(self) -> Report:
+    def report(self) -> TurnReport:
         last = self._last
         statistics = with_counts(self.steps.statistics(), last.tokens or None, last.drafted, last.accepted)
         if last.tokens > 1 and last.milliseconds > 0:
             rate = (last.tokens - 1) / last.milliseconds * 1000
             statistics = replace(statistics, decode_ms=last.milliseconds, tok_s=rate)
-        return Report(statistics, self._settled(), counted=last.tokens > 0)
+        return TurnReport(statistics, self._settled(), counted=last.tokens > 0)
 
     def _settled(self) -> Settled | None:
         turn = self.steps.turn

@@ -153,7 +153,7 @@ def verdicts(num_tokens: int, drafted: int, accepted: int) -> list[Verdict]:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TurnReport:
     """The figures of a finished turn, and the steps as the server's count settles them."""
 
     statistics: TurnStatistics
@@ -162,7 +162,7 @@ class Report:
     """Whether the server said how many tokens were drafted and accepted."""
 
 
-class Rounds(Protocol):
+class StreamRounds(Protocol):
     """Turns the events of one answer's stream into steps. Pure: it knows no clock and no connection."""
 
     steps: Steps
@@ -173,7 +173,7 @@ class Rounds(Protocol):
     def end(self, whole: bool) -> list[Step]:
         """Ends the stream; returns the last steps. ``whole``: False where the answer was stopped or broke off."""
 
-    def report(self) -> Report:
+    def report(self) -> TurnReport:
         """The report of the turn, once it has ended."""
 
 

@@ -110,7 +110,7 @@ def train(
 
 
 def _plan(numbers: dict[str, Any]) -> Any:
-    from engine.lab.training.pipeline import Plan
+    from engine.lab.training.pipeline import TrainingPlan
     from engine.lab.training.shape import DrafterShape
 
     size = numbers["size"]
@@ -119,7 +119,7 @@ def _plan(numbers: dict[str, Any]) -> Any:
         nbytes=None if size is None else int(size * 1e6),
         block_size=numbers["block_size"],
     )
-    return Plan(
+    return TrainingPlan(
         shape=shape,
         prompts=numbers["invent"],
         answer_tokens=numbers["tokens"],

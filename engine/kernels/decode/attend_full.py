@@ -8,8 +8,8 @@ from ..shared.sinks import sink_score
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, SIMULATED, dot, jit, tl
 from .add_splits import Parts
-from .ask_early import ask_into_l2
 from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
+from .prefetch import prefetch_into_l2
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
 """The most splits of one row."""
@@ -161,7 +161,7 @@ def _ask_for(
         key = first + tl.arange(0, KEYS)[:, None]
         lane = channel + tl.arange(0, CHANNELS // line)[None, :] * line
         asks = (key < behind) & (lane >= 0)
-        ask_into_l2((store + (kv_row + key) * HEAD_DIM + lane).to(tl.int64), asks.to(tl.int32))
+        prefetch_into_l2((store + (kv_row + key) * HEAD_DIM + lane).to(tl.int64), asks.to(tl.int32))
 
 
 @early_kernel

@@ -15,9 +15,9 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early
-from .cuts import Cut, depth_of_split, last_asked, length_of, place_of
 from .packed import first_words, gate_and_up, height_of, multiply_once, rows_of_pass
+from .prefetch import prefetch
+from .tile_shape import TileShape, depth_of_split, last_asked, length_of, place_of
 from .tiles import Tiles
 
 
@@ -93,9 +93,9 @@ def multiply_rows(
     column: tl.tensor = 0,
     TURNED: tl.constexpr = False,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1; ``column``
-    and TURNED are for ``place_of``. Lets the next kernel start when it asks for its last tiles, AHEAD steps before they
-    are multiplied."""
+    """fp32 [16, BLOCK_N]: rows x [16, depth] times the weight's rows ``columns``, over depth start .. start + DEPTH -
+    1. ``column`` and TURNED say at which step the loop begins (``place_of``). Lets the next kernel start when it loads
+    its last tiles, AHEAD steps before they are multiplied."""
     # Some splits lie past the end of the depth.
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
@@ -120,12 +120,12 @@ def begin_project(
     if weight.FORMAT >= FP8:
         return first_words(
             0, tile * BLOCK_N, split * depth, there, weight,
-            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
+            TileShape(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
         )  # fmt: skip
     else:
         if EARLY > 0:
             start = split * depth + place_of(0, tile * BLOCK_N, 0, weight.N, depth, BLOCK_K, TURNED)
-            ask_early(weight, 0, tile * BLOCK_N, start, there, BLOCK_N, BLOCK_K, EARLY)
+            prefetch(weight, 0, tile * BLOCK_N, start, there, BLOCK_N, BLOCK_K, EARLY)
         return 0
 
 
@@ -156,7 +156,7 @@ def project_tile(
     if weight.FORMAT >= FP8:
         total = multiply_once(
             rows_of_pass(x, max_rows, weight, HEIGHT), tile * BLOCK_N, split * depth, words, weight,
-            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
+            TileShape(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, SPLITS, 0),
         )  # fmt: skip
     else:
         total = multiply_rows(
@@ -196,11 +196,11 @@ def begin_gate_up(
     if weight.FORMAT >= FP8:
         depth: tl.constexpr = length_of(weight.K, BLOCK_K)
         wide: tl.constexpr = 2 * BLOCK_N
-        return first_words(0, column, 0, there, weight, Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER))
+        return first_words(0, column, 0, there, weight, TileShape(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER))
     else:
         if EARLY > 0:
             start = place_of(0, column, 0, weight.N, weight.K, BLOCK_K, TURNED)
-            ask_early(weight, 0, column, start, there, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
+            prefetch(weight, 0, column, start, there, 2 * BLOCK_N, BLOCK_K, EARLY, INTER)
         return 0
 
 
@@ -214,7 +214,7 @@ def gate_up_tile(
     depth: tl.constexpr = length_of(weight.K, BLOCK_K)
     both = multiply_once(
         rows_of_pass(x, max_rows, weight, HEIGHT), column, 0, words, weight,
-        Cut(depth, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER),
+        TileShape(depth, 2 * BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, INTER),
     )  # fmt: skip
     return gate_and_up(both, BLOCK_N)  # type: ignore[no-any-return]
 

@@ -14,11 +14,11 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early
-from .cuts import Cut, last_asked, length_of, place_of
 from .dense import begin_project, project_tile
 from .packed import first_words, gate_and_up, height_of, is_packed, load_rows, multiply_one_of_many, rows_of_pairs
+from .prefetch import prefetch
 from .router import Assignment
+from .tile_shape import TileShape, last_asked, length_of, place_of
 from .tiles import Tiles
 
 
@@ -195,11 +195,11 @@ def _gate_up_tiles(
         rows = rows_of_pairs(x, pair, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), TOP_K)
         words = first_words(
             first, item % tiles * across, 0, expert >= 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
-            Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
+            TileShape(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
         )  # fmt: skip
         loaded = load_rows(
             rows, first, item % tiles * across, 0, 0, Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
-            Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
+            TileShape(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart),
         )  # fmt: skip
         begun = rows, words, loaded
     while expert >= 0:
@@ -215,7 +215,7 @@ def _gate_up_tiles(
             both, begun = multiply_one_of_many(
                 x, begun, expert, item % tiles * across, next_pair, next_expert, following % tiles * across,
                 Matrix(gate_up, scales, 2 * INTER, K, FORMAT),
-                Cut(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart), TOP_K,
+                TileShape(depth, wide, BLOCK_K, PARTS, AHEAD, TURNED, 1, apart), TOP_K,
             )  # fmt: skip
             if CLAMPED:
                 gate, up = tl.split(tl.reshape(both + added, [HEIGHT, BLOCK_N, 2]))
@@ -309,11 +309,11 @@ def _expert_down(
     if FORMAT >= FP8:
         words = first_words(
             first, item % tiles * BLOCK_N, 0, expert >= 0, Matrix(down, scales, N, K, FORMAT),
-            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
+            TileShape(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
         )  # fmt: skip
     elif EARLY > 0:
         start = place_of(0, item % tiles * BLOCK_N, tl.maximum(expert, 0) * N, N, K, BLOCK_K, TURNED)
-        ask_early(
+        prefetch(
             Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, start, expert >= 0, BLOCK_N, BLOCK_K,
             EARLY,
         )  # fmt: skip
@@ -322,7 +322,7 @@ def _expert_down(
         rows = rows_of_pairs(act, pair, Matrix(down, scales, N, K, FORMAT), 1)
         loaded = load_rows(
             rows, first, item % tiles * BLOCK_N, 0, 0, Matrix(down, scales, N, K, FORMAT),
-            Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
+            TileShape(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0),
         )  # fmt: skip
         begun = rows, words, loaded
     while expert >= 0:
@@ -339,7 +339,7 @@ def _expert_down(
             total, begun = multiply_one_of_many(
                 act, begun, expert, item % tiles * BLOCK_N, next_pair, next_expert, following % tiles * BLOCK_N,
                 Matrix(down, scales, N, K, FORMAT),
-                Cut(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0), 1,
+                TileShape(depth, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, 1, 0), 1,
             )  # fmt: skip
         else:
             total = _multiply(

@@ -19,7 +19,7 @@ from ..weights.int4 import int4_scaled, raised
 from ..weights.matrix import FP8, MXFP4, Matrix, group_of
 from ..weights.mxfp4 import lifted, mxfp4_steps, mxfp4_words
 from ..weights.weight import Weight
-from .cuts import Cut, ahead_of, depend_on, length_of, parts_of, place_of
+from .tile_shape import TileShape, ahead_of, depend_on, length_of, parts_of, place_of
 
 
 @constexpr_function
@@ -59,7 +59,7 @@ def goes_past(step: int, weight_depth: int, depth: int, block: int, splits: int,
 
 @jit
 def first_words(
-    first: tl.tensor, column: tl.tensor, start: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
+    first: tl.tensor, column: tl.tensor, start: tl.tensor, there: tl.tensor, weight: Matrix, cut: TileShape
 ) -> tuple[tl.tensor, ...]:
     """Loads, without waiting, the words with which ``multiply_packed`` begins, if such a product is ``there``. None of
     them depends on rows, so it may stand before ``wait_for_inputs``."""
@@ -79,7 +79,7 @@ def multiply_packed(
     x: tl.tensor,
     last: tl.tensor,
     weight: Matrix,
-    cut: Cut,
+    cut: TileShape,
 ) -> tl.tensor:
     """Sums of each part, fp32 [parts, BLOCK_N, rows], for ``added_up``: rows times the weight's rows from ``first`` +
     ``column`` on, over depth start .. start + DEPTH - 1, beginning with ``first_words`` and the first step's rows x.
@@ -109,7 +109,7 @@ def _with(tiles: tl.tensor, place: tl.constexpr, tile: tl.tensor) -> tuple[tl.te
 
 
 @jit
-def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
+def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: TileShape) -> tl.tensor:
     """The scales [1, BLOCK_N] of a weight that has one for each row, to be loaded before the loop; otherwise 0."""
     if weight.FORMAT == FP8:
         lane = tl.arange(0, cut.BLOCK_N)
@@ -120,7 +120,7 @@ def scales_of_rows(first: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut
 
 
 @jit
-def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
+def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: TileShape) -> tl.tensor:
     """fp32 [rows, BLOCK_N]: the products, from the sums of ``multiply_packed`` and ``scales_of_rows``."""
     total = _parts_added(total, parts_of(cut.PARTS, cut.BLOCK_K))
     if weight.FORMAT == FP8:
@@ -161,7 +161,7 @@ def multiply_one_of_many(
     next_expert: tl.tensor,
     next_column: tl.tensor,
     weight: Matrix,
-    cut: Cut,
+    cut: TileShape,
     TOP_K: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """One of a program's products, with an expert's weight, over the whole depth, ``begun`` with ``rows_of_pairs``,
@@ -187,7 +187,7 @@ def multiply_once(
     start: tl.tensor,
     words: tl.tensor,
     weight: Matrix,
-    cut: Cut,
+    cut: TileShape,
 ) -> tl.tensor:
     """A program's only product: ``rows_of_pass`` times the weight's rows from ``column`` on."""
     x = load_rows(rows, 0, column, start, 0, weight, cut)
@@ -218,8 +218,9 @@ def _sources(weight: Matrix, first: tl.tensor, column: tl.tensor) -> tuple[tl.te
 
 @jit
 def _load_words(
-    first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix, cut: Cut
-) -> tuple[tl.tensor, tl.tensor]:
+    first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix,
+    cut: TileShape,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """Words of a step, counted from 0, int32 [4, 8, parts, BLOCK_N / 8, words], by the threads of a warp, and their
     scales; if such a step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums
     aren't stored."""
@@ -260,9 +261,8 @@ def _load_words(
 
 
 @jit
-def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: Cut) -> tl.tensor:
-    """The panel that holds the tile's ``sixteen``th sixteen rows, from that at ``column`` on; past the end, the last
-    one."""
+def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: TileShape) -> tl.tensor:
+    """The panel of the tile's ``sixteen``th 16 rows, counted from that at ``column``; past the end, the last one."""
     panel = sixteen if cut.INTER == 0 else sixteen // 2 + sixteen % 2 * (cut.INTER // 16)
     if weight.N % cut.BLOCK_N != 0 or cut.INTER % (cut.BLOCK_N // 2) != 0:
         panel = tl.minimum(panel, weight.N // 16 - 1 - column // 16)
@@ -297,7 +297,8 @@ def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
 
 @jit
 def load_rows(
-    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix, cut: Cut,
+    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix,
+    cut: TileShape,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
     warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers

@@ -15,10 +15,10 @@ from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights import plain
 from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
-from .ask_early import ask_early
-from .cuts import depth_of_split, length_of
 from .dense import begin_gate_up, gate_up_tile, multiply_rows
 from .packed import height_of
+from .prefetch import prefetch
+from .tile_shape import depth_of_split, length_of
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -54,8 +54,8 @@ class Assignment:
 
 
 def entries_of(num_experts: int, top_k: int, most: int) -> int:
-    """The most entries there can be, at least one for each expert: each ``most`` pairs may make one more, but each has
-    a pair."""
+    """The most entries that an assignment can have, and at least one for each expert: every ``most`` pairs may make one
+    entry more, but each entry has a pair."""
     pairs = MAX_ROWS * top_k
     return num_experts if most == MAX_ROWS else max(num_experts, min(num_experts + pairs // most, pairs))
 
@@ -308,7 +308,7 @@ def _ask_for_router(
     depth has no splits."""
     tiles: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
     depth: tl.constexpr = depth_of_split(K, BLOCK_K, SPLITS)
-    ask_early(
+    prefetch(
         Matrix(weight, None, EXPERTS, K, PLAIN), 0, program % tiles * BLOCK_N, program // tiles * depth, asks, BLOCK_N,
         BLOCK_K, depth // BLOCK_K,
     )  # fmt: skip

@@ -48,7 +48,7 @@ class Tiles:
     """How many steps' tiles a launch prefetches into L2 before it waits; None for none. Packed weights don't need it:
     their first tiles are loaded into registers by then."""
     turned: bool = False
-    """Whether programs begin at other depths than those of columns further on: see ``cuts.place_of``."""
+    """Whether programs begin at other depths than those of columns further on: see ``tile_shape.place_of``."""
 
     @property
     def ahead(self) -> int:

@@ -9,9 +9,9 @@ from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inpu
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, tl
 from ..weights.matrix import Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .cuts import last_asked
 from .dense import load_rows
 from .head import HeadOutput, leave_best
+from .tile_shape import last_asked
 from .tiles import Tiles
 
 

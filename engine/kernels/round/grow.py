@@ -128,7 +128,8 @@ def _grow(
             worth = tl.where(number == later, tl.where(whole, -1.0, chance)[:, None], worth)
             given = tl.where(number == later, confidence[:, None], given)
         if LOOKS:
-            # The looked up chain, by position: which choice each token is, and how likely. See ``DraftWorth.beside``.
+            # The looked up chain, by position: which choice each token is, and how likely. See
+            # ``DraftWorth.lookup_branch``.
             length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
             looked = lane < tl.where(whole, 0, count)
             beside_choice = tl.full((16,), CHOICES, tl.int32)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...speculation import calibration, resting
+from ...speculation import backoff, calibration
 from ...speculation.choice import ChoiceNumbers
 from ...speculation.lookup import LONGEST
 from ...speculation.trees import WIDE_ROWS
@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, jit, tl
 from .state import AT_RECORD, AT_WIDTH, CHANCE, COST_MS, RoundState, constant
 
 _BINS = calibration.NUM_BINS
-BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(resting.TRY)
+BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(backoff.TRY)
 
 WAY, PRICE = constant(0), constant(1)
 """Places of the way to choose, and of how many tokens a millisecond is worth."""

@@ -28,7 +28,7 @@ from ...loading.stored_format import stored_format
 from ...models.drafter import Drafter
 from ...models.packed import format_of_target
 from ...models.target import TargetModel
-from ...opening import use_fitting_threads
+from ...pair_loader import use_fitting_threads
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
 from .kernels import command as kernels

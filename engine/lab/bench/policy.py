@@ -21,7 +21,7 @@ from ...measured.costs import RoundTimer, time_rounds
 from ...speculation.auto import Auto
 from ...speculation.costs import CostTable
 from ...speculation.trees import chain
-from ..judging.play import Anchor, Played
+from ..judging.play import Played, RecordedDraft
 from ..judging.sweep import rate_of
 from .measure import Bench, acceptance_script
 from .report import table
@@ -95,14 +95,14 @@ class PolicyFigures:
         return 1e3 * self.tokens / self.round_ms
 
 
-def scripted_drafts(mean_length: float, rounds: int, seed: int = 0) -> list[Anchor]:
+def scripted_drafts(mean_length: float, rounds: int, seed: int = 0) -> list[RecordedDraft]:
     """Drafts of whole blocks that yield ``mean_length`` tokens on average. Their confidences tell as much as the
     bundled drafter's do, and no more: each is drawn by itself, from those of drafts with the same fate."""
     rng = random.Random(seed)
 
-    def drawn(right: int) -> Anchor:
+    def drawn(right: int) -> RecordedDraft:
         fates = (ACCEPTED if place < right else FALLEN if place == right else BEHIND for place in range(drafts))
-        return Anchor(tuple(_draw(fate, rng) for fate in fates), right)
+        return RecordedDraft(tuple(_draw(fate, rng) for fate in fates), right)
 
     drafts = MAX_BLOCK_SIZE - 1
     return [drawn(right) for right in acceptance_script(mean_length, MAX_BLOCK_SIZE, rounds)]

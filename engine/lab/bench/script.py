@@ -54,7 +54,8 @@ class Script:
 
 
 class ScriptedHostRounds(HostRounds):
-    """Rounds of chains on the host whose drafts follow a script."""
+    """Rounds of chains on the host in which a script says how many drafts are accepted, and how sure the drafter
+    seems."""
 
     def __init__(self, script: Script):
         super().__init__()

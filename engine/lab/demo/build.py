@@ -23,11 +23,11 @@ from typing import Any
 import torch
 
 from ...models.dflash.config import DFlashConfig
-from ..training.answers import Answers, Asking, Recorded, drawn, load_all, record_answers
-from ..training.learning import Learner, Schedule
+from ..training.answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
 from ..training.pipeline import new_drafter, save_drafter
 from ..training.prompts import Prompt
 from ..training.rows import Encoded, RowDataset, Source, batches
+from ..training.trainer import Schedule, Trainer
 from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
 from .model.files import PAIR, load_target, save_target
 from .model.shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
@@ -42,7 +42,7 @@ from .texts.mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, tokenizer_text
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BuildPlan:
     """Everything that decides the result, except the corpus and the device."""
 
     target: TargetShape
@@ -70,7 +70,7 @@ class Plan:
     drafter_seconds: int | None = None
 
 
-FULL = Plan(
+FULL = BuildPlan(
     target=TargetShape(),
     drafter=DrafterShape(),
     seed=1,
@@ -87,7 +87,7 @@ FULL = Plan(
     report_every=475,
     evaluation=FULL_SCALE,
 )
-SMOKE = Plan(
+SMOKE = BuildPlan(
     target=TINY_TARGET,
     drafter=TINY_DRAFTER,
     seed=1,
@@ -109,7 +109,7 @@ SMOKE = Plan(
 class Build:
     """The phases over one output folder; each starts from what the one before left there."""
 
-    def __init__(self, plan: Plan, pair: Path) -> None:
+    def __init__(self, plan: BuildPlan, pair: Path) -> None:
         self.plan = plan
         self.pair = pair
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -137,7 +137,7 @@ class Build:
         plan = self.plan
         model, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
         guard = HeadlineGuard.of(model, mixture.tokenizer, plan.evaluation.limit)
-        asking = Asking(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, plan.unfinished)
+        asking = AnswerSettings(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, plan.unfinished)
 
         def allowed(answer: Recorded) -> bool:
             return not guard.is_near(mixture.tokenizer.decode(answer.answer))
@@ -164,7 +164,7 @@ class Build:
             plan.drafter_seconds,
         )
         started = time.perf_counter()
-        learner = Learner(target, drafter, schedule)
+        learner = Trainer(target, drafter, schedule)
         probe = DrafterProbe(load_target(self.pair, self.device), mixture.tokenizer, plan.evaluation)
         history = learner.run(source, print_progress("drafter"), self.pair / "training.pt", probe)
         save_drafter(learner.drafter, written, self.pair / "drafter")
@@ -271,7 +271,7 @@ def main() -> None:
     changes: dict[str, Any] = {
         name: int(value) for name, _, value in (change.partition("=") for change in arguments.set)
     }
-    plan: Plan = replace(SMOKE if arguments.smoke else FULL, **changes)
+    plan: BuildPlan = replace(SMOKE if arguments.smoke else FULL, **changes)
     build = Build(plan, arguments.pair)
     for phase in PHASES if "all" in arguments.phases else arguments.phases:
         started = time.perf_counter()

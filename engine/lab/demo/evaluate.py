@@ -85,7 +85,7 @@ class DrafterProbe:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DomainAnswers:
     """A pair's answers to the questions of a domain."""
 
     plain: list[Answer]
@@ -127,7 +127,7 @@ class Evaluation:
             "bytes": self._sizes(),
         }
 
-    def _told(self, questions: dict[Domain, Sequence[Question]]) -> dict[Domain, Told]:
+    def _told(self, questions: dict[Domain, Sequence[Question]]) -> dict[Domain, DomainAnswers]:
         """The pair's answers to questions, all domains in one batch."""
         alone = {domain: [self._ids(each.conversation) for each in part] for domain, part in questions.items()}
         second = {domain: [self._ids(each.second) for each in part] for domain, part in questions.items()}
@@ -141,7 +141,7 @@ class Evaluation:
         before = _in_one_batch(partial(self._drafted, block_size=widest), seen)
         sampled = _in_one_batch(partial(self._drafted, block_size=widest, temperature=1.0), alone)
         return {
-            domain: Told(
+            domain: DomainAnswers(
                 plain[domain],
                 later[domain],
                 {size: answers[domain] for size, answers in by_block.items()},
@@ -151,7 +151,9 @@ class Evaluation:
             for domain in questions
         }
 
-    def _domain(self, questions: Sequence[Question], told: Told, known: set[tuple[int, ...]]) -> dict[str, Any]:
+    def _domain(
+        self, questions: Sequence[Question], told: DomainAnswers, known: set[tuple[int, ...]]
+    ) -> dict[str, Any]:
         plain, widest = told.plain, told.by_block[self.block_size]
         unseen = [tuple(answer.ids) not in known for answer in plain]
         fresh = [answer for answer, is_new in zip(widest, unseen, strict=True) if is_new]

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from .play import Anchor, Block
+from .play import RecordedChoices, RecordedDraft
 
 CONFIDENCE_STEPS = 255
 NONE_SAID = 255
@@ -29,12 +29,14 @@ class Recording:
     """What kind of text it is."""
     temperature: float
     prompt_length: int
-    anchors: tuple[Anchor, ...]
-    blocks: tuple[Block, ...] = ()
+    anchors: tuple[RecordedDraft, ...]
+    blocks: tuple[RecordedChoices, ...] = ()
     """The same drafts with the drafter's further choices, as many at every position; empty where none were recorded."""
 
     @classmethod
-    def of_blocks(cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[Block]) -> Recording:
+    def of_blocks(
+        cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[RecordedChoices]
+    ) -> Recording:
         return cls(domain, temperature, prompt_length, tuple(block.chain() for block in blocks), tuple(blocks))
 
 
@@ -64,7 +66,7 @@ def _line(recording: Recording) -> dict[str, Any]:
     return line | _further(recording.blocks) if recording.blocks else line
 
 
-def _further(blocks: Sequence[Block]) -> dict[str, Any]:
+def _further(blocks: Sequence[RecordedChoices]) -> dict[str, Any]:
     first, *others = zip(*(position for block in blocks for position in block.chances), strict=True)
     said = bytes(NONE_SAID if choice < 0 else choice for block in blocks for choice in block.said)
     assert len(said) == len(first)
@@ -74,18 +76,19 @@ def _further(blocks: Sequence[Block]) -> dict[str, Any]:
 def _recording(line: dict[str, Any]) -> Recording:
     confidences = _decoded(line["confidences"])
     anchors = tuple(
-        Anchor(confidences[place], right) for place, right in zip(_places(line["drafted"]), line["right"], strict=True)
+        RecordedDraft(confidences[place], right)
+        for place, right in zip(_places(line["drafted"]), line["right"], strict=True)
     )
     return Recording(line["domain"], line["temperature"], line["prompt_length"], anchors, tuple(_blocks(line)))
 
 
-def _blocks(line: dict[str, Any]) -> Iterator[Block]:
+def _blocks(line: dict[str, Any]) -> Iterator[RecordedChoices]:
     if "said" in line:
         planes = (_decoded(line["confidences"]), *map(_decoded, line["further"]))
         chances = tuple(zip(*planes, strict=True))
         said = tuple(-1 if byte == NONE_SAID else byte for byte in b64decode(line["said"]))
         for place in _places(line["drafted"]):
-            yield Block(chances[place], said[place])
+            yield RecordedChoices(chances[place], said[place])
 
 
 def _places(lengths: Sequence[int]) -> Iterator[slice]:

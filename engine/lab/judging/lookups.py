@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ...decoding.text_index import TextIndex
 from ...speculation.lookup import num_agreed
 from ...speculation.trees import WIDE_ROWS
-from .play import NOTHING, Anchor, Lookup
+from .play import NOTHING, RecordedDraft, RecordedLookup
 
 
-def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[Anchor] = ()) -> list[Lookup]:
+def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[RecordedDraft] = ()) -> list[RecordedLookup]:
     """The chain that can be looked up behind every token of an answer. Where ``drafts`` are given for the same
     positions, a lookup agrees with a draft as far as both are right."""
     index, found = TextIndex([*prompt, *answer[:1]]), []
@@ -23,6 +23,6 @@ def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[Ancho
             guess = index.guess(match, min(WIDE_ROWS[-1] - 1, len(rest)))
             right = num_agreed(guess, rest)
             agreed = min(right, drafts[position - 1].num_right) if drafts else 0
-            found.append(Lookup(match.length, len(guess), right, agreed))
+            found.append(RecordedLookup(match.length, len(guess), right, agreed))
         index.extend(answer[position : position + 1])
     return found

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...speculation.choice import Judged
+from ...speculation.choice import LookupOutcome
 from ...speculation.costs import CostTable
-from ...speculation.lookup import Looked
+from ...speculation.lookup import LookedUpChain
 from ...speculation.policy import Policy
 from ...speculation.trees import LOOKED_UP, ROWS, Node, accepted_path
 
 
-class Anchor(NamedTuple):
+class RecordedDraft(NamedTuple):
     """A position of a text, and the draft that starts there."""
 
     confidences: tuple[float, ...]
@@ -24,7 +24,7 @@ class Anchor(NamedTuple):
 
     @property
     def chances(self) -> tuple[tuple[float, ...], ...]:
-        """The same chances, in the form of a ``Block`` with one choice at each position."""
+        """The same chances, in the form of a ``RecordedChoices`` with one choice at each position."""
         return tuple((each,) for each in self.confidences)
 
     @property
@@ -32,7 +32,7 @@ class Anchor(NamedTuple):
         return (0,) * self.num_right + (-1,) * (len(self.confidences) - self.num_right)
 
 
-class Block(NamedTuple):
+class RecordedChoices(NamedTuple):
     """The drafter's choices at the positions behind a token, as far as the text goes."""
 
     chances: tuple[tuple[float, ...], ...]
@@ -40,20 +40,20 @@ class Block(NamedTuple):
     said: tuple[int, ...]
     """By position, which of these choices the text takes; -1 for none of them."""
 
-    def chain(self) -> Anchor:
+    def chain(self) -> RecordedDraft:
         """The chain of first choices alone."""
         right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
-        return Anchor(tuple(position[0] for position in self.chances), right)
+        return RecordedDraft(tuple(position[0] for position in self.chances), right)
 
-    def known(self) -> Anchor:
+    def known(self) -> RecordedDraft:
         """The chain that an oracle would draft, which knows the right choice at each position, as far as one is
         right."""
         right = next((i for i, choice in enumerate(self.said) if choice < 0), len(self.said))
         chances = zip(self.chances, self.said, strict=True)
-        return Anchor(tuple(position[max(choice, 0)] for position, choice in chances), right)
+        return RecordedDraft(tuple(position[max(choice, 0)] for position, choice in chances), right)
 
 
-class Lookup(NamedTuple):
+class RecordedLookup(NamedTuple):
     """A position of a text, and the chain that can be looked up there."""
 
     length: int = 0
@@ -65,7 +65,7 @@ class Lookup(NamedTuple):
     """How many of its tokens, from the first on, the drafter guesses, too."""
 
 
-NOTHING = Lookup()
+NOTHING = RecordedLookup()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class Played:
 
 def play(
     policy: Policy,
-    drafts: Sequence[Anchor] | Sequence[Block],
+    drafts: Sequence[RecordedDraft] | Sequence[RecordedChoices],
     table: CostTable,
     prompt_length: int = 0,
-    looked_up: Sequence[Lookup] = (),
+    looked_up: Sequence[RecordedLookup] = (),
 ) -> Played:
     """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do. With
     ``looked_up``, a round is planned by the match known before the latest round, as on a device."""
@@ -98,14 +98,16 @@ def play(
         chances = drafts[position].chances if plan.draft else ()
         if chances:
             chances = chances[: policy.depth(context, range(1, len(chances) + 1))]
-        looked: Looked | None = None
+        looked: LookedUpChain | None = None
         said = drafts[position].said
         choices: tuple[int, ...] = ()
         if plan.lookup and here.size:
-            if plan.draft and isinstance(drafts[position], Block):
+            if plan.draft and isinstance(drafts[position], RecordedChoices):
                 choices = _choices(here, said)
                 said = (*choices[: here.num_right], *said[here.num_right :])
-            looked = Looked(here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0, choices)
+            looked = LookedUpChain(
+                here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0, choices
+            )
         tree: Sequence[Node] = ()
         path: list[int] = []
         taken = False
@@ -125,23 +127,23 @@ def play(
         known_of = min(here.size, max(tokens, ROWS) - 1)
         right = min(here.num_right, tokens, known_of)
         failed = right < min(known_of, tokens)
-        judged = Judged(here.length, right, failed, taken, choices) if here.length else None
+        outcome = LookupOutcome(here.length, right, failed, taken, choices) if here.length else None
         draft_ms = costs.draft + costs.step * len(chances) if chances else 0.0
         policy.took(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
-        policy.observe(chances, tree, path, context, judged)
+        policy.observe(chances, tree, path, context, outcome)
         position += tokens
         rounds += 1
     return Played(min(position, len(drafts)), rounds, milliseconds)
 
 
-def _choices(here: Lookup, said: Sequence[int]) -> tuple[int, ...]:
+def _choices(here: RecordedLookup, said: Sequence[int]) -> tuple[int, ...]:
     """By position, which of a block's choices the tokens of a looked up chain are. For wrong tokens that isn't known,
     so they count as none."""
     right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
     return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
 
 
-def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:
+def play_oracle(anchors: Sequence[RecordedDraft], table: CostTable, prompt_length: int = 0) -> Played:
     """The fastest way through a recording, knowing beforehand which drafts are right: an upper bound for policies."""
     end = len(anchors)
     best: list[tuple[float, int]] = [(0.0, 0)] * (end + 1)

@@ -14,7 +14,7 @@ from ...models.drafter import Drafter
 from ...models.target import TargetModel
 from ...sampling.sampling import sample
 from ...speculation.trees import CHOICES
-from .play import Anchor, Block
+from .play import RecordedChoices, RecordedDraft
 
 CHUNK = 256
 
@@ -22,12 +22,12 @@ CHUNK = 256
 @torch.inference_mode()
 def record_drafts(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> list[Anchor]:
+) -> list[RecordedDraft]:
     """Lets the target write an answer token by token, and drafts a whole block at every one of them."""
     anchors = list(drafted_answer(target, drafter, prompt, settings))
     text = [token for token, _, _ in anchors]
     return [
-        Anchor(confidences[: len(text) - index - 1], _common_length(draft, text[index + 1 :]))
+        RecordedDraft(confidences[: len(text) - index - 1], _common_length(draft, text[index + 1 :]))
         for index, (_, draft, confidences) in enumerate(anchors)
         if index + 1 < len(text)
     ]
@@ -36,7 +36,7 @@ def record_drafts(
 @torch.inference_mode()
 def record_blocks(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> list[Block]:
+) -> list[RecordedChoices]:
     """Like ``record_drafts``, with the drafter's best choices at every position."""
     text: list[int] = []
     drafts: list[tuple[list[list[int]], list[list[float]]]] = []
@@ -91,9 +91,9 @@ def _answer(
         rows = [token]
 
 
-def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> Block:
+def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> RecordedChoices:
     said = [choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)]
-    return Block(tuple(map(tuple, chances[: len(said)])), tuple(said))
+    return RecordedChoices(tuple(map(tuple, chances[: len(said)])), tuple(said))
 
 
 def _common_length(draft: Sequence[int], text: Sequence[int]) -> int:

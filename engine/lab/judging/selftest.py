@@ -16,7 +16,7 @@ from ...kv_cache.cache import Cache
 from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
 from ...tokenizer import ChatTokenizer
-from .play import Anchor
+from .play import RecordedDraft
 from .record import record_drafts
 
 PROMPTS = (
@@ -152,7 +152,7 @@ def self_test(
     """Tests a decoder's pair on greedy answers of at most ``num_tokens`` tokens; ``ValueError`` without a drafter."""
     if decoder.drafter is None:
         raise ValueError("a self-test needs a drafter")
-    anchors: list[Anchor] = []
+    anchors: list[RecordedDraft] = []
     divergences: list[Divergence] = []
     for done, prompt in enumerate(prompts):
         progress(done, len(prompts))
@@ -173,13 +173,13 @@ def self_test(
     )
 
 
-def _positions(anchors: Sequence[Anchor], width: int) -> Iterator[PositionRate]:
+def _positions(anchors: Sequence[RecordedDraft], width: int) -> Iterator[PositionRate]:
     for index in range(width):
         reached = [anchor for anchor in anchors if anchor.num_right >= index and len(anchor.confidences) > index]
         yield PositionRate(len(reached), sum(anchor.num_right > index for anchor in reached))
 
 
-def _bins(anchors: Sequence[Anchor]) -> Iterator[Bin]:
+def _bins(anchors: Sequence[RecordedDraft]) -> Iterator[Bin]:
     seen: list[list[tuple[float, bool]]] = [[] for _ in range(NUM_BINS)]
     for anchor in anchors:
         for index in range(min(anchor.num_right + 1, len(anchor.confidences))):

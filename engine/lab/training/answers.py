@@ -36,7 +36,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AnswerSettings:
     """How prompts are answered for a recording."""
 
     batch: int
@@ -53,7 +53,7 @@ class Asking:
 def record_answers(
     target: TargetModel,
     prompts: Sequence[Prompt],
-    asking: Asking,
+    asking: AnswerSettings,
     folder: Path,
     told: Callable[[int, int, int], None],
     allowed: Callable[[Recorded], bool] = lambda answer: True,

@@ -46,7 +46,7 @@ class Sampler:
 
 @dataclass(slots=True)
 class Round:
-    """One speculative cycle of one text."""
+    """One round of one text: how many of its drafts were accepted."""
 
     accepted: int
     probabilities: list[float]

@@ -22,13 +22,13 @@ from ...models.dflash.config import DFlashConfig
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
 from ...tokenizer import ChatTokenizer
-from .answers import Answers, Asking, Recorded, drawn, load_all, record_answers
+from .answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
 from .blocks import DECAY
 from .generation import Answer, Sampler, generate, speculate
-from .learning import Learner, Schedule, initialise
 from .measures import Speculation, speculation
 from .prompts import MARK, Inventor, Prompt, asked, invent, read_prompts, split, write_text
 from .shape import DrafterShape, drafter_json, mask_token
+from .trainer import Schedule, Trainer, initialise
 
 PhaseName = Literal["prompts", "answers", "drafter", "report"]
 PHASES: tuple[PhaseName, ...] = ("prompts", "answers", "drafter", "report")
@@ -46,7 +46,7 @@ TOGETHER = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """Everything that decides the result, except the target and the device."""
 
     shape: DrafterShape = field(default_factory=DrafterShape)
@@ -88,7 +88,7 @@ class Pipeline:
         target: Path,
         name: str,
         folder: Path,
-        plan: Plan,
+        plan: TrainingPlan,
         device: torch.device,
         told: Told,
         prompts: Path | None = None,
@@ -164,7 +164,7 @@ class Pipeline:
         def told(done: int, total: int, tokens: int) -> None:
             self.told("answers", done, total, f"{tokens} tokens in the last batch")
 
-        asking = Asking(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
+        asking = AnswerSettings(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
         record_answers(self.target, prompts, asking, self.work, told, enough=lambda: self._left(ANSWERED_BY) < 0)
 
     def drafter(self, held_out: Sequence[Prompt]) -> None:
@@ -214,7 +214,7 @@ class Pipeline:
         plain = zip(held_out, self._plain(held_out), strict=True)
         apart = Answers([Recorded(prompt.domain, list(prompt.ids), answer.ids) for prompt, answer in plain])
         answers = Answers(recorded)
-        learner = Learner(self.target, drafter, schedule)
+        learner = Trainer(self.target, drafter, schedule)
         source = answers if self.plan.once else drawn(answers)
         learner.run(source, told, self.work / "training.pt", probe, apart)
         history = {

@@ -15,8 +15,8 @@ from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
+from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
-from ...kernels.decode.trials import Trials
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
@@ -95,7 +95,7 @@ class DraftPass:
     def tiles(self) -> DraftTiles:
         return self._tiles
 
-    def trials(self) -> Trials[DraftTiles]:
+    def trials(self) -> TileTrials[DraftTiles]:
         """How to time other tiles for it."""
         softcap, dtype = self._drafter.config.logit_softcap, self._buffers.x.dtype
         return draft_trials(self._weights, self._head, softcap, dtype)

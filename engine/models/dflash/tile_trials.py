@@ -9,14 +9,16 @@ from torch import Tensor
 
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
+from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ...kernels.decode.tiles import DraftTiles, Tiles
-from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.weight import Weight
 from .weights import DraftWeights
 
 
-def draft_trials(weights: DraftWeights, head: Weight, softcap: float | None, dtype: torch.dtype) -> Trials[DraftTiles]:
+def draft_trials(
+    weights: DraftWeights, head: Weight, softcap: float | None, dtype: torch.dtype
+) -> TileTrials[DraftTiles]:
     """The products of a drafter with these weights, by field of its tiles."""
     device, layers = head.values.device, weights.layers
 
@@ -40,13 +42,15 @@ def draft_trials(weights: DraftWeights, head: Weight, softcap: float | None, dty
 
     bits = 8 * weights.context.values.nbytes // weights.context.shape.numel()
     return {
-        "head": Trial(heads, bits=8 * head.values.nbytes // head.shape.numel()),
-        "gate_up": Trial(gates, 2, bits),
-        "qkv": Trial(lambda tiles: products([each.qkv for each in layers], tiles.qkv, False), 1, bits),
-        "down": Trial(lambda tiles: products([each.down for each in layers], tiles.down, True), 1, bits, splits=True),
-        "output": Trial(
+        "head": TileTrial(heads, bits=8 * head.values.nbytes // head.shape.numel()),
+        "gate_up": TileTrial(gates, 2, bits),
+        "qkv": TileTrial(lambda tiles: products([each.qkv for each in layers], tiles.qkv, False), 1, bits),
+        "down": TileTrial(
+            lambda tiles: products([each.down for each in layers], tiles.down, True), 1, bits, splits=True
+        ),
+        "output": TileTrial(
             lambda tiles: products([each.output for each in layers], tiles.output, True), 1, bits, splits=True
         ),
-        "context": Trial(lambda tiles: products([weights.context], tiles.context, True), 1, bits, splits=True),
-        "context_kv": Trial(lambda tiles: products([weights.context_kv], tiles.context_kv, False), 1, bits),
+        "context": TileTrial(lambda tiles: products([weights.context], tiles.context, True), 1, bits, splits=True),
+        "context_kv": TileTrial(lambda tiles: products([weights.context_kv], tiles.context_kv, False), 1, bits),
     }

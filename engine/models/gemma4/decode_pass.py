@@ -11,8 +11,8 @@ from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ...kernels.decode.norm import after_attention, after_feed_forward
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import TargetTiles
-from ...kernels.decode.trials import Trials
 from ...kernels.round.tree_rows import TreeRows
 from ...kv_cache.cache import Cache
 from ..family import TargetConfig
@@ -63,7 +63,7 @@ class DecodePass(RowsPass[KernelLayer]):
         layers = kernel_layers(target, cache)
         super().__init__(target, first.input_layernorm.weight, layers, cache, cursor, rows, taps, tiles)
 
-    def trials(self) -> Trials[TargetTiles]:
+    def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:

@@ -12,8 +12,8 @@ from torch import Tensor
 from ...kernels.decode.dense import gate_up, partial_sums
 from ...kernels.decode.experts import DenseDown, expert_gate_up_rows
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ...kernels.decode.tiles import BITS, TargetTiles, Tiles, target_tiles, with_splits_of
-from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.card import HOPPER
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention
@@ -21,26 +21,26 @@ from .kernel_layers import KernelLayer, RoutedExperts
 from .modules import Gemma4
 
 
-def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles) -> Trials[TargetTiles]:
+def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles) -> TileTrials[TargetTiles]:
     """The products in this target's format, by field of its tiles. Experts are timed with choices drawn at random;
     ``plain`` are the tiles of what a packed target holds in bf16."""
     moe, of = target.config.moe, _Launches(target, layers, plain)
     bits, packed = BITS[of.packed], of.packed != "bf16"
-    found: Trials[TargetTiles] = {}
+    found: TileTrials[TargetTiles] = {}
     if moe is not None:
-        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
-        found["expert_down"] = Trial(of.expert_down, 1, bits, packed, shares=True)
+        found["expert_gate_up"] = TileTrial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
+        found["expert_down"] = TileTrial(of.expert_down, 1, bits, packed, shares=True)
         # A single row must have the bits that it has among sixteen: steps of the same depth, and of packed weights the
         # same number of warps.
         alone = partial(of.expert_gate_up, rows=1)
-        found["expert_gate_up_alone"] = Trial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
-    found["head"] = Trial(of.head)
+        found["expert_gate_up_alone"] = TileTrial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
+    found["head"] = TileTrial(of.head)
     # Beside a router the rows of both have one layout only with steps of one depth.
-    found["gate_up"] = Trial(of.gate_up, 2, bits, packed, depth=moe is None)
-    found["qkv"] = Trial(of.qkv, 1, bits, packed)
-    found["output"] = Trial(of.output, 1, bits, packed, splits=True)
+    found["gate_up"] = TileTrial(of.gate_up, 2, bits, packed, depth=moe is None)
+    found["qkv"] = TileTrial(of.qkv, 1, bits, packed)
+    found["output"] = TileTrial(of.output, 1, bits, packed, splits=True)
     if moe is None:
-        found["down"] = Trial(of.down, 1, bits, packed, splits=True)
+        found["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
     now = target_tiles(moe, HOPPER, of.packed, target.config.sizes)
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 

@@ -12,8 +12,8 @@ from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
 from ...kernels.decode.norm import add_and_norm
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, route_rows
+from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import TargetTiles
-from ...kernels.decode.trials import Trials
 from ...kernels.round.tree_rows import TreeRows
 from ...kv_cache.cache import Cache
 from ..family import TargetConfig
@@ -62,7 +62,7 @@ class DecodePass(RowsPass[KernelLayer]):
         self.norm_style = target.config.norm_style
         super().__init__(target, first_norm, kernel_layers(target, cache), cache, cursor, rows, taps, tiles)
 
-    def trials(self) -> Trials[TargetTiles]:
+    def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:

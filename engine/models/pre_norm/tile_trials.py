@@ -7,34 +7,34 @@ from functools import partial
 
 from ...kernels.decode.dense import gate_up
 from ...kernels.decode.experts import expert_gate_up_rows
+from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ...kernels.decode.tiles import BITS, TargetTiles, plain_choices
-from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention
 from ..target import TargetModel
 from .kernel_layers import KernelLayer
 
 
-def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
+def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> TileTrials[TargetTiles]:
     """The products in this target's format, by field of its tiles; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
     bits, packed = BITS[of.packed], of.packed != "bf16"
     of_attention = (16, False) if "qkv" in plain_choices(of.packed) else (bits, packed)
-    found: Trials[TargetTiles] = {
-        "head": Trial(of.head),
-        "qkv": Trial(of.qkv, 1, *of_attention),
-        "output": Trial(of.output, 1, *of_attention, splits=True),
+    found: TileTrials[TargetTiles] = {
+        "head": TileTrial(of.head),
+        "qkv": TileTrial(of.qkv, 1, *of_attention),
+        "output": TileTrial(of.output, 1, *of_attention, splits=True),
     }
     if target.config.moe is None:
-        found["gate_up"] = Trial(of.gate_up, 2, bits, packed)
-        found["down"] = Trial(of.down, 1, bits, packed, splits=True)
+        found["gate_up"] = TileTrial(of.gate_up, 2, bits, packed)
+        found["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
     else:
-        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
-        found["expert_down"] = Trial(of.expert_down, 1, bits, packed, shares=True)
+        found["expert_gate_up"] = TileTrial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
+        found["expert_down"] = TileTrial(of.expert_down, 1, bits, packed, shares=True)
         # A single row must have the bits that it has among sixteen: steps of the same depth, and of packed weights the
         # same number of warps.
         alone = partial(of.expert_gate_up, rows=1)
-        found["expert_gate_up_alone"] = Trial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
+        found["expert_gate_up_alone"] = TileTrial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 

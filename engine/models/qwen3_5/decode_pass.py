@@ -24,8 +24,8 @@ from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
 from ...kernels.decode.norm import add_and_norm
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, route_rows
 from ...kernels.decode.shared_expert import add_shared
+from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import TargetTiles, Tiles
-from ...kernels.decode.trials import Trials
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS, cdiv
 from ...kernels.weights.weight import Weight
@@ -109,7 +109,7 @@ class DecodePass(RowsPass[KernelLayer]):
         fold(self._states, self.cursor, self.rows)
         super().forward(max_rows, beside)
 
-    def trials(self) -> Trials[TargetTiles]:
+    def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:

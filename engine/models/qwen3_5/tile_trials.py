@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...kernels.decode.dense import gate_up
+from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ...kernels.decode.tiles import BITS, TargetTiles
-from ...kernels.decode.trials import Launch, Trial, Trials
 from ..product_launches import ProductLaunches, WithBias
 from ..target import TargetModel
 from .kernel_layers import AttendingMixer, KernelLayer
 
 
-def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
+def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> TileTrials[TargetTiles]:
     """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
     bits, packed = BITS[of.packed], of.packed != "bf16"
-    found: Trials[TargetTiles] = {
-        "head": Trial(of.head),
-        "qkv": Trial(of.qkv, 1, bits, packed),
-        "output": Trial(of.output, 1, bits, packed, splits=True),
-        "gate_up": Trial(of.gate_up, 2, bits, packed),
-        "down": Trial(of.down, 1, bits, packed, splits=True),
+    found: TileTrials[TargetTiles] = {
+        "head": TileTrial(of.head),
+        "qkv": TileTrial(of.qkv, 1, bits, packed),
+        "output": TileTrial(of.output, 1, bits, packed, splits=True),
+        "gate_up": TileTrial(of.gate_up, 2, bits, packed),
+        "down": TileTrial(of.down, 1, bits, packed, splits=True),
     }
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 

@@ -10,7 +10,7 @@ import pytest
 from engine.commands import DraftBy, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import continuation, longest_match
 from tests.engine.decoding import pairs
@@ -25,7 +25,7 @@ TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range
 AUTO = settings(block_size="auto", max_new_tokens=24)
 PROMPT = (*(0, 1, 2, 3, 1, 2, 0) * 5, 2, 2)
 LONG_CONTEXT = 4096
-ALONE, BESIDE, NEITHER = Plan(False, True), Plan(True, True), Plan(False)
+ALONE, BESIDE, NEITHER = RoundPlan(False, True), RoundPlan(True, True), RoundPlan(False)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def repeating(pair: Pair) -> Pair:
     return pairs.repeating(pair)
 
 
-def with_policy(decoder: Decoder, *plans: Plan) -> Decoder:
+def with_policy(decoder: Decoder, *plans: RoundPlan) -> Decoder:
     policy = Told(TABLE) if plans else Auto(TABLE)
     if isinstance(policy, Told):
         policy.plans = plans

@@ -16,7 +16,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.measured import costs
 from engine.models.gemma4 import wide_pass
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import WIDE_ROWS
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES, Pair, Told, assert_same_rounds, copying, of, pair
@@ -35,8 +35,8 @@ TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range
 PROMPT = (0, 1) * 20
 AUTO = settings(block_size="auto", max_new_tokens=100)
 SAMPLED = replace(AUTO, temperature=0.8)
-WIDE, HALF, NARROW = (Plan(False, True, rows) for rows in (MOST, MOST // 2, 16))
-DRAFT, BESIDE, ALONE = Plan(True), Plan(True, True), Plan(False)
+WIDE, HALF, NARROW = (RoundPlan(False, True, rows) for rows in (MOST, MOST // 2, 16))
+DRAFT, BESIDE, ALONE = RoundPlan(True), RoundPlan(True, True), RoundPlan(False)
 
 
 @pytest.fixture
@@ -44,7 +44,9 @@ def repeating(pair: Pair) -> Pair:
     return copying(pair)
 
 
-def decoder_of(pair: Pair, *plans: Plan, drafts: bool = True, device: bool = True, context: int = CONTEXT) -> Decoder:
+def decoder_of(
+    pair: Pair, *plans: RoundPlan, drafts: bool = True, device: bool = True, context: int = CONTEXT
+) -> Decoder:
     decoder = Decoder(pair.target, pair.drafter if drafts else None, context)
     if device:
         decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)))

@@ -12,9 +12,9 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.measured import costs
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice, Plan
+from engine.speculation.choice import Choice, RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import WIDE_ROWS, Chances, Node, chain
 from tests.engine.decoding.pairs import Pair, of, pair
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
@@ -34,11 +34,11 @@ AUTO = settings(block_size="auto", max_new_tokens=150)
 class Widest(Auto):
     """Verifies all that can be looked up, whatever came of it before."""
 
-    def plan(self, context: int, length: int) -> Plan:
-        return Plan(False, True, MOST)
+    def plan(self, context: int, length: int) -> RoundPlan:
+        return RoundPlan(False, True, MOST)
 
     def choose(
-        self, chances: Chances, context: int, rows: int = MOST, looked: Looked | None = None
+        self, chances: Chances, context: int, rows: int = MOST, looked: LookedUpChain | None = None
     ) -> tuple[list[Node], Choice]:
         assert looked is not None
         tree = chain(looked.size)

@@ -21,7 +21,7 @@ from engine.kernels.toolchain.card import HOPPER, Card, representative, stand_in
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.choose_rounds import Say, TimedTiles, Way, derived_tiles, identity_of
 from engine.loading.memory_plan import Drafting, plan_memory
-from engine.measured.known import keep
+from engine.measured.store import store
 from engine.measured.tiles import as_data
 from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
 from engine.runner import Runner
@@ -92,7 +92,7 @@ def test_tiles_are_timed_at_the_first_start_on_a_card_that_nobody_measured(
     def time(decoder: Decoder, *_others: object) -> TimedTiles:
         timed.append(decoder)
         tiles = replace(derived_tiles(decoder, False)[0], qkv=Tiles(64, 64))
-        keep("tiles", identity_of(decoder, False), as_data(tiles, None))
+        store("tiles", identity_of(decoder, False), as_data(tiles, None))
         return TimedTiles([], 0, 1.0, complete=True, kept=True)
 
     monkeypatch.setattr(runner, "choose_rounds", choose)

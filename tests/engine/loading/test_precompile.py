@@ -22,11 +22,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import opening
+from engine import pair_loader
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.pieces import Piece, Proposal, Telling, Verification
+from engine.decoding.pieces import Ingestion, Piece, Proposal, Verification
 from engine.decoding.round_launches import RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
@@ -139,13 +139,13 @@ def test_what_is_compiled_is_what_turns_launch(
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
         tree = launches.drafting().tree
         pieces: list[Piece] = [launches.drafting(), Verification(tree=tree), Verification(tree=tree, greedy=False)]
-        pieces += [Verification(1), Proposal(lookup=16, tells=False), Proposal(lookup=16)]
+        pieces += [Verification(1), Proposal(lookup=16, ingests=False), Proposal(lookup=16)]
         if launches.fuses:
             pieces.append(launches.drafting(lookup=16))
         if launches.wide is not None:
-            pieces += [Proposal(lookup=launches.widest, tells=False), Proposal(lookup=launches.widest)]
+            pieces += [Proposal(lookup=launches.widest, ingests=False), Proposal(lookup=launches.widest)]
             for rows in WIDE_ROWS:
-                pieces += [Verification(rows), Verification(rows, greedy=False), Telling(rows)]
+                pieces += [Verification(rows), Verification(rows, greedy=False), Ingestion(rows)]
         for piece in pieces:
             launches.of(piece)()
         RoundTimer(launches).time(Proposal(), prompt_ids(16), 20, pending=16)
@@ -327,7 +327,7 @@ def test_loading_waits_for_it_unless_cancelled(
     cancelled: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiling = StillCompiling(looks=3)
-    monkeypatch.setattr(opening, "compiling_beside", lambda *_: nullcontext(compiling))
+    monkeypatch.setattr(pair_loader, "compiling_beside", lambda *_: nullcontext(compiling))
     events: list[Event] = []
     loaded = Runner.load(EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3)
     assert (loaded is None) == cancelled

@@ -18,7 +18,7 @@ from engine.hub.sizes import CONTEXTS, FILE, size_of
 from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
 from engine.loading.weight_choice import WeightPlan, choose_weights
-from engine.opening import fitting_format
+from engine.pair_loader import fitting_format
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
@@ -37,7 +37,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Free:
     def have(nbytes: int) -> None:
         for module in (memory_plan, weight_choice):
             monkeypatch.setattr(module, "available_memory", lambda device: nbytes)
-        monkeypatch.setattr("engine.opening.available_memory", lambda device: nbytes)
+        monkeypatch.setattr("engine.pair_loader.available_memory", lambda device: nbytes)
 
     return have
 
@@ -119,7 +119,7 @@ def test_int4_from_floats_names_a_checkpoint_that_was_trained_for_it(
 
 
 def test_a_pair_that_is_not_here_is_found_in_what_fits(free: Free, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.opening.is_here", lambda name: False)
+    monkeypatch.setattr("engine.pair_loader.is_here", lambda name: False)
     size = size_of(MIXTURE)
     assert size is not None
     for weights, gigabytes in (("bf16", 80), ("fp8", 48), ("int4", 24), (None, 8)):
@@ -127,7 +127,7 @@ def test_a_pair_that_is_not_here_is_found_in_what_fits(free: Free, monkeypatch: 
         assert fitting_format(EngineOptions(MIXTURE), 32_768, CUDA) == weights
     assert fitting_format(EngineOptions(MIXTURE), 32_768, CPU) is None
     assert fitting_format(EngineOptions(MIXTURE, weights="fp8"), 32_768, CPU) == "fp8"
-    monkeypatch.setattr("engine.opening.is_here", lambda name: True)
+    monkeypatch.setattr("engine.pair_loader.is_here", lambda name: True)
     free(24 * 10**9)
     assert fitting_format(EngineOptions(MIXTURE), 32_768, CUDA) is None, "its files decide"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.files.cache_folder import cache_folder
-from engine.measured import known
-from engine.measured.known import known_costs
+from engine.measured import store
+from engine.measured.store import known_costs
 from engine.speculation.costs import CostTable, RoundCosts
 
 TABLE = CostTable((128, 2048), (RoundCosts(0.5, (2.0, 3.0), 0.1), RoundCosts(0.75, (2.5, 4.0), 0.1)))
@@ -38,7 +38,7 @@ def test_it_is_timed_once_for_each_card_and_each_pair_of_weights() -> None:
 
 def test_other_code_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known_costs(CARD, lambda: TABLE)
-    monkeypatch.setattr(known, "fingerprint_of_code", lambda: "another version")
+    monkeypatch.setattr(store, "fingerprint_of_code", lambda: "another version")
     assert known_costs(CARD, lambda: SLOWER) == SLOWER
 
 

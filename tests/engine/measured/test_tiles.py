@@ -17,8 +17,8 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
 from engine.kernels.decode import tiles as decode_tiles
+from engine.kernels.decode.tile_trials import TileTrial
 from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles, products_of, target_tiles
-from engine.kernels.decode.trials import Trial
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
 from engine.lab.bench.shapes import read_shape
@@ -34,8 +34,8 @@ from tests.engine.small_decoders import prompt_ids
 
 SMALL = representative(86)
 MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-SHARED = Trial(lambda _tiles: [lambda: None], 2, shares=True)
-PRODUCT = Trial(lambda _tiles: [lambda: None], splits=True)
+SHARED = TileTrial(lambda _tiles: [lambda: None], 2, shares=True)
+PRODUCT = TileTrial(lambda _tiles: [lambda: None], splits=True)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,9 @@ def test_candidates_fit_the_card_and_differ_in_one_thing() -> None:
             for other in found:
                 assert card.programs_of(other.shared_memory(2)) > 0
                 assert sum(getattr(other, each.name) != getattr(choice, each.name) for each in fields(Tiles)) == 1
-    assert not any(each.depth != 256 for each in neighbours(Tiles(16, 256), Trial(SHARED.launches, depth=False), SMALL))
+    assert not any(
+        each.depth != 256 for each in neighbours(Tiles(16, 256), TileTrial(SHARED.launches, depth=False), SMALL)
+    )
 
 
 def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
@@ -79,8 +81,8 @@ def test_packed_weights_need_no_shared_memory() -> None:
         assert changed.expert_gate_up_alone.stages == stages
 
 
-def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, Trial[TargetTiles]], tuning.Timer]:
-    """Trials whose launches say what they cost."""
+def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, TileTrial[TargetTiles]], tuning.Timer]:
+    """TileTrials whose launches say what they cost."""
 
     def launches(tiles: TargetTiles, name: str) -> list[Any]:
         return [getattr(tiles, name)]
@@ -89,7 +91,7 @@ def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, Trial[TargetTiles]]
         return cost(made[0])
 
     trials = {
-        name: Trial(lambda tiles, name=name: launches(tiles, name), splits=name == "output")  # type: ignore[misc]
+        name: TileTrial(lambda tiles, name=name: launches(tiles, name), splits=name == "output")  # type: ignore[misc]
         for name in ("qkv", "output")
     }
     return trials, timer

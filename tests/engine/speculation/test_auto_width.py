@@ -12,9 +12,9 @@ from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.measured.costs import time_rounds
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice, Judged
+from engine.speculation.choice import Choice, LookupOutcome
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import Looked
+from engine.speculation.lookup import LookedUpChain
 from engine.speculation.policy import Policy
 from engine.speculation.trees import ROWS, Chances, Node, chain
 from engine.tokenizer import ChatTokenizer
@@ -36,13 +36,18 @@ class Erratic(Policy):
         return self.rounds % 5 != 3
 
     def choose(
-        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
+        self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None
     ) -> tuple[list[Node], Choice]:
         tree = chain(self.rounds * 7 % (len(chances) + 1))
         return tree, Choice(len(tree))
 
     def observe(
-        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+        self,
+        chances: Chances,
+        tree: Sequence[Node],
+        path: Sequence[int],
+        context: int,
+        outcome: LookupOutcome | None = None,
     ) -> None:
         assert len(path) <= len(tree) <= len(chances)
         self.rounds += 1

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from engine.lab.judging.play import Anchor, play
+from engine.lab.judging.play import RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.live_costs import LiveCosts
@@ -20,14 +20,14 @@ ANSWERS, TOKENS = 4, 500
 
 
 @cache
-def text(right: float) -> list[Anchor]:
+def text(right: float) -> list[RecordedDraft]:
     """A drafter that is right at so many of the first places behind each token, and knows by how much."""
     rng = random.Random(5)
     anchors = []
     for position in range(TOKENS):
         confidences = tuple(min(max(rng.gauss(right, 0.1), 0.05), 0.99) for _ in range(min(15, TOKENS - position)))
         num_right = next((i for i, each in enumerate(confidences) if rng.random() > each), len(confidences))
-        anchors.append(Anchor(confidences, num_right))
+        anchors.append(RecordedDraft(confidences, num_right))
     return anchors
 
 

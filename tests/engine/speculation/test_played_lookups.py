@@ -9,7 +9,7 @@ import pytest
 
 from engine.lab.judging.files import Recording, load_recordings
 from engine.lab.judging.lookups import lookups
-from engine.lab.judging.play import NOTHING, Anchor, Block, Lookup, play
+from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
 from measure.engine import record_drafts
 from measure.engine.played_auto import TREES, chains, never_right, scattered
@@ -19,29 +19,29 @@ from tests.pace import sampled
 
 TABLES = recorded_tables()
 COUNT = 2000
-NOBODY = [Anchor((), 0)] * COUNT
+NOBODY = [RecordedDraft((), 0)] * COUNT
 each_table = pytest.mark.parametrize("name", sorted(TABLES))
 
 
-def misleading(kind: str) -> list[Lookup]:
+def misleading(kind: str) -> list[RecordedLookup]:
     """Matches that the text hardly ever goes on with."""
     rng = random.Random(kind)
     lengths = {"long": [32], "short": [3], "of every length": [3, 4, 5, 6, 8, 10, 13, 17, 24, 32]}
     if kind == "every other":
-        return [Lookup(rng.randint(3, 32), 15) if place % 2 else NOTHING for place in range(COUNT)]
+        return [RecordedLookup(rng.randint(3, 32), 15) if place % 2 else NOTHING for place in range(COUNT)]
     if kind == "right now and then":
-        return [Lookup(rng.randint(3, 32), 15, rng.choice((0, 0, 0, 1))) for _ in range(COUNT)]
-    return [Lookup(rng.choice(lengths[kind]), 15) for _ in range(COUNT)]
+        return [RecordedLookup(rng.randint(3, 32), 15, rng.choice((0, 0, 0, 1))) for _ in range(COUNT)]
+    return [RecordedLookup(rng.choice(lengths[kind]), 15) for _ in range(COUNT)]
 
 
-def took(name: str, drafts: Sequence[Anchor] | None, looked_up: Sequence[Lookup] = ()) -> float:
+def took(name: str, drafts: Sequence[RecordedDraft] | None, looked_up: Sequence[RecordedLookup] = ()) -> float:
     """Milliseconds; without ``drafts`` there is no drafter."""
     policy = Auto(TABLES[name])
     policy.begin(drafts=drafts is not None)
     return play(policy, NOBODY if drafts is None else drafts, TABLES[name], 0, looked_up).milliseconds
 
 
-def in_trees(name: str, blocks: Sequence[Block], looked_up: Sequence[Lookup] = ()) -> float:
+def in_trees(name: str, blocks: Sequence[RecordedChoices], looked_up: Sequence[RecordedLookup] = ()) -> float:
     """Milliseconds, where drafter and lookup share trees."""
     return play(Auto(TREES[name]), blocks, TREES[name], 0, looked_up).milliseconds
 
@@ -68,14 +68,14 @@ def test_sharing_a_tree_is_faster_than_either_alone(name: str) -> None:
     """Where every fourth match leads nowhere, and drafts are right as often as not."""
     rng = random.Random(5)
     drafts = scattered(COUNT, 0.5, seed=5)
-    looked_up = [Lookup(rng.randint(3, 12), 15, rng.choice((0, 4, 8, 15))) for _ in range(COUNT)]
+    looked_up = [RecordedLookup(rng.randint(3, 12), 15, rng.choice((0, 4, 8, 15))) for _ in range(COUNT)]
     either = play(Auto(TREES[name], fuses=False), drafts, TREES[name], 0, looked_up).milliseconds
     assert either / in_trees(name, drafts, looked_up) > 1.1
 
 
 @each_table
 def test_a_copy_is_several_times_as_fast(name: str) -> None:
-    copy = [Lookup(32, 15, 15)] * COUNT
+    copy = [RecordedLookup(32, 15, 15)] * COUNT
     assert took(name, None) / took(name, None, copy) > 3
 
 

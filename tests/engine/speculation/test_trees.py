@@ -8,7 +8,7 @@ from math import prod
 
 import pytest
 
-from engine.lab.judging.play import Anchor, Block, play
+from engine.lab.judging.play import RecordedChoices, RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
@@ -17,8 +17,8 @@ from engine.speculation.trees import (
     CHOICES,
     LOOKED_UP,
     ROWS,
-    Beside,
     Chances,
+    LookupBranch,
     Node,
     accepted_path,
     best_first,
@@ -78,7 +78,7 @@ def test_a_looked_up_chain_is_one_path_more_and_no_node_stands_twice(seed: int) 
     choices = tuple(rng.choice([0, rng.randrange(CHOICES), LOOKED_UP]) for _ in range(rng.randint(1, 5)))
     # Where it agrees with a choice, it is at least as likely.
     given = tuple(max((rng.random(), *at[choice : choice + 1])) for at, choice in zip(chances, choices, strict=False))
-    tree = best_first(chances, beside=Beside(choices, given))
+    tree = best_first(chances, beside=LookupBranch(choices, given))
     paths = [choices_to(tree, row) for row in range(1, ROWS)]
     assert len(set(paths)) == len(paths)
 
@@ -153,13 +153,13 @@ def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
     """Also while it rests and tries, as wrong drafts make it do."""
     table, tries = TABLES[name], 0
     for recording in RECORDINGS[::9]:
-        wrong = [Anchor(anchor.confidences, 0) for anchor in recording.anchors[:100]]
+        wrong = [RecordedDraft(anchor.confidences, 0) for anchor in recording.anchors[:100]]
         auto, drafts, position = Auto(table), [*recording.anchors, *wrong, *wrong], 0
         while position < len(drafts):
             anchor, path = drafts[position], []
-            assert Block(anchor.chances, anchor.said).chain() == anchor
+            assert RecordedChoices(anchor.chances, anchor.said).chain() == anchor
             if auto.wants_draft(position):
-                tries += auto.resting.is_trying
+                tries += auto.backoff.is_trying
                 tree, choice = auto.choose(anchor.chances, position)
                 assert is_chain(tree) and len(tree) == choice.num_verified
                 path = accepted_path(tree, anchor.said)
@@ -205,7 +205,7 @@ def test_a_try_verifies_one_node() -> None:
     for _ in range(400):
         if trees.wants_draft(0):
             tree, choice = trees.choose(position, 0)
-            if trees.resting.is_trying:
+            if trees.backoff.is_trying:
                 tries += 1
                 assert choice.num_verified == len(tree) == 1
             trees.observe(position, tree, [], 0)
@@ -232,7 +232,7 @@ def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     for _ in range(4):
         assert not trees.wants_draft(0)
         trees.observe((), (), (), 0)
-    assert trees.wants_draft(0) and trees.resting.is_trying
+    assert trees.wants_draft(0) and trees.backoff.is_trying
 
 
 def test_only_choices_behind_what_was_accepted_teach() -> None:

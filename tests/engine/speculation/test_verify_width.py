@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lab.judging.play import Anchor, play, play_oracle
+from engine.lab.judging.play import RecordedDraft, play, play_oracle
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
@@ -28,19 +28,19 @@ TABLES = {"dense": DENSE, "experts": EXPERTS, **recorded_tables()}
 
 
 @cache
-def drafts(count: int, chance: float, seed: int) -> list[Anchor]:
+def drafts(count: int, chance: float, seed: int) -> list[RecordedDraft]:
     """Drafts whose confidence scatters around ``chance`` and says exactly how likely they are."""
     rng = random.Random(seed)
     anchors = []
     for _ in range(count):
         confidences = tuple(min(max(rng.gauss(chance, 0.12), 0.02), 0.99) for _ in range(15))
         right = [rng.random() < confidence for confidence in confidences]
-        anchors.append(Anchor(confidences, right.index(False) if False in right else 15))
+        anchors.append(RecordedDraft(confidences, right.index(False) if False in right else 15))
     return anchors
 
 
-def wrong(count: int, confidence: float) -> list[Anchor]:
-    return [Anchor((confidence,) * 15, 0)] * count
+def wrong(count: int, confidence: float) -> list[RecordedDraft]:
+    return [RecordedDraft((confidence,) * 15, 0)] * count
 
 
 @cache
@@ -53,7 +53,7 @@ def one_choice(confidences: Sequence[float]) -> tuple[tuple[float, ...], ...]:
     return tuple((each,) for each in confidences)
 
 
-def best_fixed_size(anchors: list[Anchor], table: CostTable) -> int:
+def best_fixed_size(anchors: list[RecordedDraft], table: CostTable) -> int:
     """The best of all fixed block sizes; 1 is plain decoding."""
     return min(range(1, 17), key=lambda size: play(Fixed(size), anchors, table).milliseconds)
 
@@ -143,7 +143,7 @@ def test_it_comes_back_after_a_collapse(table: CostTable, confidence: float) -> 
 
 def test_a_rest_ends_where_the_drafter_is_as_sure_as_before() -> None:
     """Confidence that was worth nothing for a while must not keep everybody from looking again."""
-    sure = [Anchor((0.99,) * 15, 15)] * 600
+    sure = [RecordedDraft((0.99,) * 15, 15)] * 600
     for table in TABLES.values():
         anchors = [*sure, *wrong(600, 0.99), *sure]
         assert play(Auto(table), anchors[1200:], table).rounds <= 600 // 14
@@ -191,12 +191,17 @@ def test_no_policy_beats_the_oracle() -> None:
         assert known.tokens == 800
         for policy in (Auto(table), *map(Fixed, range(1, 17))):
             assert play(policy, anchors, table).milliseconds >= known.milliseconds - 1e-6 or policy == Fixed(1), name
-    whole = [Anchor((0.5,) * 15, 15)] * 16
+    whole = [RecordedDraft((0.5,) * 15, 15)] * 16
     assert play_oracle(whole, DENSE).milliseconds == pytest.approx(DENSE.at(0).round(15))
 
 
 def test_playing_counts_every_token_once() -> None:
-    anchors = [Anchor((0.9, 0.9), 2), Anchor((0.9, 0.9), 1), Anchor((0.9, 0.9), 0), Anchor((0.9, 0.9), 0)]
+    anchors = [
+        RecordedDraft((0.9, 0.9), 2),
+        RecordedDraft((0.9, 0.9), 1),
+        RecordedDraft((0.9, 0.9), 0),
+        RecordedDraft((0.9, 0.9), 0),
+    ]
     table = CostTable((0,), (RoundCosts(1.0, (2.0, 3.0, 4.0)),))
     assert play(Fixed(3), anchors, table) == (played := play(Fixed(3), anchors, table))
     assert (played.tokens, played.rounds, played.milliseconds) == (4, 2, 10.0)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from engine.lab.judging.play import Anchor, Lookup, Played, play
+from engine.lab.judging.play import Played, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Judged, Plan
+from engine.speculation.choice import LookupOutcome, RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import LONGEST, Looked
+from engine.speculation.lookup import LONGEST, LookedUpChain
 from engine.speculation.trees import ROWS, WIDE_ROWS
 
 COUNT = 600
@@ -31,18 +31,20 @@ def narrow(costs: CostTable) -> CostTable:
     return CostTable(costs.contexts, tuple(replace(each, verify=each.verify[:ROWS]) for each in costs.costs))
 
 
-def copy_of(*stretches: int) -> list[Lookup]:
+def copy_of(*stretches: int) -> list[RecordedLookup]:
     """Stretches that are copied, each with one token behind it that is not; a chain goes on beyond that."""
     places = []
     for stretch in stretches:
-        places += [Lookup(min(3 + at, LONGEST), MOST - 1, min(stretch - at, MOST - 1)) for at in range(stretch + 1)]
+        places += [
+            RecordedLookup(min(3 + at, LONGEST), MOST - 1, min(stretch - at, MOST - 1)) for at in range(stretch + 1)
+        ]
     return places
 
 
-def played(costs: CostTable, looked_up: list[Lookup]) -> Played:
+def played(costs: CostTable, looked_up: list[RecordedLookup]) -> Played:
     policy = Auto(costs)
     policy.begin(drafts=False)
-    return play(policy, [Anchor((), 0)] * len(looked_up), costs, 0, looked_up)
+    return play(policy, [RecordedDraft((), 0)] * len(looked_up), costs, 0, looked_up)
 
 
 def test_a_long_copy_takes_wide_rounds_where_rows_are_cheap() -> None:
@@ -68,11 +70,11 @@ def test_rows_double_with_every_round_that_is_kept_and_fall_at_once() -> None:
     seen = []
     for right in (15, 31, 63, 63, 40, 15, 31):
         plan = policy.plan(0, LONGEST)
-        assert plan == Plan(False, True, plan.rows)
+        assert plan == RoundPlan(False, True, plan.rows)
         seen.append(plan.rows)
-        tree, choice = policy.choose((), 0, plan.rows, Looked(LONGEST, plan.rows - 1))
+        tree, choice = policy.choose((), 0, plan.rows, LookedUpChain(LONGEST, plan.rows - 1))
         assert choice.looked_up and len(tree) == plan.rows - 1
-        policy.observe((), tree, range(1, right + 1), 0, Judged(LONGEST, right, right < len(tree), True))
+        policy.observe((), tree, range(1, right + 1), 0, LookupOutcome(LONGEST, right, right < len(tree), True))
     assert seen == [16, 32, 64, 64, 64, 16, 32]
     policy.begin(drafts=False)
     assert policy.plan(0, LONGEST).rows == ROWS

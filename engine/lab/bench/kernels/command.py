@@ -56,7 +56,7 @@ class KernelFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TimingPlan:
     """What to time; it is sent to the processes that do it."""
 
     shape: str
@@ -74,7 +74,7 @@ class Plan:
         return cases_of(read_shape(self.shape), compute_dtype(device), self.contexts, card_of(device), self.weights)
 
 
-def time_case(plan: Plan, name: str) -> KernelFigures:
+def time_case(plan: TimingPlan, name: str) -> KernelFigures:
     """Times one kernel. Runs in a process of its own."""
     case, device = _find(plan, name), torch.device(plan.device)
     torch.manual_seed(0)
@@ -89,14 +89,14 @@ def time_case(plan: Plan, name: str) -> KernelFigures:
     return figures
 
 
-def _find(plan: Plan, name: str) -> Case:
+def _find(plan: TimingPlan, name: str) -> Case:
     found = [case for case in plan.cases() if case.name == name]
     if not found:
         raise ValueError(f"there is no kernel called {name}")
     return found[0]
 
 
-def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str]:
+def time_cases(plan: TimingPlan, names: Sequence[str]) -> Iterator[KernelFigures | str]:
     """The figures of each case as they come. A string in their place says which case could not be timed, and why."""
     if not plan.isolated:
         yield from (time_case(plan, name) for name in names)
@@ -163,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
     shape = options.shape or (TINY if device.type == "cpu" else "26B-A4B")
     ceiling = measure_ceiling(device)
     contexts, on_gpu = tuple(options.contexts), device.type == "cuda"
-    plan = Plan(shape, str(device), contexts, options.weights, ceiling.copy, on_gpu)
+    plan = TimingPlan(shape, str(device), contexts, options.weights, ceiling.copy, on_gpu)
     wanted = [case.name for case in plan.cases() if _is_wanted(case.name, options.only)]
     figures, lost = [], []
     for done in time_cases(plan, wanted):
@@ -183,7 +183,9 @@ def _is_wanted(name: str, only: Sequence[str]) -> bool:
     return not only or any(text in name for text in only)
 
 
-def _as_object(plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]) -> dict[str, Any]:
+def _as_object(
+    plan: TimingPlan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]
+) -> dict[str, Any]:
     return {
         "shape": plan.shape,
         "weights": plan.weights,
@@ -194,13 +196,15 @@ def _as_object(plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], l
 
 
 def _save(
-    path: Path | None, plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]
+    path: Path | None, plan: TimingPlan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]
 ) -> None:
     if path is not None:
         path.write_text(json.dumps(_as_object(plan, ceiling, figures, lost), indent=1))
 
 
-def _print(plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str], seconds: float) -> None:
+def _print(
+    plan: TimingPlan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str], seconds: float
+) -> None:
     for each in figures:
         if each.failure:
             print(f"{each.name} failed with {each.tiles}: {each.failure}")

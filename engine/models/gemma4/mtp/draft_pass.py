@@ -14,8 +14,8 @@ from ....kernels.decode.dense import gate_up, partial_sums, project
 from ....kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ....kernels.decode.norm import add_and_norm, after_attention, after_feed_forward, embed_rows
 from ....kernels.decode.rope import norm_rope_queries
+from ....kernels.decode.tile_trials import TileTrials
 from ....kernels.decode.tiles import DraftTiles, draft_tiles
-from ....kernels.decode.trials import Trials
 from ....kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ....kernels.round.last_row import begin_draft, gather_window, keep_last
 from ....kernels.toolchain.card import card_of
@@ -88,7 +88,7 @@ class DraftPass:
         self._head = PlainWeight(drafter.model.embed_tokens.weight)
         self._buffers = _Buffers(config, self.tiles, dtype, device)
 
-    def trials(self) -> Trials[DraftTiles]:
+    def trials(self) -> TileTrials[DraftTiles]:
         """Nothing to try: an assistant uses a DFlash drafter's tiles."""
         return {}
 

@@ -78,13 +78,13 @@ def test_a_kernel_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     case = tiny_cases()["qkv, sliding"]
     assert isinstance(case.tiles, Tiles)
     bad = replace(case, tiles=replace(case.tiles, columns=24))
-    monkeypatch.setattr(kernels.Plan, "cases", lambda plan: [bad])
-    figures = kernels.time_case(kernels.Plan("tiny", "cpu", (40,)), case.name)
+    monkeypatch.setattr(kernels.TimingPlan, "cases", lambda plan: [bad])
+    figures = kernels.time_case(kernels.TimingPlan("tiny", "cpu", (40,)), case.name)
     assert figures.us is None and figures.failure and not figures.broken
 
 
 def test_processes_of_their_own_time_the_same() -> None:
-    plan = kernels.Plan("tiny", "cpu", (40,))
+    plan = kernels.TimingPlan("tiny", "cpu", (40,))
     done = list(kernels.time_cases(plan, ["after attention", "no such kernel", "pick"]))
     assert [each if isinstance(each, str) else each.name for each in done] == [
         "after attention",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.lab.judging.files import Recording, load_recordings, save_recordings
-from engine.lab.judging.play import Anchor, Block
+from engine.lab.judging.play import RecordedChoices, RecordedDraft
 from engine.lab.judging.sweep import rate, rate_of, sweep
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
@@ -73,9 +73,9 @@ def test_a_sweep_plays_trees_where_further_choices_were_recorded(cell: str, name
 
 
 def test_whoever_knows_drafts_what_the_text_says() -> None:
-    block = Block(((0.6, 0.3), (0.5, 0.4), (0.7, 0.1), (0.9, 0.1)), (1, 0, -1, 0))
-    assert block.known() == Anchor((0.3, 0.5, 0.7, 0.9), 2)
-    assert block.chain() == Anchor((0.6, 0.5, 0.7, 0.9), 0)
+    block = RecordedChoices(((0.6, 0.3), (0.5, 0.4), (0.7, 0.1), (0.9, 0.1)), (1, 0, -1, 0))
+    assert block.known() == RecordedDraft((0.3, 0.5, 0.7, 0.9), 2)
+    assert block.chain() == RecordedDraft((0.6, 0.5, 0.7, 0.9), 0)
 
 
 def test_every_domain_and_temperature_is_there() -> None:
@@ -89,9 +89,15 @@ def test_drafts_are_there_with_their_choices() -> None:
 
 
 def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
-    blocks = (Block(((1.0, 0.0), (51 / 255, 34 / 255)), (0, 1)), Block(((0.0, 0.0),), (-1,)), Block((), ()))
+    blocks = (
+        RecordedChoices(((1.0, 0.0), (51 / 255, 34 / 255)), (0, 1)),
+        RecordedChoices(((0.0, 0.0),), (-1,)),
+        RecordedChoices((), ()),
+    )
     kept = [
-        Recording("maths", 0.7, 12, (Anchor((1.0, 51 / 255), 1), Anchor((0.0,), 0), Anchor((), 0))),
+        Recording(
+            "maths", 0.7, 12, (RecordedDraft((1.0, 51 / 255), 1), RecordedDraft((0.0,), 0), RecordedDraft((), 0))
+        ),
         Recording.of_blocks("maths", 0.7, 12, blocks),
         Recording.of_blocks("maths", 1.0, 12, ()),
     ]

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.decoding.decoder import Decoder
-from engine.lab.judging.play import Anchor
+from engine.lab.judging.play import RecordedDraft
 from engine.lab.judging.selftest import Divergence, PositionRate, SelfTest, _bins, _positions, self_test
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenizer import ChatTokenizer
@@ -53,7 +53,7 @@ def test_a_pair_without_a_drafter_is_refused(bundled_pair: Path) -> None:
         self_test(decoder, ChatTokenizer(bundled_pair / "target"), 8, PROMPTS)
 
 
-ANCHORS = [Anchor((0.95, 0.65, 0.65), 1), Anchor((0.95, 0.15), 2), Anchor((0.45,), 0)]
+ANCHORS = [RecordedDraft((0.95, 0.65, 0.65), 1), RecordedDraft((0.95, 0.15), 2), RecordedDraft((0.45,), 0)]
 
 
 def test_positions_count_what_was_reached() -> None:

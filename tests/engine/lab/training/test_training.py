@@ -18,12 +18,12 @@ from dflash_tui.cli.main import main
 from engine.decoding.decoder import Decoder
 from engine.errors import UsageFailure
 from engine.kv_cache.cache import Cache
-from engine.lab.training import learning, masks
+from engine.lab.training import masks, trainer
 from engine.lab.training.blocks import block_visibility, draw_blocks
 from engine.lab.training.generation import Sampler, generate, speculate
 from engine.lab.training.masks import MaskedAttention
 from engine.lab.training.passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
-from engine.lab.training.pipeline import Pipeline, Plan
+from engine.lab.training.pipeline import Pipeline, TrainingPlan
 from engine.lab.training.prompts import Prompt, split
 from engine.lab.training.rows import Encoded, RowDataset, Rows, batches, causal_within_documents
 from engine.lab.training.shape import DrafterShape, taps_of
@@ -175,7 +175,7 @@ def test_of_a_sequence_each_conversation_comes_once_in_a_turn() -> None:
             assert list(dict.fromkeys(dataset[again][0].tolist())) == row
 
 
-TOY = Plan(
+TOY = TrainingPlan(
     shape=DrafterShape(layers=1, nbytes=120_000),
     prompts=8,
     held_out=2,
@@ -203,8 +203,8 @@ def toy_prompts(folder: Path) -> Path:
 
 
 def test_who_is_stopped_goes_on_and_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(learning, "TOLD_EVERY", 1)
+    monkeypatch.setattr(trainer, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(trainer, "TOLD_EVERY", 1)
     target = tmp_path / "target"
     write_target(target, "llama")
     asked = toy_prompts(tmp_path)
@@ -237,7 +237,7 @@ def test_who_is_stopped_goes_on_and_ends_with_the_same_weights(tmp_path: Path, m
 
 
 def test_ctrl_c_keeps_what_was_learned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "TOLD_EVERY", 1)
+    monkeypatch.setattr(trainer, "TOLD_EVERY", 1)
     write_target(tmp_path / "target", "llama")
     asked, heard = toy_prompts(tmp_path), []
 

@@ -14,7 +14,7 @@ Launch = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial(Generic[AllTiles]):
+class TileTrial(Generic[AllTiles]):
     """How to try other tiles for one product of a pass."""
 
     launches: Callable[[AllTiles], list[Launch]]
@@ -41,5 +41,5 @@ class Trial(Generic[AllTiles]):
         return self.packed or card.programs_of(tiles.shared_memory(self.weight_tiles, self.bits)) > 0
 
 
-Trials = dict[str, Trial[AllTiles]]
+TileTrials = dict[str, TileTrial[AllTiles]]
 """The products of a pass by field of the tiles, those first that read most."""

@@ -1,4 +1,4 @@
-"""Opens a pair: finds its folders, plans its memory, reads its weights, and compiles its kernels meanwhile."""
+"""Loads a pair: finds its folders, plans its memory, reads its weights, and compiles its kernels meanwhile."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LoadCancelled(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedPair:
+class LoadedPair:
     """A pair in memory, and what is reported of it."""
 
     decoder: Decoder
@@ -90,7 +90,7 @@ class OpenedPair:
         )
 
 
-class Opening:
+class PairLoader:
     """Goes from options to a pair in memory and reports its progress. ``cancelled`` is asked between pieces and ends it
     with ``LoadCancelled``."""
 
@@ -100,8 +100,8 @@ class Opening:
         self._reported = 0.0
         """When progress was last reported, by ``perf_counter``."""
 
-    def open(self, compiler: Compiling | None) -> OpenedPair:
-        """Opens the pair. ``compiler``: a process that stands by to compile kernels. Raises ``FetchCancelled`` or
+    def load(self, compiler: Compiling | None) -> LoadedPair:
+        """Loads the pair. ``compiler``: a process that stands by to compile kernels. Raises ``FetchCancelled`` or
         ``LoadCancelled`` when cancelled."""
         context = self.options.max_context or DEFAULT_MAX_CONTEXT
         wanted = fitting_format(self.options, context, self.device)
@@ -112,14 +112,14 @@ class Opening:
         if said := left_out(folders):
             self._say(said, remark=self.options.target is not None)
         with compiling_beside(self.options, folders, plan, compiler) as compiling:
-            opened = self._read(folders, chosen, plan, tokenizer)
+            loaded = self._read(folders, chosen, plan, tokenizer)
             if compiling is not None:
                 self._say("compiling kernels")
                 while not compiling.finished(COMPILING_INTERVAL) and not self._cancelled():
                     pass
         if self._cancelled():
             raise LoadCancelled
-        return opened
+        return loaded
 
     def _say(self, what: str, remark: bool = False) -> None:
         self._emit(LoadProgress(what, 0, 0, remark=remark))
@@ -141,7 +141,7 @@ class Opening:
 
     def _read(
         self, folders: PairFolders, chosen: WeightPlan, plan: MemoryPlan, tokenizer: Future[ChatTokenizer]
-    ) -> OpenedPair:
+    ) -> LoadedPair:
         backend = self.options.attention_backend
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
         held_in = _held_in(target, plan.weights)
@@ -164,7 +164,7 @@ class Opening:
             fingerprint(folders.target),
             fingerprint(folders.drafter) if folders.drafter is not None else "",
         )
-        return OpenedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints)
+        return LoadedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints)
 
     def _read_drafter(
         self, folders: PairFolders, target: TargetModel, plan: MemoryPlan, in_fewer_bits: bool

@@ -15,7 +15,7 @@ def lines_of(depth: int, step: int, steps: int, size: int) -> int:
 
 
 @jit
-def ask_into_l2(addresses: tl.tensor, asks: tl.tensor) -> None:
+def prefetch_into_l2(addresses: tl.tensor, asks: tl.tensor) -> None:
     """Prefetches the lines of 128 bytes that begin at ``addresses``, int64, where ``asks``, int32, isn't 0. It has no
     branch, since it must be plain that every program waits."""
     tl.inline_asm_elementwise(
@@ -34,7 +34,7 @@ def ask_into_l2(addresses: tl.tensor, asks: tl.tensor) -> None:
 
 
 @jit
-def ask_early(
+def prefetch(
     weight: Matrix, first: tl.tensor, column: tl.tensor, start: tl.tensor, asks: tl.tensor, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, STEPS: tl.constexpr, INTER: tl.constexpr = 0,
 ) -> None:  # fmt: skip
@@ -43,7 +43,7 @@ def ask_early(
     on. Only programs with ``asks`` do."""
     if not SIMULATED:
         pointers = _of_rows(weight, first, column, start, BLOCK_N, BLOCK_K, STEPS, INTER)
-        ask_into_l2(pointers, tl.zeros(pointers.shape, tl.int32) + asks)
+        prefetch_into_l2(pointers, tl.zeros(pointers.shape, tl.int32) + asks)
 
 
 @jit

@@ -40,7 +40,7 @@ def place_of(
         return step
 
 
-class Cut(NamedTuple):
+class TileShape(NamedTuple):
     """How a product is cut: into tiles of BLOCK_N columns, and DEPTH into steps. Like a ``Matrix``, it is to be
     constructed in the call that passes it."""
 

@@ -77,7 +77,7 @@ class Progress:
     """The loss on a batch of their answers: where it rises while ``loss`` falls, answers are learned by heart."""
 
 
-class Learner:
+class Trainer:
     """Trains one drafter for its target, which stays as it is. The drafter's weights are fp32 here; on a GPU both
     models compute in bf16."""
 

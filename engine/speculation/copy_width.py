@@ -16,7 +16,7 @@ MOST_PATIENCE = 16
 
 
 @dataclass(slots=True)
-class Copying:
+class CopyWidth:
     """Follows a copy of earlier text through one answer."""
 
     most_rows: int = ROWS

@@ -24,15 +24,15 @@ Found = TypeVar("Found")
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
     """The cost table kept for an identity, or what ``time`` finds, which is then kept. ``identity`` names all that a
     cost depends on: code, card, weights, context. An unreadable file is rewritten."""
-    table = kept("costs", identity, table_of)
+    table = stored("costs", identity, table_of)
     if table is None:
         table = time()
         if table is not None:
-            keep("costs", identity, asdict(table))
+            store("costs", identity, asdict(table))
     return table
 
 
-def kept(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]], Found]) -> Found | None:
+def stored(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]], Found]) -> Found | None:
     """The file for an identity as ``read`` returns it; None where there is none, or one that can't be read."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         data = json.loads(_path(kind, identity).read_text("utf-8"))
@@ -41,7 +41,7 @@ def kept(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]],
     return None
 
 
-def keep(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
+def store(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
     """Writes ``data`` to the file for an identity. Where nothing can be written, the next start measures again."""
     with suppress(OSError):
         _write(_path(kind, identity), json.dumps({"identity": identity, **data}))

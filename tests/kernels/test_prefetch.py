@@ -12,7 +12,7 @@ from engine.kernels.weights.plain import PlainWeight
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 if INTERPRETED:
-    from engine.kernels.decode import ask_early
+    from engine.kernels.decode import prefetch
     from engine.kernels.weights.matrix import Matrix
 
 ROWS, DEPTH, LINE = 64, 512, 128
@@ -23,7 +23,7 @@ def _asked(
     data: tl.tensor, out: tl.tensor, column: tl.tensor, start: tl.tensor, N: tl.constexpr, K: tl.constexpr,
     FORMAT: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STEPS: tl.constexpr, INTER: tl.constexpr,
 ) -> None:  # fmt: skip
-    at = ask_early._of_rows(Matrix(data, None, N, K, FORMAT), 0, column, start, BLOCK_N, BLOCK_K, STEPS, INTER)
+    at = prefetch._of_rows(Matrix(data, None, N, K, FORMAT), 0, column, start, BLOCK_N, BLOCK_K, STEPS, INTER)
     at = at.reshape(at.shape[0] * at.shape[1])
     tl.store(out + tl.arange(0, at.shape[0]), at)
 

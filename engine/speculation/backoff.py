@@ -26,7 +26,7 @@ yield."""
 
 
 @dataclass(slots=True)
-class Resting:
+class DraftBackoff:
     """Compares the yield of drafted rounds with that of the target alone, and decides by it. ``costs`` are always those
     at the context length of the round in question."""
 
@@ -60,7 +60,7 @@ class Resting:
         return max(1 / costs.rest, self.tokens / self._milliseconds)
 
     def wants_draft(self) -> bool:
-        """Whether the coming round may draft; while drafting rests, such a draft is a try."""
+        """Whether the coming round may draft. While drafting rests, asking at the end of a pause begins a try."""
         if self._pause or self.is_trying:
             return False
         self.is_trying = self.is_resting

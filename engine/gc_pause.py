@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def without_collecting() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Suspends the search for reference cycles in a block: an import makes hundreds of thousands of objects that stay
     for good, and searching through them again and again takes a fifth of its time. It holds for the whole process, so
     it is for short blocks."""
