@@ -21,7 +21,7 @@ from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.auto import Auto
-from engine.speculation.choice import VerifiedBranch
+from engine.speculation.choice import LookupOutcome
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.live_costs import LiveCosts
 from engine.speculation.trees import CHOICES, Chances, Node
@@ -68,7 +68,7 @@ class Steady(Auto):
         tree: Sequence[Node],
         path: Sequence[int],
         context: int,
-        judged: VerifiedBranch | None = None,
+        judged: LookupOutcome | None = None,
     ) -> None:
         pass
 
