@@ -33,7 +33,7 @@ class Observation:
     """What the process saw of itself from the first step of a turn to its end. Seconds, unless the name says more."""
 
     lags: array[float] = field(default_factory=lambda: array("d"))
-    """How much later than asked the event loop came back, each time in ``PROBE`` intervals."""
+    """How much later than asked the event loop came back, measured every ``PROBE`` seconds."""
     wall: float = 0.0
     process_cpu: float = 0.0
     screen_cpu: float = 0.0

@@ -52,7 +52,8 @@ class MaskedAttention:
 
     @classmethod
     def refuse(cls, error: Exception) -> bool:
-        """Goes on with dense masks; False where the error is one of memory, or they are used already."""
+        """Goes on with dense masks. Returns False, and changes nothing, where they are used already, and for a lack of
+        memory."""
         if cls.refused is not None or isinstance(error, torch.OutOfMemoryError):
             return False
         cls.refused = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -226,7 +226,8 @@ class Trainer:
         return self._gradients(batch, seed)
 
     def _unfused(self, error: Exception) -> bool:
-        """Goes on with layers that aren't compiled; False where they aren't already, or the error is one of memory."""
+        """Goes on with layers that aren't compiled. Returns False, and changes nothing, where none are, and for a lack
+        of memory."""
         if not self.fused or isinstance(error, torch.OutOfMemoryError):
             return False
         log.warning("Training goes on without compiled layers, more slowly: %s", error)

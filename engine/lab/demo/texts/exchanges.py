@@ -59,7 +59,7 @@ class Question:
 
 @cache
 def read_exchanges(domain: Domain) -> tuple[Exchange, ...]:
-    """All exchanges of a domain. Each process reads them once, since sending them to workers would take longer."""
+    """All exchanges of a domain. Each process reads them once: workers are not sent them."""
     return tuple(
         Exchange(domain, prompt, response, _turns(further), any(each.get("opens", False) for each in further))
         for prompt, response, *further in _lines(DATA / f"{domain}.xz")
