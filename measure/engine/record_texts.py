@@ -42,8 +42,9 @@ def load_texts() -> list[tuple[list[int], list[int]]]:
 
 def main() -> None:
     options = recording(__doc__, FILE)
-    lines = "".join(json.dumps(text) + "\n" for text in record_all(options.prompts, options.tokens))
-    options.out.write_bytes(lzma.compress(lines.encode()))
+    texts = record_all(options.prompts, options.tokens)
+    options.out.write_bytes(lzma.compress("".join(json.dumps(text) + "\n" for text in texts).encode()))
+    print(f"{len(texts)} texts in {options.out}")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def python(module: str, *arguments: str, seconds: float = 170, **variables: str)
     return done.stdout
 
 
+@pytest.mark.ci  # compiles, as the next one does
 @pytest.mark.skipif(not HAS_TRITON or shutil.which("gcc") is None, reason="needs Triton and a C compiler")
 def test_launches_find_what_was_compiled_ahead(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
@@ -47,6 +48,7 @@ def test_launches_find_what_was_compiled_ahead(tmp_path: Path) -> None:
     assert json.loads(said) == {"noted": 4, "again": 4, "found": 4, "missed": 0, "added": 0, "failed": "_project"}
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 def test_a_kernel_has_one_key_in_whatever_order_kernels_are_compiled() -> None:
     keys = json.loads(python("tests.kernels.offline_keys"))

@@ -19,7 +19,7 @@ from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import WidePass
 from tests.engine.small_decoders import prompt_ids
-from tests.kernels.test_decode_pass import LARGE, MOE, PROMPT, target
+from tests.kernels.test_passes import PROMPT, TILES, of, target
 from tests.pace import IN_CI, only_in_ci
 
 __all__ = ["target"]
@@ -30,14 +30,14 @@ CPU = torch.device("cpu")
 TAPS = (0, 1)
 
 
-@MOE
+@of("Gemma 26B-A4B")
 @torch.inference_mode()
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize(
     ("num_tiles", "counts"), [(2, (1, 5, 20, 32) if IN_CI else (20,)), only_in_ci(4, (64, 33))], ids=str
 )
 def test_rows_have_the_bits_of_passes_of_sixteen(num_tiles: int, counts: tuple[int, ...], target: Gemma4) -> None:
-    same_bits(deepcopy(target).to(torch.bfloat16), LARGE, num_tiles, counts)
+    same_bits(deepcopy(target).to(torch.bfloat16), TILES, num_tiles, counts)
 
 
 @torch.inference_mode()

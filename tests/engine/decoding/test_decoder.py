@@ -105,15 +105,6 @@ def test_every_token_is_the_sample_of_its_position(sampler: str, pair: TinyPair)
     assert sample(logits[len(prompt) - 1 : -1], len(prompt), **noise).ids == text[len(prompt) :]
 
 
-def test_text_is_the_same_with_experts(moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_stops(monkeypatch, moe_pair.target)
-    prompt, wanted = prompt_ids(40, 3), settings(temperature=1.0, seed=1, max_new_tokens=50)
-    expected = plain_answer(moe_pair, prompt, wanted)
-    decoder = with_proposal(moe_pair, faulty(oracle((*prompt, *expected)), 0.2, 3))
-    assert run_turn(decoder, prompt, wanted).ids == expected
-    assert_caches_equal_recomputation(decoder)
-
-
 def test_block_size_may_change_between_rounds(pair: TinyPair) -> None:
     prompt, wanted = prompt_ids(33), settings(max_new_tokens=80, **LOOSE)
     expected = plain_answer(pair, prompt, wanted)
@@ -253,7 +244,7 @@ def test_the_first_token_may_be_a_stop_token(pair: TinyPair, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("speculation", [True, False])
-@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 18, 33])
+@pytest.mark.parametrize("count", [1, 2, 17, 33])
 def test_max_new_tokens_is_exact(count: int, speculation: bool, pair: TinyPair) -> None:
     prompt = prompt_ids(20)
     expected = plain_answer(pair, prompt, settings(max_new_tokens=count))
@@ -263,7 +254,7 @@ def test_max_new_tokens_is_exact(count: int, speculation: bool, pair: TinyPair) 
 
 
 @pytest.mark.parametrize("speculation", [True, False])
-@pytest.mark.parametrize(("max_context", "prompt_length"), [(60, 59), (60, 58), (60, 40), (33, 20), (64, 30)])
+@pytest.mark.parametrize(("max_context", "prompt_length"), [(60, 59), (60, 58), (60, 40)])
 def test_the_context_limit_is_exact(max_context: int, prompt_length: int, speculation: bool, pair: TinyPair) -> None:
     """Prompt and answer together fill the context to the last token, and no further."""
     prompt = prompt_ids(prompt_length)

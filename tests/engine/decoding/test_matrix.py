@@ -108,10 +108,10 @@ WAYS = {
     "in turns": Way(told(BESIDE, ALONE, NEITHER, DRAFT), shows=shows_match, repeats=True),
     "beside": Way(told(BESIDE), (0, None, None), shows_match, repeats=True, tokens=14),
     "wide": Way(
-        told(WIDE, DRAFT, HALF, ALONE, BESIDE),
+        told(HALF, DRAFT, WIDE, ALONE, BESIDE),
         shows=lambda answer: max(len(done.emitted) for done in answer.rounds) > 16,
         repeats=True,
-        tokens=50,
+        tokens=40,
     ),
 }
 CELLS = [

@@ -160,15 +160,6 @@ def test_answers_are_those_of_transformers_whatever_drafts(small: Small, drafter
         assert_caches_equal_recomputation(decoder)
 
 
-def test_hot_answers_do_not_depend_on_drafts(small: Small, drafter: DFlashDrafter) -> None:
-    prompt, hot = prompt_ids(20, seed=1), {"max_new_tokens": 32, "temperature": 0.8, "seed": 3}
-    plain, drafted = (
-        run_turn(Decoder(small.target, drafter, 256), prompt, settings(speculation=on, **hot)).ids
-        for on in (False, True)
-    )
-    assert plain == drafted
-
-
 def test_training_refuses_what_it_would_compute_otherwise(small: Small) -> None:
     """Its passes put many texts through a model's modules; sinks are no part of their attention."""
     with pytest.raises(UsageFailure, match="attention has sinks"):

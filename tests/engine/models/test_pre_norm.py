@@ -147,15 +147,6 @@ def test_answers_are_those_of_transformers_whatever_drafts(pair: SmallPair) -> N
         assert_caches_equal_recomputation(decoder)
 
 
-def test_hot_answers_do_not_depend_on_drafts(pair: SmallPair) -> None:
-    prompt, hot = prompt_ids(20, seed=1), {"max_new_tokens": 24, "temperature": 1.0, "seed": 3}
-    plain, drafted = (
-        run_turn(Decoder(pair.target, pair.drafter, 256), prompt, settings(speculation=on, **hot)).ids
-        for on in (False, True)
-    )
-    assert plain == drafted
-
-
 def test_experts_of_a_published_checkpoint_lie_by_themselves(tmp_path: Path) -> None:
     """Stacked, as other programs save them, they are the same model; of both only one may be there."""
     write_target(tmp_path, "qwen3_moe")

@@ -216,7 +216,7 @@ def test_conversations_go_on_and_back(small: Small) -> None:
 def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Qwen35Target]:
     """A target with products and attention that have the same bits for a row alone and among many."""
     folder = tmp_path_factory.mktemp("exact")
-    write_target(folder, 3, num_hidden_layers=3, layer_types=[RECURS, ATTENDS, RECURS])
+    write_target(folder, 3, num_hidden_layers=2, layer_types=[RECURS, ATTENDS])
     target = load_target(folder, CPU, no_progress)
     assert isinstance(target, Qwen35Target)
     for module in target.modules():
@@ -330,7 +330,7 @@ def test_random_rounds_leave_the_bits_of_never_having_drafted(exact: Qwen35Targe
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(4))
 def test_thousands_of_random_rounds(part: int, exact: Qwen35Target) -> None:
     done, seed = 0, 1000 * part
     while done < 500:
