@@ -331,19 +331,11 @@ _SPECIAL: Mapping[SettingName, Callable[[_Fields], _Told]] = {
 
 
 def _plain(fields: _Fields, setting: Setting) -> _Told:
-    name = setting.name
-    value: Any = None
-    if fields.has(name):
-        match setting.kind:
-            case "switch":
-                value = fields.flag(name)
-            case "number":
-                value = fields.number(name)
-            case "choice":
-                value = fields.text(name) or None
-            case "whole" | "block size":
-                value = AUTO if setting.kind == "block size" and fields.raw(name) == AUTO else fields.whole(name)
-    return name, value
+    if setting.kind == "block size" and fields.raw(setting.name) == AUTO:
+        return setting.name, AUTO
+    readers: dict[str, Callable[[str], Any]] = {"switch": fields.flag, "number": fields.number, "choice": fields.text}
+    value = readers.get(setting.kind, fields.whole)(setting.name) if fields.has(setting.name) else None
+    return setting.name, None if value == "" else value
 
 
 def _messages(value: Any) -> tuple[Message, ...]:

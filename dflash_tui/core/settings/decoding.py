@@ -4,6 +4,7 @@ to our server and what other servers refuse are made from these rows; ``Generati
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -52,6 +53,15 @@ class Setting:
         kinds: dict[type, Kind] = {bool: "switch", int: "whole", float: "number", str: "block size"}
         return kinds[type(self.default)]
 
+    def is_kind(self, value: object) -> bool:
+        """Whether ``value`` is of its kind, whatever its range."""
+        if isinstance(value, bool) or self.kind == "switch":
+            return isinstance(value, bool) and self.kind == "switch"
+        if self.kind == "choice":
+            return isinstance(value, str)
+        whole = isinstance(value, int) or (self.kind == "block size" and value == AUTO)
+        return whole or (self.kind == "number" and isinstance(value, float))
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -72,6 +82,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("seed", "seed", "N", "Same seed, same answer.", ("seed",)),
     Setting("max_new_tokens", "longest answer", "N", "Longest answer.", ("max",)),
 )  # fmt: skip
+
+
+def known_settings(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``told`` that are settings, of the right kind and in range."""
+    known: dict[str, Any] = {}
+    kinds: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
+    for name, value in told.items():
+        with suppress(ValueError):
+            if name in kinds and kinds[name].is_kind(value) and GenerationSettings(**{name: value}):
+                known[name] = value
+    return known
 
 
 def of_flags(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,8 +114,11 @@ def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
             yield f"{where} has no setting {key}; {hint}"
         elif not _fits(key, entry.value):
             yield f"{where}: {key} must be {_WORDS[key]}, not {json.dumps(entry.value, default=str)}"
-        elif complaint := _complaint(key, entry.value):
-            yield f"{where}: {complaint}"
+        else:
+            try:
+                GenerationSettings(**of_flags({key: entry.value}))  # knows the ranges
+            except ValueError as error:
+                yield f"{where}: {error}"
 
 
 def file_problems(config: Config) -> Iterator[str]:
@@ -128,27 +131,9 @@ def file_problems(config: Config) -> Iterator[str]:
 
 
 def _fits(key: str, value: Any) -> bool:
-    words = _WORDS[key]
-    if words == "true or false":
-        return isinstance(value, bool)
-    if isinstance(value, bool):
-        return False
-    if words == "text in quotes":
+    if key == SYSTEM:
         return isinstance(value, str) and bool(value.strip())
-    return (
-        isinstance(value, int)
-        or (words == "a number" and isinstance(value, float))
-        or (key, value) == ("block_size", AUTO)
-    )
-
-
-def _complaint(key: str, value: Any) -> str:
-    """What is wrong with a value of the right kind; empty when nothing is."""
-    try:
-        GenerationSettings(**of_flags({key: value}))  # knows the ranges
-    except ValueError as error:
-        return str(error)
-    return ""
+    return next(setting for setting in SETTINGS if setting.flag == key).is_kind(value)
 
 
 def _system(name: str, entry: Entry) -> str:
