@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.decoding import of_flags
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
-from engine.commands import AUTO, NO_DRAFTER, EngineOptions, GenerationSettings, WeightChoice
+from engine.commands import AUTO, NO_DRAFTER, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 
 from ..flags.decoding import decoding_flag
@@ -66,11 +67,7 @@ HELP = "dflash-chat serve --help lists the flags."
 def serve(
     invocation: Invocation,
     /,
-    model: str | None,
-    draft: str | None,
-    device: str,
-    weights: WeightChoice,
-    offline: bool,
+    options: EngineOptions,
     context: int | None,
     host: str,
     port: int,
@@ -94,9 +91,8 @@ def serve(
     from dflash_tui.serve.server import ServeOptions  # no other command waits for what serves
 
     served = ServeOptions(host, port, _key_to_ask_for(host, api_key, no_api_key), queue, settings)
-    drafter, timed = draft if settings.speculation else NO_DRAFTER, settings.block_size == AUTO
-    pair = EngineOptions(model, drafter, device, context, offline, time_rounds=timed, weights=weights)
-    source = invocation.engine(pair)
+    drafter, timed = options.drafter if settings.speculation else NO_DRAFTER, settings.block_size == AUTO
+    source = invocation.engine(replace(options, drafter=drafter, max_context=context, time_rounds=timed))
     return _watch(source, served, theme) if watch else _Server(source, served).run()
 
 

@@ -15,7 +15,7 @@ from engine.commands import AUTO, GenerationSettings
 
 from ..attachments.reading import AttachmentError, read_file
 from ..failures import Failure
-from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry
+from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry, no_such
 from .decoding import SETTINGS, Kind, of_flags
 
 SYSTEM = "system"
@@ -60,7 +60,8 @@ def find_preset(name: str, config: Config) -> Preset:
     """Raises :class:`PresetError` for one that isn't there, or whose file can't be read."""
     table = config.presets.get(name)
     if table is None:
-        raise _no_such(name, config)
+        example = 'system = "You are patient and ask back."'
+        raise PresetError(*no_such("preset", PRESETS_TABLE, name, config.presets, example))
     values = {key: entry.value for key, entry in table.items()}
     if SYSTEM in values:
         values[SYSTEM] = _system(name, table[SYSTEM])
@@ -149,16 +150,3 @@ def _system(name: str, entry: Entry) -> str:
     except (AttachmentError, RuntimeError, OSError) as error:
         hint = error.hint if isinstance(error, AttachmentError) else "Name another file."
         raise PresetError(f"{entry.place}: {PRESETS_TABLE}.{name}: {error}", hint) from None
-
-
-def _no_such(name: str, config: Config) -> PresetError:
-    known = sorted(config.presets)
-    near = get_close_matches(name, known, 1)
-    if near:
-        return PresetError(
-            f"There is no preset {name!r}. Did you mean {near[0]}?", f"It is [{PRESETS_TABLE}.{near[0]}]."
-        )
-    if known:
-        return PresetError(f"There is no preset {name!r}.", f"There are: {', '.join(known)}.")
-    example = f'[{PRESETS_TABLE}.{name if name.isidentifier() else "NAME"}]\nsystem = "You are patient and ask back."'
-    return PresetError(f"There is no preset {name!r}: config.toml describes none.", f"Write into it:\n{example}")
