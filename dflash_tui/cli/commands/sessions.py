@@ -25,9 +25,8 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.settings.decoding import of_flags
+from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
 from engine.commands import GenerationSettings
 

@@ -4,7 +4,7 @@ that the user's, all the defaults. A setting takes what its flag takes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -19,6 +19,7 @@ from dflash_tui.core.settings.config import (
     SERVERS_TABLE,
     Config,
     ConfigError,
+    Entry,
     read_all,
 )
 from dflash_tui.core.settings.presets import preset_problems
@@ -111,3 +112,14 @@ def _type_of(parameter: click.Parameter) -> type:
     if isinstance(parameter.type, click.types.FloatParamType):
         return float
     return str
+
+
+def key_mistakes(keys: Mapping[str, Entry]) -> list[str]:
+    """Mistakes in ``[keys]``, in words that begin with file and line."""
+    if not keys:
+        return []
+    # The names of actions lie with the chat: imported only for who has keys of their own.
+    from dflash_tui.app.actions import ACTIONS
+    from dflash_tui.app.keymap import accepted_keys
+
+    return accepted_keys(keys, ACTIONS).mistakes

@@ -3,9 +3,9 @@ to our server and what other servers refuse are made from these rows; ``Generati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy, GenerationSettings
@@ -93,6 +93,12 @@ def known_settings(told: Mapping[str, Any]) -> dict[str, Any]:
             if name in kinds and kinds[name].is_kind(value) and GenerationSettings(**{name: value}):
                 known[name] = value
     return known
+
+
+def restored(settings: GenerationSettings, told: Mapping[str, Any], typed: Collection[str] = ()) -> GenerationSettings:
+    """``settings`` with what a conversation's file tells of them, but for those that were ``typed``. What is out of
+    range, or of another kind, stays as it is."""
+    return replace(settings, **{name: value for name, value in known_settings(told).items() if name not in typed})
 
 
 def of_flags(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dflash_tui.core.sessions.restoring import restored
+from dflash_tui.core.settings.decoding import restored
 from engine.commands import AUTO, GenerationSettings
 
 LEFT = GenerationSettings(8, 0.7, 0.9, 40, 5, 99, speculation=False, draft_by="lookup", thinking=True)
