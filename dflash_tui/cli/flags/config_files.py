@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,13 +21,12 @@ from dflash_tui.core.settings.config import (
     Entry,
     read_all,
 )
+from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.presets import preset_problems
-from engine.commands import AUTO, GenerationSettings
 
 from ..problems import Problem
 from .options import Flag
 from .screen import SCREEN_FLAGS
-from .values import BlockSizeType
 
 CORRECT = "Correct the file; dflash-chat config check looks again."
 """What to do about a mistake in a settings file."""
@@ -86,28 +84,23 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
 
 def _complaint(parameter: click.Parameter, value: Any) -> str:
     """What is wrong with a value for this flag; empty when nothing is."""
+    for setting in SETTINGS:
+        if setting.flag == parameter.name:
+            return setting.complaint(value)
     expected = _type_of(parameter)
-    is_size = isinstance(parameter.type, BlockSizeType)
-    is_fit = type(value) is expected or (expected is float and type(value) is int) or (is_size and value == AUTO)
-    if not is_fit:
-        words = f'{_WORDS[expected]} or "{AUTO}"' if is_size else _WORDS[expected]
-        return f"must be {words}, not {json.dumps(value, default=str)}"
+    if not (type(value) is expected or (expected is float and type(value) is int)):
+        return f"must be {_WORDS[expected]}, not {json.dumps(value, default=str)}"
     try:
         parameter.type.convert(value, parameter, None)
-        if parameter.name in GenerationSettings.__dataclass_fields__:
-            change: dict[str, Any] = {parameter.name: value}
-            replace(GenerationSettings(), **change)  # knows the ranges
     except click.ClickException as error:
         return f"can't be {json.dumps(value)}: {error.message.rstrip('.')}"
-    except ValueError as error:
-        return f"can't be {json.dumps(value)}: {error}"
     return ""
 
 
 def _type_of(parameter: click.Parameter) -> type:
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return bool
-    if isinstance(parameter.type, click.types.IntParamType | BlockSizeType):
+    if isinstance(parameter.type, click.types.IntParamType):
         return int
     if isinstance(parameter.type, click.types.FloatParamType):
         return float

@@ -3,6 +3,7 @@ to our server and what other servers refuse are made from these rows; ``Generati
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,11 @@ SettingName = Literal[
     "block_size", "temperature", "seed", "speculation", "draft_by", "thinking", "top_p", "top_k", "max_new_tokens"
 ]  # fmt: skip
 Kind = Literal["switch", "whole", "number", "choice", "block size"]
+WORDS: dict[Kind, str] = {
+    "switch": "true or false", "whole": "a whole number", "number": "a number", "choice": "text in quotes",
+    "block size": f'a whole number or "{AUTO}"',
+}  # fmt: skip
+"""What a value of each kind is in a configuration file."""
 _DEFAULTS = GenerationSettings()
 
 
@@ -61,6 +67,16 @@ class Setting:
             return isinstance(value, str)
         whole = isinstance(value, int) or (self.kind == "block size" and value == AUTO)
         return whole or (self.kind == "number" and isinstance(value, float))
+
+    def complaint(self, value: Any) -> str:
+        """What is wrong with a value for its flag; empty when nothing is."""
+        if not self.is_kind(value):
+            return f"must be {WORDS[self.kind]}, not {json.dumps(value, default=str)}"
+        try:
+            GenerationSettings(**of_flags({self.flag: value}))  # knows the ranges
+        except ValueError as error:
+            return f"can't be {json.dumps(value)}: {error}"
+        return ""
 
 
 SETTINGS: tuple[Setting, ...] = (
