@@ -188,12 +188,5 @@ def _printable(text: str) -> str:
 
 
 def _as_json(session: SessionSummary) -> str:
-    facts = {
-        "id": session.id,
-        "path": str(session.path),
-        "created": session.created,
-        "title": session.title,
-        "questions": session.questions,
-        "target": session.target,
-    }
-    return json.dumps(facts, ensure_ascii=False)
+    told = {name: getattr(session, name) for name in ("created", "title", "questions", "target")}
+    return json.dumps({"id": session.id, "path": str(session.path), **told}, ensure_ascii=False)

@@ -22,14 +22,7 @@ from dflash_tui.core.settings.presets import Preset, find_preset, read_system
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
-from engine.commands import (
-    AUTO,
-    NO_DRAFTER,
-    AttentionBackend,
-    EngineOptions,
-    GenerationSettings,
-    WeightChoice,
-)
+from engine.commands import AUTO, NO_DRAFTER, AttentionBackend, EngineOptions, GenerationSettings, WeightChoice
 from engine.hub.gguf import is_gguf
 from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, INSTEAD_OF_TARGET, MTP, check_name
 
