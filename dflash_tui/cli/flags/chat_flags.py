@@ -40,8 +40,7 @@ LLAMA_FLAGS = ("device", "draft", "context", "offline")
 
 def wanted_by(typed: Collection[str]) -> Wanted:
     """The features that flags were typed for, of those that a source may lack."""
-    flags: dict[Feature, str] = {"system": "system"}
-    flags |= {setting.name: setting.flag for setting in SETTINGS}
+    flags: dict[Feature, str] = {"system": "system", **{setting.name: setting.flag for setting in SETTINGS}}
     return {feature: f"--{name.replace('_', '-')}" for feature, name in flags.items() if name in typed}
 
 
