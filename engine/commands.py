@@ -24,6 +24,11 @@ WeightFormat = Literal["bf16", "fp8", "int4", "mxfp4"]
 """How a target's weights lie in memory: as trained; E4M3 with a scale per row; whole numbers of 4 bits with a scale per
 group; floats of 4 bits with a power of two per group. Head, router and norms stay as they were."""
 
+FORMAT_NAMES: Final[Mapping[WeightFormat, str]] = {
+    each: each if each == "bf16" else each.upper() for each in get_args(WeightFormat)
+}
+"""For people."""
+
 MADE_FORMATS: Final[tuple[WeightFormat, ...]] = ("bf16", "fp8", "int4")
 """Formats into which bf16 weights can be packed here, those with the most bits first. The others are read where they
 are published."""

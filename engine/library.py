@@ -11,15 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
 
-from .commands import (
-    Ask,
-    AttentionBackend,
-    EngineOptions,
-    GenerationSettings,
-    Message,
-    Settings,
-    WeightChoice,
-)
+from .commands import Ask, AttentionBackend, EngineOptions, GenerationSettings, Message, Settings, WeightChoice
 from .errors import UsageFailure, failure_of
 from .events import EngineReady, Event, LoadProgress, Step
 from .files.working_folder import require_folder

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.servers import Dialect as DialectName
@@ -51,31 +52,37 @@ class Facts:
     """What our own server says of its engine."""
 
 
-class Dialect(Protocol):
-    """One kind of server."""
+class Dialect(ABC):
+    """One kind of server. What isn't said here is as any server with this interface has it."""
 
-    owner: str
+    owner = ""
     """``owned_by`` of its list of models; empty where that doesn't tell the dialect."""
-    times: Clock
-    relays: bool
+    times: Clock = "arrival"
+    relays = False
     """Whether its stream carries the engine's own events."""
     refused: Mapping[Feature, str]
     """The features that it lacks, and why in words."""
 
+    @abstractmethod
     def __init__(self, facts: Facts) -> None: ...
 
     @staticmethod
+    @abstractmethod
     async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
         """The facts of a server that speaks this dialect; None where it speaks another. ``listed``: its list of models.
         ``sure``: the user said that it is this one."""
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """The fields of a request that this dialect adds to the model, the messages and those that every server has."""
+        return {}
 
-    def rounds(self, steps: Steps) -> StreamRounds: ...
+    def rounds(self, steps: Steps) -> StreamRounds:
+        """What turns the stream of one answer into rounds."""
+        return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
     def notice(self, report: TurnReport) -> Notice | None:
         """What to tell the user after the first whole answer."""
+        return None
 
 
 CHOSEN_AT_START = "{} drafts as it was told when it was started: a question can't change that."
@@ -108,18 +115,21 @@ def common_body(ask: Ask, model: str) -> dict[str, Any]:
     return body
 
 
+def _sampling(settings: GenerationSettings) -> dict[str, Any]:
+    """What vLLM and SGLang add to the interface."""
+    return {"top_k": settings.top_k or -1, "min_p": 0.0, **_thinking(settings)}
+
+
 def _thinking(settings: GenerationSettings) -> dict[str, Any]:
     """The fields that switch thinking. Templates call it by either name, and ignore what they don't know."""
     return {"chat_template_kwargs": {"enable_thinking": settings.thinking, "thinking": settings.thinking}}
 
 
-class LlamaCpp:
+class LlamaCpp(Dialect):
     """llama.cpp's ``llama-server``: its counters ride on every event."""
 
-    refused: Mapping[Feature, str]
     times: Clock = "server"
     owner = "llamacpp"
-    relays = False
 
     @staticmethod
     async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -170,12 +180,10 @@ class LlamaCpp:
         )
 
 
-class Vllm:
+class Vllm(Dialect):
     """vLLM: an event per step, and its own count of every round at the end where a flag asks for it."""
 
-    times: Clock = "arrival"
     owner = "vllm"
-    relays = False
     FLAG = "--per-request-spec-decode-metrics detailed"
     UNCOUNTED = "vLLM sent no count of this answer's rounds: they stay a guess by its events."
     COUNTS_SINCE = (0, 29)
@@ -206,7 +214,7 @@ class Vllm:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.refused: Mapping[Feature, str] = _never("vLLM")
+        self.refused = _never("vLLM")
         self._drafted = max(facts.block_size - 1, 0)
         self._detailed = False
 
@@ -214,9 +222,7 @@ class Vllm:
         return {
             "return_token_ids": True,
             **({"logprobs": True} if self.facts.version >= self.COUNTS_SINCE else {}),
-            "top_k": ask.settings.top_k or -1,
-            "min_p": 0.0,
-            **_thinking(ask.settings),
+            **_sampling(ask.settings),
         }
 
     def rounds(self, steps: Steps) -> StreamRounds:
@@ -247,12 +253,10 @@ class Vllm:
         return Notice("This vLLM sends totals of its rounds only.", f"vllm serve {self.FLAG}")
 
 
-class Sglang:
+class Sglang(Dialect):
     """SGLang: an event per verify step, which a histogram at the end proves."""
 
-    times: Clock = "arrival"
     owner = "sglang"
-    relays = False
     UNCOUNTED = "SGLang sent no count of this answer's rounds: they stay a guess by its events."
 
     @staticmethod
@@ -276,7 +280,7 @@ class Sglang:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self.refused: Mapping[Feature, str] = _never("SGLang")
+        self.refused = _never("SGLang")
         self._drafted = max(facts.block_size - 1, 0)
 
     def body(self, ask: Ask) -> dict[str, Any]:
@@ -284,9 +288,7 @@ class Sglang:
         return {
             "stream_options": {"include_usage": True, "continuous_usage_stats": True},
             "return_spec_tokens_details": True,
-            "top_k": ask.settings.top_k or -1,
-            "min_p": 0.0,
-            **_thinking(ask.settings),
+            **_sampling(ask.settings),
         }
 
     def rounds(self, steps: Steps) -> StreamRounds:
@@ -304,7 +306,7 @@ class Sglang:
         )
 
 
-class Dflash:
+class Dflash(Dialect):
     """Our own server, which passes the engine's events on."""
 
     times: Clock = "engine"
@@ -321,7 +323,7 @@ class Dflash:
         return Facts("dflash", shown, names_of(listed), ready.max_context, block_size=ready.max_block_size, ready=ready)
 
     def __init__(self, facts: Facts) -> None:
-        self.refused: Mapping[Feature, str] = {}
+        self.refused = {}
 
     def body(self, ask: Ask) -> dict[str, Any]:
         settings = ask.settings.to_dict()
@@ -329,20 +331,9 @@ class Dflash:
         thinking = settings.pop("thinking")
         return settings | {"return_dflash_events": True, "chat_template_kwargs": {"enable_thinking": thinking}}
 
-    def rounds(self, steps: Steps) -> StreamRounds:
-        """Rounds of an answer that brought no events."""
-        return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
-    def notice(self, report: TurnReport) -> Notice | None:
-        return None
-
-
-class OpenAi:
+class OpenAi(Dialect):
     """Any other server with OpenAI's interface: texts, and whatever totals it reports."""
-
-    times: Clock = "arrival"
-    owner = ""
-    relays = False
 
     @staticmethod
     async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts:
@@ -352,19 +343,13 @@ class OpenAi:
 
     def __init__(self, facts: Facts) -> None:
         unknown = "This server doesn't tell which tokens were drafted."
-        self.refused: Mapping[Feature, str] = {
+        self.refused = {
             **_never("This server"),
             "top_k": "The interface of this server has no top-k.",
             "thinking": "The interface of this server has no switch for thinking.",
             "drafts": unknown,
             "verdicts": unknown,
         }
-
-    def body(self, ask: Ask) -> dict[str, Any]:
-        return {}
-
-    def rounds(self, steps: Steps) -> StreamRounds:
-        return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
     def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted:

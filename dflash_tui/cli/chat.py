@@ -28,13 +28,11 @@ from engine.loading.cuda_context import wake_gpu
 
 from .commands.sessions import continued, conversation_to_continue
 from .first_contact import BUNDLED, suggest_model
-from .flags.chat_flags import ENGINE_TOPICS, Flags, wanted_by
-from .flags.config_files import CORRECT
+from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
+from .flags.config_files import CORRECT, key_mistakes
 from .flags.decoding import decoding_flags
-from .flags.keys import key_mistakes
 from .flags.options import TOPICS, Flag, flag, variable_of, write_options
 from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
-from .flags.presets import apply_preset, attached_files
 from .flags.screen import SCREEN_FLAGS, check_theme, chosen_screen_options
 from .flags.values import Amount
 from .headless.answer import Request, WhenFull, answer

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from dflash_tui.core.export.document import Table
+from dflash_tui.core.export.spans import table_lines
 from engine.hub.sizes import CONTEXTS, PairSize, known_sizes
 from engine.tools.gpus import CARDS, Gpu
 
@@ -45,7 +47,7 @@ def size_lines(gpu: Gpu | None) -> list[str]:
         "GB. The drafter with its 8-bit copies, or in 8 bits alone where that fits; the sum with room to work.",
         f"{NO_CACHE}: longer than the model's own context, which then bounds the sum, too.",
     )
-    return [about, *table([heads, *(row[: len(heads)] for row in rows)]), *remarks]
+    return [about, *table_lines(Table((heads, *(tuple(row[: len(heads)]) for row in rows))), left=2), *remarks]
 
 
 def _row(each: dict[str, Any]) -> list[str]:
@@ -57,18 +59,6 @@ def _row(each: dict[str, Any]) -> list[str]:
         each["weights"],
         *(NO_CACHE if number is None else f"{number / 1e9:.1f}" for number in numbers),
         "" if fits is None else longest,
-    ]
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as what is in them; the first two to the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index < 2 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
     ]
 
 

@@ -227,9 +227,6 @@ class _Fields:
     def raw(self, name: str) -> Any:
         return self._data.get(name)
 
-    def has(self, name: str) -> bool:
-        return self._data.get(name) is not None
-
     def _read(self, name: str, kind: type[T], otherwise: T, words: str) -> T:
         value = self._data.get(name)
         if value is None:
@@ -323,7 +320,7 @@ def _top_k(fields: _Fields) -> _Told:
 
 def _thinking(fields: _Fields) -> _Told:
     options = fields.mapping("chat_template_kwargs")
-    return "chat_template_kwargs", options.flag("enable_thinking") if options.has("enable_thinking") else None
+    return "chat_template_kwargs", None if options.raw("enable_thinking") is None else options.flag("enable_thinking")
 
 
 _SPECIAL: Mapping[SettingName, Callable[[_Fields], _Told]] = {
@@ -333,19 +330,11 @@ _SPECIAL: Mapping[SettingName, Callable[[_Fields], _Told]] = {
 
 
 def _plain(fields: _Fields, setting: Setting) -> _Told:
-    name = setting.name
-    value: Any = None
-    if fields.has(name):
-        match setting.kind:
-            case "switch":
-                value = fields.flag(name)
-            case "number":
-                value = fields.number(name)
-            case "choice":
-                value = fields.text(name) or None
-            case "whole" | "block size":
-                value = AUTO if setting.kind == "block size" and fields.raw(name) == AUTO else fields.whole(name)
-    return name, value
+    if setting.kind == "block size" and fields.raw(setting.name) == AUTO:
+        return setting.name, AUTO
+    readers: dict[str, Callable[[str], Any]] = {"switch": fields.flag, "number": fields.number, "choice": fields.text}
+    value = readers.get(setting.kind, fields.whole)(setting.name) if fields.raw(setting.name) is not None else None
+    return setting.name, None if value == "" else value
 
 
 def _messages(value: Any) -> tuple[Message, ...]:

@@ -12,7 +12,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from ..commands import NO_DRAFTER, AttentionBackend, WeightFormat
+from ..commands import FORMAT_NAMES, NO_DRAFTER, AttentionBackend, WeightFormat
 from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
 from ..hub.pairs import DFLASH, KNOWN_PAIRS, relatives
@@ -45,8 +45,6 @@ META = torch.device("meta")
 
 LONG = 1 << 18
 """A context, in tokens, with which attention has as many splits as it ever has."""
-NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4", "mxfp4": "MXFP4"}
-"""The formats' names for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ class MemoryPlan:
         formats."""
         if not self.fits:
             reserve = f", and {gigabytes(self.reserve)} for the libraries" if self.reserve else ""
-            message = f"This pair doesn't fit in {NAMES[self.weights]}: {self.describe()}{reserve}."
+            message = f"This pair doesn't fit in {FORMAT_NAMES[self.weights]}: {self.describe()}{reserve}."
             raise DeviceFailure(message, self._what_would_fit(instead))
 
     def largest_context(self) -> int:
@@ -232,7 +230,7 @@ class MemoryPlan:
             size, weights = smaller
             on_gpu = self.device.type == "cuda"
             nbytes = size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)
-            name = NAMES[weights] if on_gpu else "fp32"
+            name = FORMAT_NAMES[weights] if on_gpu else "fp32"
             ways.append((Load(size.target), f"{gigabytes(nbytes)} in {name} with {LEAST_CONTEXT} tokens"))
         if not ways:
             return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..commands import WeightFormat
+from ..commands import FORMAT_NAMES, WeightFormat
 from ..errors import Load, WeightsFailure
 from ..files.gguf import gguf_file, read_gguf
 from ..files.headers import BLOCKS, Headers, read_headers
@@ -51,7 +51,7 @@ class StoredFormat:
             return f"INT4 in groups of {self.group}"
         if self.blocks:
             return self.blocks
-        return {"bf16": "bf16", "fp8": "FP8", "mxfp4": "MXFP4"}[self.weights]
+        return FORMAT_NAMES[self.weights]
 
 
 def stored_format(folder: Path, room: int | None = None) -> StoredFormat:

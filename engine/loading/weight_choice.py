@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ..commands import AUTO, MADE_FORMATS, EngineOptions, WeightFormat
+from ..commands import AUTO, FORMAT_NAMES, MADE_FORMATS, EngineOptions, WeightFormat
 from ..decoding.decoder import LEAST_PREFILL_CHUNK
 from ..hub.pairs import PairFolders, pair_of
 from ..kernels.weights.host_products import NIBBLES, HostProducts
 from ..measured.host_products import host_products
-from .memory_plan import NAMES, MemoryPlan, available_memory, gigabytes, plan_memory
+from .memory_plan import MemoryPlan, available_memory, gigabytes, plan_memory
 from .stored_format import StoredFormat, stored_format
 
 
@@ -36,7 +36,7 @@ class WeightPlan:
         if self.in_fewer_bits:
             return f"{self.stored} multiplied in as few bits; held as bf16 it computes in fp32, several times as slow"
         said = [f"{self._name}: {plan.summary()}"]
-        said += [f"{NAMES[other.weights]} would need {gigabytes(other.allocated)}" for other in self.others[:1]]
+        said += [f"{FORMAT_NAMES[other.weights]} would need {gigabytes(other.allocated)}" for other in self.others[:1]]
         if self.qat:
             said.append(f"rounded from bf16 here: {self.qat} was trained for INT4 and answers better")
         if plan.weights != "bf16" and plan.device.type == "cpu":
@@ -57,7 +57,7 @@ class WeightPlan:
         stored, weights = self.stored.weights, self.plan.weights
         if stored == weights:
             return str(self.stored)
-        return f"{NAMES[weights]}, unpacked from {self.stored}" if weights == "bf16" else NAMES[weights]
+        return f"{FORMAT_NAMES[weights]}, unpacked from {self.stored}" if weights == "bf16" else FORMAT_NAMES[weights]
 
 
 def choose_weights(options: EngineOptions, folders: PairFolders, context: int, device: torch.device) -> WeightPlan:

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
-from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.host_products import FLOATS, HOST_MAKERS, NIBBLES, HostProducts
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.integers import IntegerWeight
-from ..kernels.weights.kinds import format_of, weight_of
+from ..kernels.weights.kinds import PACKED, format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
@@ -160,11 +159,8 @@ def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) ->
     takes."""
     with META:
         model = config.build().to(dtype)
-    kinds: dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
-        "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
-    }  # fmt: skip
     for name in list(packed_in(model, weights)):
-        hold(model, name, kinds[weights].allocate(*model.get_parameter(name).shape, device=META))
+        hold(model, name, PACKED[weights].allocate(*model.get_parameter(name).shape, device=META))
     return model
 
 

@@ -23,8 +23,7 @@ from dflash_tui.core.settings.config import (
 )
 from dflash_tui.core.settings.presets import file_problems
 
-from ..flags.config_files import defaults_of, load_config, problems, settable
-from ..flags.keys import key_mistakes
+from ..flags.config_files import defaults_of, key_mistakes, load_config, problems, settable
 from ..flags.screen import themes_instead_of
 
 

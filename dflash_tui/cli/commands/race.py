@@ -39,9 +39,8 @@ from engine.events import EngineError, EngineReady, Event
 from engine.hub.gguf import is_gguf
 
 from ..flags.chat_flags import wanted_by
-from ..flags.decoding import number_flags
+from ..flags.decoding import decoding_flag, number_flags
 from ..flags.pair import SERVER, engine_flags, typed_flags
-from ..flags.values import METAVAR, BlockSizeType
 from ..headless.output import FileOutput
 from ..headless.prompt import read_prompt
 from ..headless.status import ProgressLine
@@ -70,14 +69,11 @@ Send = Callable[[Command], None]
 @click.option("-p", "--prompt", metavar="TEXT", help="The question; what is piped in is added.")
 @click.option("--runs", type=click.IntRange(1, 100), default=DEFAULT_RUNS, show_default=True, help="Runs per lane.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option(
-    "--block-size",
+@decoding_flag(
+    "block_size",
     "block_sizes",
-    type=BlockSizeType(),
     multiple=True,
     default=(DEFAULTS.block_size,),
-    show_default=True,
-    metavar=METAVAR,
     help="A lane for this block size; may be given several times.",
 )
 @number_flags

@@ -10,7 +10,7 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.sources import require_folder
-from engine.commands import EngineOptions, WeightChoice
+from engine.commands import EngineOptions
 from engine.errors import EngineFailure
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
@@ -35,13 +35,9 @@ BAR = 30
     help="Scale of the embeddings that the drafter reads, to compare.",
 )
 def selftest(
-    model: str | None,
-    draft: str | None,
+    options: EngineOptions,
     tokens: int,
     as_json: bool,
-    device: str,
-    weights: WeightChoice,
-    offline: bool,
     noise_embed_scale: float | None,
 ) -> int:
     """Let the target write a few answers, draft behind every token of them, and count what was right.
@@ -50,17 +46,8 @@ def selftest(
     exit code is 0 for a sound pair and 1 for one that is wired wrongly.
     """
     require_folder()
-    options = EngineOptions(
-        model,
-        draft,
-        device=device,
-        offline=offline,
-        noise_embed_scale=noise_embed_scale,
-        max_context=4096,
-        weights=weights,
-        time_rounds=False,
-    )
-    found = _run(options, tokens)
+    pair = replace(options, noise_embed_scale=noise_embed_scale, max_context=4096, time_rounds=False)
+    found = _run(pair, tokens)
     if as_json:
         print(json.dumps(_as_object(found), indent=2))
     else:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.settings.decoding import of_flags
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
-from engine.commands import AUTO, NO_DRAFTER, BlockSize, EngineOptions, GenerationSettings, WeightChoice
+from engine.commands import AUTO, NO_DRAFTER, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 
+from ..flags.decoding import decoding_flag
 from ..flags.pair import pair_flags
 from ..flags.screen import check_theme, saved_screen_options, screen_flags
-from ..flags.values import METAVAR, BlockSizeType
 from ..headless.output import DEFAULT_OUT
 from ..headless.status import ProgressLine, describe_models
 from ..headless.turn import JOIN_SECONDS, Inbox, signals_into
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from dflash_tui.serve.scheduler import Ticket
     from dflash_tui.serve.server import ServeOptions, Serving
 
-DEFAULTS = GenerationSettings()
 KEY_VARIABLE = "DFLASH_CHAT_SERVE_KEY"
 SHORTEST_KEY = 8
 HELP = "dflash-chat serve --help lists the flags."
@@ -56,24 +57,17 @@ HELP = "dflash-chat serve --help lists the flags."
     help="Requests that may wait; others are told to come back.",
 )  # fmt: skip
 @click.option("--watch", is_flag=True, help="Show what is being answered on the chat's screen.")
-@click.option("--block-size", type=BlockSizeType(), default=DEFAULTS.block_size, show_default=True, metavar=METAVAR)
-@click.option("--no-speculation", is_flag=True, help="Decode one token at a time.")
-@click.option("--thinking", is_flag=True, help="Let the model think first, unless a request says otherwise.")
-@click.option(
-    "--temperature", type=float, default=DEFAULTS.temperature, show_default=True, metavar="0-2",
-    help="Of requests that don't say.",
-)  # fmt: skip
+@decoding_flag("block_size")
+@decoding_flag("speculation", help="Decode one token at a time.")
+@decoding_flag("thinking", help="Let the model think first, unless a request says otherwise.")
+@decoding_flag("temperature", help="Of requests that don't say.")
 @click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen of --watch.")
 @screen_flags
 @click.pass_obj
 def serve(
     invocation: Invocation,
     /,
-    model: str | None,
-    draft: str | None,
-    device: str,
-    weights: WeightChoice,
-    offline: bool,
+    options: EngineOptions,
     context: int | None,
     host: str,
     port: int,
@@ -81,11 +75,8 @@ def serve(
     no_api_key: bool,
     queue: int,
     watch: bool,
-    block_size: BlockSize,
-    no_speculation: bool,
-    thinking: bool,
-    temperature: float,
     theme: str | None,
+    **decoding: Any,
 ) -> int:
     """Serve a pair to clients of OpenAI's interface: editors, agents, scripts.
 
@@ -94,15 +85,14 @@ def serve(
     """
     log_to_file()
     try:
-        settings = GenerationSettings(block_size, temperature, speculation=not no_speculation, thinking=thinking)
+        settings = GenerationSettings(**of_flags(decoding))
     except ValueError as error:
         raise value_problem(error, HELP) from error
     from dflash_tui.serve.server import ServeOptions  # no other command waits for what serves
 
     served = ServeOptions(host, port, _key_to_ask_for(host, api_key, no_api_key), queue, settings)
-    drafter = NO_DRAFTER if no_speculation else draft
-    pair = EngineOptions(model, drafter, device, context, offline, time_rounds=block_size == AUTO, weights=weights)
-    source = invocation.engine(pair)
+    drafter, timed = options.drafter if settings.speculation else NO_DRAFTER, settings.block_size == AUTO
+    source = invocation.engine(replace(options, drafter=drafter, max_context=context, time_rounds=timed))
     return _watch(source, served, theme) if watch else _Server(source, served).run()
 
 

@@ -25,9 +25,8 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.settings.decoding import of_flags
+from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
 from engine.commands import GenerationSettings
 
@@ -189,12 +188,5 @@ def _printable(text: str) -> str:
 
 
 def _as_json(session: SessionSummary) -> str:
-    facts = {
-        "id": session.id,
-        "path": str(session.path),
-        "created": session.created,
-        "title": session.title,
-        "questions": session.questions,
-        "target": session.target,
-    }
-    return json.dumps(facts, ensure_ascii=False)
+    told = {name: getattr(session, name) for name in ("created", "title", "questions", "target")}
+    return json.dumps({"id": session.id, "path": str(session.path), **told}, ensure_ascii=False)

@@ -11,7 +11,7 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.sources import require_folder
-from engine.commands import EngineOptions, WeightChoice
+from engine.commands import EngineOptions
 from engine.errors import UsageFailure
 
 from ..flags.pair import loaded_pair, pair_flags
@@ -35,15 +35,11 @@ HOST_ROUNDS = "They need an NVIDIA GPU from Ampere on and Triton: dflash-chat do
 @click.option("--kernels", is_flag=True, help="Choose the kernels' tiles for this GPU by timing, for a minute at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tune(
-    model: str | None,
+    options: EngineOptions,
     prompts: tuple[str, ...],
-    draft: str | None,
     tokens: int,
     kernels: bool,
     as_json: bool,
-    device: str,
-    weights: WeightChoice,
-    offline: bool,
 ) -> int:
     """Compare block sizes on this machine.
 
@@ -54,7 +50,7 @@ def tune(
     starts on a GPU that nobody has measured; this does it again.
     """
     require_folder()
-    options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096, weights=weights)
+    options = replace(options, max_context=4096)
     if kernels:
         tiles = _time_kernels(options)
         print(json.dumps(_kernels_object(tiles), indent=2) if as_json else "\n".join(_kernel_lines(tiles)))

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import click
+from click.core import ParameterSource
+
+from dflash_tui.core.attachments.attachment import Attachment
+from dflash_tui.core.attachments.reading import read_file
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race.race import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
 from dflash_tui.core.settings.config import Config, Gauges
 from dflash_tui.core.settings.decoding import SETTINGS, of_flags
+from dflash_tui.core.settings.presets import Preset, find_preset, read_system
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
-from engine.commands import (
-    AUTO,
-    NO_DRAFTER,
-    AttentionBackend,
-    EngineOptions,
-    GenerationSettings,
-    WeightChoice,
-)
+from engine.commands import AUTO, NO_DRAFTER, AttentionBackend, EngineOptions, GenerationSettings, WeightChoice
 from engine.hub.gguf import is_gguf
 from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, INSTEAD_OF_TARGET, MTP, check_name
 
@@ -41,11 +40,11 @@ LLAMA_FLAGS = ("device", "draft", "context", "offline")
 
 def wanted_by(typed: Collection[str]) -> Wanted:
     """The features that flags were typed for, of those that a source may lack."""
-    flags: dict[Feature, str] = {"system": "system"}
-    flags |= {setting.name: setting.flag for setting in SETTINGS}
+    flags: dict[Feature, str] = {"system": "system", **{setting.name: setting.flag for setting in SETTINGS}}
     return {feature: f"--{name.replace('_', '-')}" for feature, name in flags.items() if name in typed}
 
 
+_TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
 
@@ -162,3 +161,26 @@ class Flags:
         if len(chosen) > 1:
             raise Problem("--extract, --json and --stream-json exclude each other.", "Choose one of them.")
         return chosen[0] if chosen else "text"
+
+
+def apply_preset(flags: Flags, config: Config) -> Flags:
+    """``flags`` with what ``--preset`` says where nothing was typed, and with the system prompt itself in the place of
+    its file's name. Raises ``PresetError`` and ``AttachmentError``."""
+    if flags.system is not None:
+        flags = replace(flags, system=read_system(flags.system))
+    if flags.preset is None:
+        return flags
+    context = click.get_current_context()
+    preset = find_preset(flags.preset, config)
+    said = {name: value for name, value in preset.values.items() if context.get_parameter_source(name) not in _TYPED}
+    restricted = Preset(preset.name, said)
+    return replace(flags, system=restricted.system or flags.system, settings=restricted.applied(flags.settings))
+
+
+def attached_files(names: Sequence[str]) -> tuple[Attachment, ...]:
+    """The files of ``--file``. Raises ``AttachmentError``, and :class:`Problem` for stdin and for no name."""
+    if "-" in names:
+        raise Problem("--file takes files.", "What is piped in goes with the prompt by itself.")
+    if "" in names:  # which a path would read as the current folder
+        raise Problem("The name of the file behind --file is empty.", "Name a file, or leave the flag out.")
+    return tuple(read_file(Path(name)) for name in names)

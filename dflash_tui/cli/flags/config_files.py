@@ -4,8 +4,7 @@ that the user's, all the defaults. A setting takes what its flag takes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -19,15 +18,15 @@ from dflash_tui.core.settings.config import (
     SERVERS_TABLE,
     Config,
     ConfigError,
+    Entry,
     read_all,
 )
+from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.presets import preset_problems
-from engine.commands import AUTO, GenerationSettings
 
 from ..problems import Problem
 from .options import Flag
 from .screen import SCREEN_FLAGS
-from .values import BlockSizeType
 
 CORRECT = "Correct the file; dflash-chat config check looks again."
 """What to do about a mistake in a settings file."""
@@ -85,29 +84,35 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
 
 def _complaint(parameter: click.Parameter, value: Any) -> str:
     """What is wrong with a value for this flag; empty when nothing is."""
+    for setting in SETTINGS:
+        if setting.flag == parameter.name:
+            return setting.complaint(value)
     expected = _type_of(parameter)
-    is_size = isinstance(parameter.type, BlockSizeType)
-    is_fit = type(value) is expected or (expected is float and type(value) is int) or (is_size and value == AUTO)
-    if not is_fit:
-        words = f'{_WORDS[expected]} or "{AUTO}"' if is_size else _WORDS[expected]
-        return f"must be {words}, not {json.dumps(value, default=str)}"
+    if not (type(value) is expected or (expected is float and type(value) is int)):
+        return f"must be {_WORDS[expected]}, not {json.dumps(value, default=str)}"
     try:
         parameter.type.convert(value, parameter, None)
-        if parameter.name in GenerationSettings.__dataclass_fields__:
-            change: dict[str, Any] = {parameter.name: value}
-            replace(GenerationSettings(), **change)  # knows the ranges
     except click.ClickException as error:
         return f"can't be {json.dumps(value)}: {error.message.rstrip('.')}"
-    except ValueError as error:
-        return f"can't be {json.dumps(value)}: {error}"
     return ""
 
 
 def _type_of(parameter: click.Parameter) -> type:
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return bool
-    if isinstance(parameter.type, click.types.IntParamType | BlockSizeType):
+    if isinstance(parameter.type, click.types.IntParamType):
         return int
     if isinstance(parameter.type, click.types.FloatParamType):
         return float
     return str
+
+
+def key_mistakes(keys: Mapping[str, Entry]) -> list[str]:
+    """Mistakes in ``[keys]``, in words that begin with file and line."""
+    if not keys:
+        return []
+    # The names of actions lie with the chat: imported only for who has keys of their own.
+    from dflash_tui.app.actions import ACTIONS
+    from dflash_tui.app.keymap import accepted_keys
+
+    return accepted_keys(keys, ACTIONS).mistakes

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dflash_tui.core.settings.decoding import SETTINGS, Setting
+from dflash_tui.core.settings.decoding import SETTINGS, Setting, SettingName
 
 from .options import flag
 from .values import BlockSizeType
@@ -28,8 +28,14 @@ def number_flags(command: Body) -> Body:
     """Of a command that chooses itself how tokens are drafted: the numbers alone."""
     for setting in reversed(SETTINGS):
         if setting.kind in ("number", "whole"):
-            command = click.option(_name(setting), **_value(setting))(command)
+            command = decoding_flag(setting.name)(command)
     return command
+
+
+def decoding_flag(name: SettingName, *called: str, **more: Any) -> Callable[[Body], Body]:
+    """Of a command that has no topics, for one setting; ``called`` and ``more`` are for click."""
+    (setting,) = (each for each in SETTINGS if each.name == name)
+    return click.option(_name(setting), *called, **{**_value(setting), **more})
 
 
 def _name(setting: Setting) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, get_args
+from functools import wraps
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.core import ParameterSource
@@ -13,7 +14,7 @@ from click.shell_completion import CompletionItem
 from dflash_tui.core.settings.addresses import is_address
 from dflash_tui.core.settings.config import ConfigError, read_all
 from dflash_tui.core.settings.servers import DIALECTS
-from engine.commands import AUTO, EngineOptions, WeightFormat
+from engine.commands import AUTO, EngineOptions, WeightChoice, WeightFormat
 from engine.errors import UsageFailure
 from engine.hub.gguf import is_gguf
 
@@ -98,8 +99,14 @@ def _no_server(_context: click.Context, _parameter: click.Parameter, model: str 
 
 
 def pair_flags(command: Body) -> Body:
-    """MODEL, ``--draft``, ``--device``, ``--weights`` and ``--offline``, for a command that measures a pair."""
-    return click.argument("model", required=False, callback=_no_server)(engine_flags(command))
+    """MODEL, ``--draft``, ``--device``, ``--weights`` and ``--offline``, which the command is given as ``options``."""
+
+    @wraps(command)
+    def run(*args: Any, model: str | None, draft: str | None, device: str, weights: WeightChoice, offline: bool,
+            **rest: Any) -> int:  # fmt: skip
+        return command(*args, options=EngineOptions(model, draft, device, offline=offline, weights=weights), **rest)
+
+    return click.argument("model", required=False, callback=_no_server)(engine_flags(run))
 
 
 def engine_flags(command: Body) -> Body:

@@ -10,8 +10,6 @@ from click.shell_completion import CompletionItem
 
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
 
-METAVAR = f"{AUTO}|{MIN_BLOCK_SIZE}-{MAX_BLOCK_SIZE}"
-
 
 class BlockSizeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no type arguments
     """Which numbers are block sizes is for ``GenerationSettings`` to say."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -29,6 +29,10 @@ from .status import ProgressLine
 from .turn import run_turn
 
 OutputFormat = Literal["text", "code", "json", "events"]
+RENDERERS: dict[OutputFormat, Callable[[], Renderer]] = {
+    "text": lambda: render_text, "code": lambda: render_last_block, "events": lambda: render_events,
+    "json": JsonRenderer,
+}  # fmt: skip
 WhenFull = Literal["stop", "drop"]
 """What becomes of a prompt that no longer fits behind a conversation: none is asked, or the oldest questions go."""
 
@@ -104,7 +108,7 @@ class Request:
 def answer(request: Request, source: SourceFactory) -> ExitCode:
     """Run ``request`` and print what came; problems decide the exit code. :class:`Problem` if nothing could begin."""
     output = _open_output(request.output_file, request.force)
-    render, status, blocks = _renderer(request.output_format), ProgressLine(), BlockCollector(request)
+    render, status, blocks = RENDERERS[request.output_format](), ProgressLine(), BlockCollector(request)
 
     def handle(event: Event) -> None:
         if request.log is not None:
@@ -172,15 +176,3 @@ def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
 
 def _open_output(path: Path | None, force: bool) -> Output:
     return StandardOutput() if path is None or str(path) == "-" else FileOutput(path, force)
-
-
-def _renderer(output_format: OutputFormat) -> Renderer:
-    match output_format:
-        case "text":
-            return render_text
-        case "code":
-            return render_last_block
-        case "json":
-            return JsonRenderer()
-        case "events":
-            return render_events

@@ -6,11 +6,11 @@ import os
 import select
 import stat
 import sys
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from ..problems import Problem
 from .writer import Writer
@@ -22,26 +22,37 @@ DEFAULT_OUT = Path("dflash-out")
 _UNSAFE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord("\n"): "\n", ord("\t"): "\t"}
 
 
-class Output(Protocol):
+class Output(ABC):
+    """Where an answer goes, which a writer's thread puts there."""
+
+    def __init__(self) -> None:
+        self._writer = Writer()
+
+    @abstractmethod
     def write(self, text: str) -> None:
         """Append. Raises ``BrokenPipeError`` when nobody reads any more."""
 
+    @abstractmethod
     def end(self) -> None:
         """Nothing more comes."""
 
     def written(self, seconds: float | None = None) -> bool:
         """Waits at most so long: whether all is where it belongs. Raises ``OSError``, or :class:`Problem` when the text
         did not reach its file."""
+        return self._writer.done(seconds)
 
     def close(self) -> None:
         """:meth:`end`, and returns when all is written."""
+        self.end()
+        self.written()
 
 
-class StandardOutput:
+class StandardOutput(Output):
     """UTF-8, its last line ended; on a terminal without control characters. :class:`Problem` where it is closed. What
     nobody reads waits, and nobody waits for it before :meth:`close`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._terminal = sys.stdout.isatty()
         stream = sys.stdout.buffer  # not the text layer: its encoding is the locale's
         sys.stdout.flush()
@@ -51,7 +62,6 @@ class StandardOutput:
         self._poll = select.poll() if stat.S_ISFIFO(mode) and hasattr(select, "poll") else None
         if self._poll is not None:
             self._poll.register(self._number, select.POLLOUT)
-        self._writer = Writer()
         self._waiting: deque[bytes] = deque()
         self._handed_over = False
         self._last = "\n"
@@ -90,13 +100,6 @@ class StandardOutput:
         if self._last != "\n":
             self.write("\n")
 
-    def written(self, seconds: float | None = None) -> bool:
-        return self._writer.done(seconds)
-
-    def close(self) -> None:
-        self.end()
-        self.written()
-
 
 def _write_all(number: int, data: bytes) -> None:
     """Past Python's own buffer: who is in the middle of writing it would hold up the program's end."""
@@ -115,15 +118,15 @@ def show_on_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
-class FileOutput:
+class FileOutput(Output):
     """Collects, then writes ``path``, its last line ended. Raises :class:`Problem` at once when that can't be done, or
     unless ``force`` when something would be lost; None: the command has no such flag."""
 
     def __init__(self, path: Path, force: bool | None = None) -> None:
+        super().__init__()
         self._path = path
         self._force = force
         self._pieces: list[str] = []
-        self._writer = Writer()
         self._check()
 
     def write(self, text: str) -> None:
@@ -132,13 +135,6 @@ class FileOutput:
     def end(self) -> None:
         if any(self._pieces):
             self._writer.hand_over(partial(self._save, "".join(self._pieces)))
-
-    def written(self, seconds: float | None = None) -> bool:
-        return self._writer.done(seconds)
-
-    def close(self) -> None:
-        self.end()
-        self.written()
 
     def _save(self, text: str) -> None:
         """Write the file. If that fails after all, the text goes to stdout."""

@@ -56,7 +56,8 @@ def run_turn(
     engine = source(events_only(inbox.put))
     with signals_into(inbox):
         engine.start()
-        conversation = _Conversation(engine, inbox, prepare, handle, timeout, wanted)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        conversation = _Conversation(engine, inbox, prepare, handle, deadline, wanted)
         try:
             return conversation.see_written(output, conversation.run())
         except BrokenPipeError:
@@ -67,27 +68,19 @@ def run_turn(
             engine.join(JOIN_SECONDS)
 
 
+@dataclass(slots=True)
 class _Conversation:
     """The state of :func:`run_turn`: whether the question was asked, and why the turn was stopped."""
 
-    def __init__(
-        self,
-        engine: Source,
-        inbox: Inbox,
-        prepare: Prepare,
-        handle: Callable[[Event], None],
-        timeout: float | None,
-        wanted: Wanted,
-    ) -> None:
-        self._engine = engine
-        self._inbox = inbox
-        self._prepare = prepare
-        self._handle = handle
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._wanted = wanted
-        self._asked = False
-        self._stopped: ExitCode | None = None
-        self._problem: Problem | None = None
+    _engine: Source
+    _inbox: Inbox
+    _prepare: Prepare
+    _handle: Callable[[Event], None]
+    _deadline: float | None
+    _wanted: Wanted
+    _asked: bool = False
+    _stopped: ExitCode | None = None
+    _problem: Problem | None = None
 
     def run(self) -> Ending:
         while True:

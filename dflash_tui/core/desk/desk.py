@@ -19,8 +19,8 @@ from ..conversation.transcript import marks
 from ..conversation.tree import Part
 from ..failures import Failure
 from ..sessions.archive import reopen
-from ..sessions.restoring import restored
 from ..sessions.sessions import Conversation
+from ..settings.decoding import restored
 from ..source import Feature, Source, SourceFactory
 from .alone import TargetAlone
 from .context_fit import ContextFit, WhenFull

@@ -103,12 +103,12 @@ def answer_summary(answer: Answer) -> str:
     return " · ".join(parts)
 
 
-def table_lines(table: Table) -> list[str]:
-    """Columns aligned with blanks, the first to the left and numbers to the right."""
+def table_lines(table: Table, left: int = 1) -> list[str]:
+    """Columns aligned with blanks: the first ``left`` to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in table.rows) for column in range(len(table.rows[0]))]
     return [
         "  ".join(
-            f"{cell:<{width}}" if column == 0 else f"{cell:>{width}}"
+            f"{cell:<{width}}" if column < left else f"{cell:>{width}}"
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in table.rows

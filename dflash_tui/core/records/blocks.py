@@ -98,7 +98,9 @@ def decoded(data: bytes) -> Block:
             ids, texts, *columns = content
         else:
             count, ids, texts, *columns = content
-            columns = [_with_repeats(column, count) for column in columns]
+            if not 0 < count <= ROUNDS:
+                raise RecordError("a block of rounds has none, or too many")
+            columns = [[*column, *column[-1:] * (count - len(column))] for column in columns]
             _add(columns)
         rows = tuple(zip(*columns, strict=True))
         pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
@@ -108,13 +110,6 @@ def decoded(data: bytes) -> Block:
     if not (whole and len(columns) == COLUMNS and 0 < len(rows) <= ROUNDS and _is_number(turn) and _is_number(first)):
         raise RecordError("a block of rounds is not what such blocks are")
     return Block(turn, first, pieces, rows)
-
-
-def _with_repeats(column: list[Any], count: int) -> list[Any]:
-    """``count`` entries, of which the last one stands for those behind it."""
-    if not (isinstance(column, list) and type(count) is int and 0 < len(column) <= count <= ROUNDS):
-        raise RecordError("a column of a block is none")
-    return [*column, *[column[-1]] * (count - len(column))]
 
 
 def _piece(piece: Piece) -> Piece:

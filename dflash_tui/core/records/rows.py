@@ -165,7 +165,7 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         provisional=bool(rare.get("provisional")),
         match=Match(*map(_number, rare["match"])) if "match" in rare else None,
     )
-    if tree and not _holds_together(step):
+    if tree and not holds_together(step):
         raise RecordError("a step's tree is not what was accepted of it")
     return step
 
@@ -241,7 +241,7 @@ def _chance(value: Any) -> float | None:
     return None if value is None else belief(_number(value))
 
 
-def _holds_together(step: Step) -> bool:
+def holds_together(step: Step) -> bool:
     """A tree was verified as a whole, and what was accepted of it is a path in it."""
     try:
         return step.verify_width == len(step.tree) + 1 and len(accepted_in(step)) == step.num_accepted

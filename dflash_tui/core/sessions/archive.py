@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..attachments.attachment import fenced, tokens_of
-from ..conversation.tree import ROOT
 from ..failures import Failure
 from ..files.places import sessions_directory
 from ..files.running import RunResult
+from .reading import SessionReader
 from .session_file import decoded
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
 from .turn import StoredTurn
@@ -198,49 +198,13 @@ def _summarise(path: Path) -> SessionSummary | None:
     created = head.get("created")
     if head.get("type") != "session" or not isinstance(created, str):
         return None
-    facts = _SummaryFacts()
+    reading = SessionReader()
     for line in lines:
-        with suppress(KeyError, TypeError, AttributeError):
-            facts.take(line)
-    return SessionSummary(path, created, changed, facts.title, tuple(facts.questions), facts.target)
-
-
-class _SummaryFacts:
-    """What the lines of a file say that a list shows."""
-
-    def __init__(self) -> None:
-        self.title: str | None = None
-        self.target: str | None = None
-        self._asked: dict[int, tuple[int, str]] = {}
-        """By turn: the turn before, and the question."""
-        self._taken_back: dict[int, tuple[int, str]] = {}
-        self._here: int = ROOT
-
-    @property
-    def questions(self) -> list[str]:
-        """The beginning of each. Versions of an answer have one: the same, behind the same turn."""
-        return [" ".join(text[:PREVIEW].split()) for _, text in dict.fromkeys(self._asked.values())]
-
-    def take(self, line: dict[str, Any]) -> None:
-        match line["type"]:
-            case "user":
-                parent, text = line.get("parent", self._here), line["text"]
-                if not isinstance(parent, int) or not isinstance(text, str):
-                    raise TypeError("a question is text behind a turn")
-                self._asked[line["turn"]] = parent, text
-                self._here = line["turn"]
-            case "here":
-                self._here = line["turn"]
-            case "taken_back":
-                self._taken_back[line["turn"]] = self._asked.pop(line["turn"])
-                self._here = self._taken_back[line["turn"]][0]
-            case "put_back":
-                self._asked[line["turn"]] = self._taken_back.pop(line["turn"])
-                self._here = line["turn"]
-            case "title":
-                self.title = str(line["title"]) or None
-            case "model":
-                self.target = None if line["target"] is None else str(line["target"])
+        with suppress(KeyError, TypeError, ValueError):
+            reading.take(line)
+    asked = dict.fromkeys((turn.parent, turn.question) for turn in reading.tree)  # versions of an answer have one
+    questions = tuple(" ".join(text[:PREVIEW].split()) for _, text in asked)
+    return SessionSummary(path, created, changed, reading.title, questions, reading.model["target"])
 
 
 def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:

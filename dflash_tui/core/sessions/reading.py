@@ -115,12 +115,12 @@ class SessionReader:
         if number in self._withdrawn:
             return
         turn = self.tree[number]
-        if line["type"] == "started":
-            self._latest, self._settings = line["turn"], line.get("settings", self._settings)
-            _continue_turn(turn, {**line, "settings": self._settings})
+        if begins := line["type"] == "started":
+            self._latest = line["turn"]
+        _continue_turn(turn, {"settings": self._settings, **line})
+        if begins:
+            self._settings = line.get("settings", self._settings)
             turn.target, turn.drafter = self.model["target"], self.model["drafter"]
-        else:
-            _continue_turn(turn, line)
 
     def _take_back(self, number: int) -> None:
         if number in self.tree and not self.tree[number].begun and not self.tree.children(number):

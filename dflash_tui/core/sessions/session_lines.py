@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -63,7 +63,7 @@ def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
         case Settled():
             return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note}
         case TurnFinished():
-            figures = astuple(event.statistics)
+            figures = list(asdict(event.statistics).values())
             return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": figures}
         case EngineError():
             return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}

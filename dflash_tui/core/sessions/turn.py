@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from math import isfinite
 from typing import Any
 
 from engine.events import (
@@ -13,11 +12,11 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
-    SourceStatistics,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    statistics_from_dict,
 )
 from engine.statistics import TurnMeter
 
@@ -112,7 +111,7 @@ class StoredTurn:
     def figures(self) -> TurnStatistics:
         """Of a turn cut off, whose file doesn't tell them, what its rounds add up to."""
         if self.statistics or self.started is None:
-            return TurnStatistics(**known_statistics(self.statistics))
+            return known_statistics(self.statistics)
         meter = TurnMeter(self.started.num_prompt_tokens, self.started.num_reused_tokens)
         with suppress(RecordError):
             for step in self._steps():
@@ -120,29 +119,13 @@ class StoredTurn:
         return meter.statistics()
 
 
-def known_statistics(told: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Of a turn's figures those that this version knows and that are figures."""
-    values: dict[str, Any] = {}
+def known_statistics(told: Mapping[str, Any] | Sequence[Any]) -> TurnStatistics:
+    """A turn's figures, as far as this version knows them; none where they are no figures."""
     names = [each.name for each in fields(TurnStatistics)]
-    by_name = told if isinstance(told, Mapping) else dict(zip(names, told, strict=False))
-    for each in fields(TurnStatistics):
-        value = by_name.get(each.name)
-        if each.name == "acceptance_histogram":
-            values[each.name] = tuple(value) if isinstance(value, list) and all(map(_is_figure, value)) else ()
-        elif each.name == "by_source":
-            values[each.name] = _by_source(value)
-        elif _is_figure(value):
-            values[each.name] = value
-    return values
-
-
-def _by_source(told: object) -> tuple[SourceStatistics, ...]:
-    with suppress(TypeError):
-        each = told if isinstance(told, list) else []
-        found = tuple(SourceStatistics(**one) if isinstance(one, dict) else SourceStatistics(*one) for one in each)
-        return found if all(map(is_sound, found)) else ()
-    return ()
-
-
-def _is_figure(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    values = told if isinstance(told, Mapping) else dict(zip(names, told, strict=False))
+    known = {name: value for name, value in values.items() if name in names}
+    with suppress(TypeError, KeyError):
+        figures = statistics_from_dict({"acceptance_histogram": (), **known})
+        if is_sound(figures):
+            return figures
+    return TurnStatistics()

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..failures import Failure
-from .config import PROJECT_FILE, SERVERS_TABLE, Config, Entry
+from .config import PROJECT_FILE, SERVERS_TABLE, Config, Entry, no_such
 from .servers import DIALECTS, Dialect, ServerAddress
 
 KEY_VARIABLE = "DFLASH_CHAT_KEY"
@@ -61,7 +61,7 @@ def address_named(name: str, config: Config, dialect: Dialect | None = None) -> 
     """The server of ``[servers.NAME]``, with its key. Raises :class:`ServerError`."""
     table = config.servers.get(name)
     if table is None:
-        raise _no_such(name, config)
+        raise ServerError(*no_such("server", SERVERS_TABLE, name, config.servers, 'url = "http://localhost:8000"'))
     for complaint in table_problems(name, table):
         raise ServerError(f"{complaint}.", "Correct the file; dflash-chat config check looks again.")
     said = {key: entry.value for key, entry in table.items()}
@@ -131,19 +131,6 @@ def _fits(key: str, value: Any) -> bool:
 
 def _is_header(name: str, text: Any) -> bool:
     return isinstance(text, str) and _HEADER.fullmatch(name) is not None and text.isprintable() and text.isascii()
-
-
-def _no_such(name: str, config: Config) -> ServerError:
-    known = sorted(config.servers)
-    near = get_close_matches(name, known, 1)
-    if near:
-        return ServerError(f"There is no server {name!r}. Did you mean {near[0]}?", f"It is [servers.{near[0]}].")
-    if known:
-        return ServerError(f"There is no server {name!r}.", f"There are: {', '.join(known)}.")
-    return ServerError(
-        f"There is no server {name!r}: config.toml describes none.",
-        f'Write into it:\n[servers.{name if name.isidentifier() else "NAME"}]\nurl = "http://localhost:8000"',
-    )
 
 
 def _key(name: str, table: Mapping[str, Entry]) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -178,6 +179,17 @@ def syntax_place(message: str, text: str) -> tuple[str, int | None]:
     if found is None:
         return message, None
     return message[: found.start()], int(found[1] or len(text.splitlines()))
+
+
+def no_such(kind: str, table: str, name: str, known: Collection[str], example: str) -> tuple[str, str]:
+    """In words, that the files describe no such ``kind``, and what to do: for the name of a ``table`` in them."""
+    near = get_close_matches(name, known, 1)
+    if near:
+        return f"There is no {kind} {name!r}. Did you mean {near[0]}?", f"It is [{table}.{near[0]}]."
+    if known:
+        return f"There is no {kind} {name!r}.", f"There are: {', '.join(sorted(known))}."
+    written = f"[{table}.{name if name.isidentifier() else 'NAME'}]\n{example}"
+    return f"There is no {kind} {name!r}: config.toml describes none.", f"Write into it:\n{written}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@ to our server and what other servers refuse are made from these rows; ``Generati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy, GenerationSettings
@@ -13,6 +15,11 @@ SettingName = Literal[
     "block_size", "temperature", "seed", "speculation", "draft_by", "thinking", "top_p", "top_k", "max_new_tokens"
 ]  # fmt: skip
 Kind = Literal["switch", "whole", "number", "choice", "block size"]
+WORDS: dict[Kind, str] = {
+    "switch": "true or false", "whole": "a whole number", "number": "a number", "choice": "text in quotes",
+    "block size": f'a whole number or "{AUTO}"',
+}  # fmt: skip
+"""What a value of each kind is in a configuration file."""
 _DEFAULTS = GenerationSettings()
 
 
@@ -52,6 +59,25 @@ class Setting:
         kinds: dict[type, Kind] = {bool: "switch", int: "whole", float: "number", str: "block size"}
         return kinds[type(self.default)]
 
+    def is_kind(self, value: object) -> bool:
+        """Whether ``value`` is of its kind, whatever its range."""
+        if isinstance(value, bool) or self.kind == "switch":
+            return isinstance(value, bool) and self.kind == "switch"
+        if self.kind == "choice":
+            return isinstance(value, str)
+        whole = isinstance(value, int) or (self.kind == "block size" and value == AUTO)
+        return whole or (self.kind == "number" and isinstance(value, float))
+
+    def complaint(self, value: Any) -> str:
+        """What is wrong with a value for its flag; empty when nothing is."""
+        if not self.is_kind(value):
+            return f"must be {WORDS[self.kind]}, not {json.dumps(value, default=str)}"
+        try:
+            GenerationSettings(**of_flags({self.flag: value}))  # knows the ranges
+        except ValueError as error:
+            return f"can't be {json.dumps(value)}: {error}"
+        return ""
+
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -72,6 +98,23 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("seed", "seed", "N", "Same seed, same answer.", ("seed",)),
     Setting("max_new_tokens", "longest answer", "N", "Longest answer.", ("max",)),
 )  # fmt: skip
+
+
+def known_settings(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of ``told`` that are settings, of the right kind and in range."""
+    known: dict[str, Any] = {}
+    kinds: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
+    for name, value in told.items():
+        with suppress(ValueError):
+            if name in kinds and kinds[name].is_kind(value) and GenerationSettings(**{name: value}):
+                known[name] = value
+    return known
+
+
+def restored(settings: GenerationSettings, told: Mapping[str, Any], typed: Collection[str] = ()) -> GenerationSettings:
+    """``settings`` with what a conversation's file tells of them, but for those that were ``typed``. What is out of
+    range, or of another kind, stays as it is."""
+    return replace(settings, **{name: value for name, value in known_settings(told).items() if name not in typed})
 
 
 def of_flags(values: Mapping[str, Any]) -> dict[str, Any]:

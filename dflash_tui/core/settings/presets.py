@@ -11,20 +11,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from engine.commands import AUTO, GenerationSettings
+from engine.commands import GenerationSettings
 
 from ..attachments.reading import AttachmentError, read_file
 from ..failures import Failure
-from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry
-from .decoding import SETTINGS, Kind, of_flags
+from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry, no_such
+from .decoding import SETTINGS, WORDS, of_flags
 
 SYSTEM = "system"
-_KINDS: dict[Kind, str] = {
-    "switch": "true or false", "whole": "a whole number", "number": "a number", "choice": "text in quotes",
-    "block size": f'a whole number or "{AUTO}"',
-}  # fmt: skip
-_WORDS = {SYSTEM: _KINDS["choice"]} | {setting.flag: _KINDS[setting.kind] for setting in SETTINGS}
-"""What a preset may say, and of what kind each is."""
+_SETTINGS = {setting.flag: setting for setting in SETTINGS}
+_KNOWN = (SYSTEM, *_SETTINGS)
+"""What a preset may say."""
 NONE = "none"
 """In the place of a name: what the program was started with."""
 _NO_SYSTEM = (NONE, "off")
@@ -60,7 +57,8 @@ def find_preset(name: str, config: Config) -> Preset:
     """Raises :class:`PresetError` for one that isn't there, or whose file can't be read."""
     table = config.presets.get(name)
     if table is None:
-        raise _no_such(name, config)
+        example = 'system = "You are patient and ask back."'
+        raise PresetError(*no_such("preset", PRESETS_TABLE, name, config.presets, example))
     values = {key: entry.value for key, entry in table.items()}
     if SYSTEM in values:
         values[SYSTEM] = _system(name, table[SYSTEM])
@@ -105,17 +103,17 @@ def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
     if name == NONE or not name.strip() or not name.isprintable():
         yield f"{place}: {PRESETS_TABLE}.{name!r} can't be a preset's name"
     if not table:
-        yield f"{place}: {PRESETS_TABLE}.{name} says nothing; it may have {', '.join(_WORDS)}"
+        yield f"{place}: {PRESETS_TABLE}.{name} says nothing; it may have {', '.join(_KNOWN)}"
     for key, entry in table.items():
         where = f"{entry.place}: {PRESETS_TABLE}.{name}"
-        if key not in _WORDS:
-            near = get_close_matches(key, _WORDS, 1, cutoff=0.5)
-            hint = f"do you mean {near[0]}?" if near else f"it may have {', '.join(_WORDS)}"
+        if key not in _KNOWN:
+            near = get_close_matches(key, _KNOWN, 1, cutoff=0.5)
+            hint = f"do you mean {near[0]}?" if near else f"it may have {', '.join(_KNOWN)}"
             yield f"{where} has no setting {key}; {hint}"
-        elif not _fits(key, entry.value):
-            yield f"{where}: {key} must be {_WORDS[key]}, not {json.dumps(entry.value, default=str)}"
-        elif complaint := _complaint(key, entry.value):
-            yield f"{where}: {complaint}"
+        elif key == SYSTEM and not (isinstance(entry.value, str) and entry.value.strip()):
+            yield f"{where}: {key} must be {WORDS['choice']}, not {json.dumps(entry.value, default=str)}"
+        elif key != SYSTEM and (complaint := _SETTINGS[key].complaint(entry.value)):
+            yield f"{where}: {key} {complaint}"
 
 
 def file_problems(config: Config) -> Iterator[str]:
@@ -125,30 +123,6 @@ def file_problems(config: Config) -> Iterator[str]:
             find_preset(name, config)
         except PresetError as error:
             yield str(error).rstrip(".")
-
-
-def _fits(key: str, value: Any) -> bool:
-    words = _WORDS[key]
-    if words == "true or false":
-        return isinstance(value, bool)
-    if isinstance(value, bool):
-        return False
-    if words == "text in quotes":
-        return isinstance(value, str) and bool(value.strip())
-    return (
-        isinstance(value, int)
-        or (words == "a number" and isinstance(value, float))
-        or (key, value) == ("block_size", AUTO)
-    )
-
-
-def _complaint(key: str, value: Any) -> str:
-    """What is wrong with a value of the right kind; empty when nothing is."""
-    try:
-        GenerationSettings(**of_flags({key: value}))  # knows the ranges
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def _system(name: str, entry: Entry) -> str:
@@ -164,16 +138,3 @@ def _system(name: str, entry: Entry) -> str:
     except (AttachmentError, RuntimeError, OSError) as error:
         hint = error.hint if isinstance(error, AttachmentError) else "Name another file."
         raise PresetError(f"{entry.place}: {PRESETS_TABLE}.{name}: {error}", hint) from None
-
-
-def _no_such(name: str, config: Config) -> PresetError:
-    known = sorted(config.presets)
-    near = get_close_matches(name, known, 1)
-    if near:
-        return PresetError(
-            f"There is no preset {name!r}. Did you mean {near[0]}?", f"It is [{PRESETS_TABLE}.{near[0]}]."
-        )
-    if known:
-        return PresetError(f"There is no preset {name!r}.", f"There are: {', '.join(known)}.")
-    example = f'[{PRESETS_TABLE}.{name if name.isidentifier() else "NAME"}]\nsystem = "You are patient and ask back."'
-    return PresetError(f"There is no preset {name!r}: config.toml describes none.", f"Write into it:\n{example}")

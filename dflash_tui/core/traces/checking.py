@@ -7,10 +7,11 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from engine.commands import AUTO, GenerationSettings
+from engine.commands import AUTO
 from engine.events import TurnStarted, event_from_dict
 
 from ..records.numbers import MAX_NUMBER
+from ..settings.decoding import known_settings
 from .format import JsonEvent
 
 MAX_NAME = 200
@@ -31,7 +32,10 @@ def checked_event(data: dict[str, Any]) -> JsonEvent | None:
     if not isinstance(event, JsonEvent) or not is_sound(event):
         return None
     if isinstance(event, TurnStarted):
-        event = replace(event, settings=_known_settings(event.settings))
+        told = event.settings
+        if told.get("verify") == AUTO:
+            told = {**told, "block_size": AUTO}  # what this program wrote before a block size could be that
+        event = replace(event, settings=known_settings(told))
     clean: dict[str, Any] = {name: _clean(name, value) for name, value in _texts(event)}
     return replace(event, **clean)
 
@@ -77,21 +81,3 @@ def _fits(value: Any, hint: Any) -> bool:
     if is_dataclass(hint):
         return isinstance(value, hint) and is_sound(value)  # type: ignore[arg-type]
     return value is None if hint is NoneType else isinstance(value, hint)
-
-
-def _known_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Those settings of this program that have values it would take, in their order; others are left out."""
-    if settings.get("verify") == AUTO:
-        settings = {**settings, "block_size": AUTO}  # what this program wrote before a block size could be that
-    known: dict[str, Any] = {}
-    hints = get_type_hints(GenerationSettings)
-    for field in fields(GenerationSettings):
-        value = settings.get(field.name)
-        if _fits(value, hints[field.name]):
-            setting: dict[str, Any] = {field.name: value}
-            try:
-                GenerationSettings(**setting)
-            except ValueError:
-                continue
-            known[field.name] = value
-    return known

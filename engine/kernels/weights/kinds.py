@@ -21,12 +21,13 @@ KINDS: tuple[type[Weight], ...] = (
     PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight, Q4Weight, IntegerWeight, RoundedRowsWeight, ByteWeight
 )  # fmt: skip
 
+PACKED: Final[dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]]] = {
+    "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
+}  # fmt: skip
+"""What a target's matrices are in formats other than floats."""
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
-    "bf16": PlainWeight,
-    "fp8": Fp8Weight.of,
-    "int4": Int4Weight.of,
-    "mxfp4": Mxfp4Weight.of,
-}
+    "bf16": PlainWeight, **{weights: kind.of for weights, kind in PACKED.items()}
+}  # fmt: skip
 """By format, what packs a weight of floats. On a CPU "bf16" is fp32 and stays as it is."""
 
 
@@ -39,15 +40,7 @@ def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
 
 def format_of(weight: Weight) -> WeightFormat:
     """The format of a target's weight."""
-    match weight:
-        case Fp8Weight():
-            return "fp8"
-        case Int4Weight():
-            return "int4"
-        case Mxfp4Weight():
-            return "mxfp4"
-        case _:
-            return "bf16"
+    return next((weights for weights, kind in PACKED.items() if isinstance(weight, kind)), "bf16")
 
 
 def bytes_of(*models: nn.Module) -> int:

@@ -25,7 +25,7 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.target import TargetModel
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.trees import CHOICES
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
@@ -159,10 +159,10 @@ class Steady(Auto):
 class Told(Steady):
     """Looks up, drafts or does both as it is told, round by round."""
 
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[RoundPlan, ...] = ()
     asked = 0
 
-    def plan(self, context: int, length: int) -> Plan:
+    def plan(self, context: int, length: int) -> RoundPlan:
         self.asked += 1
         plan = self.plans[(self.asked - 1) % len(self.plans)]
         return plan._replace(draft=plan.draft and self.has_drafter)

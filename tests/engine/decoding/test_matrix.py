@@ -17,7 +17,7 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.delta_state import DeltaState
-from engine.speculation.choice import Plan
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import continuation, longest_match
 from engine.speculation.policy import Policy
@@ -57,11 +57,11 @@ FLAT = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.02 * row for row in range
 STEEP = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.5 * row for row in range(16))),))
 """Some of a draft is left out."""
 LONG = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range(ROWS)), 0.01, 0.02),))
-ALONE, BESIDE, DRAFT, NEITHER = Plan(False, True), Plan(True, True), Plan(True), Plan(False)
-WIDE, HALF = Plan(False, True, ROWS), Plan(False, True, ROWS // 2)
+ALONE, BESIDE, DRAFT, NEITHER = RoundPlan(False, True), RoundPlan(True, True), RoundPlan(True), RoundPlan(False)
+WIDE, HALF = RoundPlan(False, True, ROWS), RoundPlan(False, True, ROWS // 2)
 
 
-def told(*plans: Plan) -> Callable[[int], Policy]:
+def told(*plans: RoundPlan) -> Callable[[int], Policy]:
     def policy(_turn: int) -> Policy:
         made = Told(LONG)
         made.plans = plans

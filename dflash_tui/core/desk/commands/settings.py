@@ -50,8 +50,7 @@ def sets(name: SettingName, said: str) -> Callable[[Desk, Argument], None]:
     def run(desk: Desk, argument: Argument) -> None:
         desk.require(name)
         desk.adjust(**{name: argument.setting(setting)})
-        value = getattr(desk.chat.settings, name)
-        desk.face.say(said.format(argument.text if setting.kind == "switch" else value))
+        desk.face.say(said.format(argument.text if setting.kind == "switch" else getattr(desk.chat.settings, name)))
 
     return run
 

@@ -17,11 +17,10 @@ from engine.events import (
     Step,
     TreeToken,
     WidthChoice,
-    accepted_in,
 )
 
 from ..numbers import MAX_NUMBER, SECOND, RecordError, belief
-from ..rows import CHANNELS, SOURCES, VERDICTS, Piece
+from ..rows import CHANNELS, SOURCES, VERDICTS, Piece, holds_together
 
 PLACE, SETTINGS, COUNTS, CHOICE, TREE, PARTIAL, PROVISIONAL, SOURCED = 4, 8, 16, 32, 64, 128, 256, 512
 """Bits of a step's head: these fields are not what the step before lets expect, and follow. Of ``PARTIAL`` steps not
@@ -107,7 +106,7 @@ class Unpacker:
             provisional=bool(head & PROVISIONAL),
             match=match,
         )
-        if tree and not _holds_together(step):
+        if tree and not holds_together(step):
             raise RecordError("a step's tree is not what was accepted of it")
         return step
 
@@ -263,11 +262,3 @@ class Unpacker:
         if not 0 <= value <= MAX_NUMBER:
             raise RecordError("a number is out of range")
         return value
-
-
-def _holds_together(step: Step) -> bool:
-    """A tree was verified as a whole, and what was accepted of it is a path in it."""
-    try:
-        return step.verify_width == len(step.tree) + 1 and len(accepted_in(step)) == step.num_accepted
-    except KeyError:
-        return False
