@@ -131,7 +131,7 @@ def test_presets(program: Program, here: Path) -> None:
     [
         ("[presets.x]\ntemprature = 1", "line 2: presets.x has no setting temprature; do you mean temperature?"),
         ('[presets.x]\nseed = 1\nthinking = "yes"', "line 3: presets.x: thinking must be true or false"),
-        ("[presets.x]\nblock_size = 99", "line 2: presets.x: block size must be between 2 and 16"),
+        ("[presets.x]\nblock_size = 99", "line 2: presets.x: block_size can't be 99: block size must be between 2"),
         ("[presets]\nx = 5", "a preset is a table of its own"),
         ("presets = 5", "a preset is a table of its own"),
         ("[preset.x]\nseed = 1", "preset must be text in quotes"),
