@@ -34,7 +34,7 @@ def words() -> dict[str, Fact]:
     """What the screen calls its figures and colours, as ``words.…``, and what they are, as ``words.…_says``."""
     known = {name.lower(): label for name, label in vars(labels).items() if isinstance(label, labels.Label)}
     known |= {str(fate): label for fate, label in labels.COLOURS.items()}
-    named = {f"words.{name}": label.name for name, label in known.items()}
+    named: dict[str, Fact] = {f"words.{name}": label.name for name, label in known.items()}
     return named | {f"words.{name}_says": label.says for name, label in known.items()}
 
 
