@@ -74,7 +74,10 @@ async def test_a_long_line_is_pasted_sent_and_recalled(launch: Launch, line: str
             await chat.until(lambda: len(chat.screen.chat.answers) == 1)
             await chat.pilot.press("up")
             await chat.pilot.resize_terminal(100, 30)
-        assert chat.prompt.unfolded == line and line in chat.log.text
+            assert chat.prompt.unfolded == line and line not in chat.log.text
+            await chat.pilot.press("ctrl+c", "ctrl+n")
+            chat.screen.desk.ask(line)  # in one piece, as what was said in a file from elsewhere
+            await chat.until(lambda: line in chat.log.text)
 
 
 @pytest.mark.alone

@@ -83,7 +83,7 @@ async def test_a_models_own_letters_stay(launch: Launch) -> None:
 async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
     async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b", stop="f12"))) as chat:
         await chat.ask_and_wait()
-        assert "^S save" not in drawn(chat) and "F9 save" in drawn(chat) and "F9 saves the last" in chat.log.text
+        assert "^S save" not in drawn(chat) and "F9 save" in drawn(chat) and "F9 saves it" in chat.log.text
         await chat.pilot.press("ctrl+s")
         assert not chat.out_dir.exists()
         await chat.pilot.press("f9")

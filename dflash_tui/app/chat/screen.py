@@ -73,7 +73,7 @@ class ChatScreen(ChatDisplay):
         self.conversation.transcript.set_class(self.replay.recording is not None, "shown")
         self.gauges = options_of(self).gauges
         self.show_gauges()
-        self.draw_gauges()
+        self.add_class("-begins")
         self.query_one(StepView).display = False
         prompt = self.prompt
         prompt.completer = lambda text: complete(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from markdown_it.token import Token
 from textual.widgets import Markdown
 from textual.widgets._markdown import MarkdownBlock, MarkdownFence
@@ -39,9 +37,8 @@ class NamedFence(MarkdownFence):
 class Answer(Markdown):
     """A finished answer. A model's link is text: nothing opens because a page was clicked."""
 
-    BLOCKS: ClassVar[dict[str, type[MarkdownBlock]]] = {
-        **Markdown.BLOCKS, "fence": NamedFence, "code_block": NamedFence,
-    }  # fmt: skip
-
     def __init__(self, text: str) -> None:
         super().__init__(sanitise(text), open_links=False)
+
+    def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
+        return NamedFence if block_name in ("fence", "code_block") else super().get_block_class(block_name)

@@ -109,7 +109,8 @@ def describe_blocks(text: str) -> str:
     names = [f"[{block.number}] {block.filename or block.language or 'text'}" for block in blocks]
     endings = {(block.filename or "").rpartition(".")[2] for block in blocks}
     offers = [offer for ending, offer in _OFFERS.items() if ending in endings]
-    return f"code: {'  '.join(names)} · {' · '.join(['Ctrl+S saves the last', *offers])}" if blocks else ""
+    save = "Ctrl+S saves it" if len(blocks) == 1 else "Ctrl+S saves the last"
+    return f"code: {'  '.join(names)} · {' · '.join([save, *offers])}" if blocks else ""
 
 
 _OFFERS = {"html": "/open shows it", "py": "/run runs it"}
