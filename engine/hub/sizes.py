@@ -32,6 +32,8 @@ class PairSize:
     """By those of ``CONTEXTS`` that the target was made for, with what attention needs to work."""
     work: int
     """A piece of a prompt on its way."""
+    least_work: int
+    """The same where prompts are read in smaller pieces, since nothing would fit otherwise."""
 
     def cache(self, context: int) -> int:
         """With room for so many tokens, or for as many as there can be."""
@@ -46,8 +48,8 @@ class PairSize:
         return next((nbytes for nbytes in self.draftings if nbytes <= room), self.draftings[-1])
 
     def least(self, weights: WeightFormat, context: int) -> int:
-        """The sum with the smallest drafter."""
-        return self.without_drafter(weights, context) + self.draftings[-1]
+        """The sum with the smallest drafter and the smallest pieces of prompts."""
+        return self.without_drafter(weights, context) - self.work + self.least_work + self.draftings[-1]
 
     def plain(self, context: int) -> int:
         """The sum in bf16 where the host runs the rounds, as on a CPU, whose numbers are twice as large."""
@@ -57,8 +59,10 @@ class PairSize:
         return self.least(weights, context) + RESERVE <= memory
 
     def best_format(self, context: int, memory: int) -> WeightFormat | None:
-        """The one with the most bits that fits."""
-        return next((weights for weights in self.weights if self.fits(weights, context, memory)), None)
+        """The one with the most bits that fits; the one with the fewest also where only small pieces let it."""
+        room, last = memory - RESERVE - self.draftings[-1], list(self.weights)[-1]
+        whole = (weights for weights in self.weights if self.without_drafter(weights, context) <= room)
+        return next(whole, last if self.fits(last, context, memory) else None)
 
 
 @cache
@@ -72,6 +76,7 @@ def known_sizes() -> tuple[PairSize, ...]:
             tuple(each["draftings"]),
             {int(context): nbytes for context, nbytes in each["caches"].items()},
             each["work"],
+            each["least_work"],
         )
         for each in json.loads(FILE.read_text("utf-8"))
     )
