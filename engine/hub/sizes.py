@@ -32,6 +32,8 @@ class PairSize:
     """Bytes of caches and attention's scratch memory, for each of ``CONTEXTS`` that the target was made for."""
     work: int
     """Bytes of the activations of a piece of a prompt."""
+    least_work: int
+    """Bytes of these where prompts are read in smaller pieces, since nothing would fit otherwise."""
 
     def cache(self, context: int) -> int:
         """Bytes of caches with room for ``context`` tokens, or for as many as there can be."""
@@ -46,8 +48,8 @@ class PairSize:
         return next((nbytes for nbytes in self.draftings if nbytes <= room), self.draftings[-1])
 
     def least(self, weights: WeightFormat, context: int) -> int:
-        """The sum of all parts with the smallest drafter."""
-        return self.without_drafter(weights, context) + self.draftings[-1]
+        """The sum of all parts with the smallest drafter and the smallest pieces of prompts."""
+        return self.without_drafter(weights, context) - self.work + self.least_work + self.draftings[-1]
 
     def plain(self, context: int) -> int:
         """The sum in bf16 where the host runs the rounds, as on a CPU, whose numbers are twice as large."""
@@ -57,8 +59,11 @@ class PairSize:
         return self.least(weights, context) + RESERVE <= memory
 
     def best_format(self, context: int, memory: int) -> WeightFormat | None:
-        """The format with the most bits that fits; None where none does."""
-        return next((weights for weights in self.weights if self.fits(weights, context, memory)), None)
+        """The format with the most bits that fits, the one with the fewest also where only small pieces of prompts let it;
+        None where none does."""
+        room, last = memory - RESERVE - self.draftings[-1], list(self.weights)[-1]
+        whole = (weights for weights in self.weights if self.without_drafter(weights, context) <= room)
+        return next(whole, last if self.fits(last, context, memory) else None)
 
 
 @cache
@@ -72,6 +77,7 @@ def known_sizes() -> tuple[PairSize, ...]:
             tuple(each["draftings"]),
             {int(context): nbytes for context, nbytes in each["caches"].items()},
             each["work"],
+            each["least_work"],
         )
         for each in json.loads(FILE.read_text("utf-8"))
     )

@@ -37,7 +37,7 @@ def memory_lines(answer: Answer, index: int, phase: Phase, width: int) -> list[L
     )
     lines: list[Line] = [*_memory(kept if phase == "emit" else 0, width), ()]
     judged, gone = reached >= PHASES.index("judge"), phase == "emit"
-    beside = [
+    beside: list[tuple[str, str, Ink]] = [
         (text, mark if judged else "", "row" if not judged else "kept" if place < kept else "fallen")
         for place, (text, mark) in enumerate(rows)
     ]

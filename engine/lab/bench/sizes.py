@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ...commands import MADE_FORMATS, WeightFormat
+from ...decoding.decoder import LEAST_PREFILL_CHUNK
 from ...hub.pairs import KNOWN_PAIRS
 from ...hub.sizes import CONTEXTS, FILE
 from ...loading.memory_plan import plan_of
@@ -38,6 +39,7 @@ def _size(target: str, shape: Shape) -> dict[str, Any]:
         for weights, model in models.items()
     }
     plan, drafter = plans["bf16"], shape.drafter
+    tight = plan_of(models["bf16"], drafter, 0, CUDA, "bf16", 0, device_rounds=True, chunk=LEAST_PREFILL_CHUNK)
     assert drafter is not None
     return {
         "target": target,
@@ -46,6 +48,7 @@ def _size(target: str, shape: Shape) -> dict[str, Any]:
         "draftings": [each.nbytes for each in plan.draftings],
         "caches": {str(each): plan.state_bytes(each) for each in CONTEXTS if each <= shape.target.max_context},
         "work": plan.work,
+        "least_work": tight.work,
     }
 
 

@@ -66,7 +66,7 @@ def read_pre_norm(
     vocab_size = fields.integer("vocab_size", 1, MAX_VOCABULARY)
     hidden_size = fields.integer("hidden_size", 1, MAX_SIZE)
     num_heads = fields.integer("num_attention_heads", 1, MAX_HEADS)
-    moe = _moe(fields) if experts else None
+    moe = read_moe(fields, False) if experts else None
     layer = _attention(fields, head_dim or hidden_size // num_heads, num_heads)
     return PreNormConfig(
         hidden_size=hidden_size,
@@ -94,15 +94,15 @@ def _attention(fields: Fields, head_dim: int, num_heads: int) -> AttentionConfig
     )  # fmt: skip
 
 
-def _moe(fields: Fields) -> MoeConfig:
+def read_moe(fields: Fields, sums_to_one: bool) -> MoeConfig:
     """Reads the experts' config. Every layer has experts, and the weights of the chosen ones add up to one, as in all
-    that are published."""
+    that are published. ``sums_to_one``: what a config means that doesn't say so."""
     sparse = fields.integer("decoder_sparse_step", 1, MAX_LAYERS, 1) == 1 and not fields.given("mlp_only_layers")
-    if not sparse or not fields.flag("norm_topk_prob", False):
+    if not sparse or not fields.flag("norm_topk_prob", sums_to_one):
         what = "whose experts' weights don't add up to one (norm_topk_prob)"
         if not sparse:
             what = "with layers without experts (decoder_sparse_step, mlp_only_layers)"
-        raise WeightsFailure(f"This checkpoint is one {what}, which the engine lacks.", "Name a published Qwen3 MoE.")
+        raise WeightsFailure(f"This checkpoint is one {what}, which the engine lacks.", "Name a published one.")
     count = "num_experts" if "num_experts" in fields else "num_local_experts"
     num_experts = fields.integer(count, 1, MAX_EXPERTS)
     return MoeConfig(

@@ -4,7 +4,7 @@ for some."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import Activation, AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
+from ..family import TargetConfig
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import PreNormConfig
@@ -116,23 +117,17 @@ class DecoderLayer(nn.Module):
         return out
 
 
-class PreNormTarget(TargetModel):
-    """The weights and forward pass of a pre-norm decoder."""
+class OneRopeTarget(TargetModel):
+    """A target all of whose attention turns alike, and whose head is its embedding or a matrix of its own."""
 
-    has_decode_pass = True
-    branch_ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight", "experts.down_proj")
-    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+    frequencies: Tensor
 
-    config: PreNormConfig
-
-    def __init__(self, config: PreNormConfig):
+    def __init__(self, config: TargetConfig, layers: Iterable[nn.Module], norm: nn.Module, tied: bool):
         super().__init__()
-        self.config = config
         self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
-        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
-        self.lm_head = None if config.tied else linear(config.hidden_size, config.vocab_size)
-        self._host_pass: PrefillPass | None = None
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm
+        self.lm_head = None if tied else linear(config.hidden_size, config.vocab_size)
 
     @property
     def head(self) -> Tensor:
@@ -145,6 +140,27 @@ class PreNormTarget(TargetModel):
     def prepare(self) -> None:
         (rope,) = {layer.rope for layer in self.config.attention}
         self.frequencies = inverse_frequencies(rope, self.device)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return capped_logits(hidden, self.head_weight, None)
+
+
+class PreNormTarget(OneRopeTarget):
+    """The weights and forward pass of a pre-norm decoder."""
+
+    has_decode_pass = True
+    branch_ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight", "experts.down_proj")
+    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+
+    config: PreNormConfig
+    norm: RMSNorm
+
+    def __init__(self, config: PreNormConfig):
+        layers = (DecoderLayer(config, layer) for layer in config.attention)
+        norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
+        super().__init__(config, layers, norm, config.tied)
+        self.config = config
+        self._host_pass: PrefillPass | None = None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PreNormTarget:
         """Forgets what was settled for the CPU, like ``Reader``'s."""
@@ -169,9 +185,6 @@ class PreNormTarget(TargetModel):
                 tapped[index] = x
         features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
         return TargetOutput(self.norm(x), features)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head_weight, None)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
         """What runs prompts: where every layer attends with Triton, kernels do the rest of a prompt as well."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..family import ChatFormat, Family, KnownPair
+from ..pre_norm.names import tensor_name as tensor_name_alone
 from .config import read_qwen3_5
 from .mtp.config import read_mtp
-from .names import tensor_name, tensor_name_alone
+from .names import tensor_name
 
 QWEN3_5 = Family(
     name="Qwen3.5",

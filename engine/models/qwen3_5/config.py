@@ -9,7 +9,6 @@ from ...errors import WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
     DELTA_TAPS,
-    MAX_EXPERTS,
     MAX_HEADS,
     MAX_LAYERS,
     MAX_POSITIONS,
@@ -18,12 +17,12 @@ from ...layer_config import (
     MAX_VOCABULARY,
     AttentionConfig,
     DeltaConfig,
-    MoeConfig,
     RopeConfig,
     read_head_dim,
     read_num_heads,
 )
 from ..family import Json, TargetConfig, read_stops
+from ..pre_norm.config import read_moe
 
 if TYPE_CHECKING:
     from .modules import Qwen35Target
@@ -69,7 +68,7 @@ def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False
     return Qwen35Config(
         hidden_size=fields.integer("hidden_size", 1, MAX_SIZE),
         intermediate_size=fields.integer(f"{'shared_expert_' if experts else ''}intermediate_size", 1, MAX_SIZE),
-        moe=_moe(fields) if experts else None,
+        moe=read_moe(fields, True) if experts else None,
         activation="silu",
         norms_branches=False,
         vocab_size=vocab_size,
@@ -103,22 +102,6 @@ def _kinds(fields: Fields) -> tuple[str, ...]:
         return fields.texts("layer_types", (RECURS, ATTENDS), depth)
     interval = fields.integer("full_attention_interval", 1, MAX_LAYERS, INTERVAL)
     return tuple(RECURS if (layer + 1) % interval else ATTENDS for layer in range(depth))
-
-
-def _moe(fields: Fields) -> MoeConfig:
-    """What the chosen ones count adds up to one."""
-    sparse = fields.integer("decoder_sparse_step", 1, MAX_LAYERS, 1) == 1 and not fields.given("mlp_only_layers")
-    if not sparse or not fields.flag("norm_topk_prob", True):
-        what = "whose experts' weights don't add up to one (norm_topk_prob)"
-        if not sparse:
-            what = "with layers without experts (decoder_sparse_step, mlp_only_layers)"
-        raise WeightsFailure(f"This checkpoint is one {what}, which the engine lacks.", "Name a published one.")
-    num_experts = fields.integer("num_experts", 1, MAX_EXPERTS)
-    return MoeConfig(
-        num_experts,
-        fields.integer("num_experts_per_tok", 1, num_experts),
-        fields.integer("moe_intermediate_size", 1, MAX_SIZE),
-    )
 
 
 def _delta(fields: Fields) -> DeltaConfig:

@@ -9,20 +9,19 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ...kernels.decode.head import capped_logits
 from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.delta import DeltaWeights, delta_rows, gated_norm, scan
 from ...kernels.reference.norm import rms_norm
-from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.reference.rope import apply_rope, rope_table
 from ...kv_cache.cache import Cache
 from ...kv_cache.delta_state import DeltaState
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import DELTA_TAPS, AttentionConfig, DeltaConfig, MoeConfig
 from ..attention_backends import TRITON
 from ..family import AFTER_NORM, EMBEDDED
-from ..layers import AttentionModule, GatedMLP, Reader, RMSNorm, RopeTable, embedding, linear
+from ..layers import AttentionModule, GatedMLP, Reader, RMSNorm, RopeTable, linear
 from ..pre_norm import modules as pre_norm
-from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
+from ..target import DecodePass, PrefillPass, TargetOutput
 from .config import Qwen35Config
 
 
@@ -185,7 +184,7 @@ class DecoderLayer(nn.Module):
         return out
 
 
-class Qwen35Target(TargetModel):
+class Qwen35Target(pre_norm.OneRopeTarget):
     """Weights and forward pass."""
 
     has_decode_pass = True
@@ -199,30 +198,16 @@ class Qwen35Target(TargetModel):
     )  # fmt: skip
 
     config: Qwen35Config
+    norm: CentredNorm
 
     def __init__(self, config: Qwen35Config):
-        super().__init__()
-        self.config = config
-        self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
         kinds = (layer for layer in config.layers if isinstance(layer, AttentionConfig | DeltaConfig))
-        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in kinds)
-        self.norm = CentredNorm(config.hidden_size, config.rms_norm_eps)
-        self.lm_head = None if config.tied else linear(config.hidden_size, config.vocab_size)
-
-    @property
-    def head(self) -> Tensor:
-        return self.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
-
-    @property
-    def routers(self) -> list[pre_norm.Router]:
-        return [module for module in self.modules() if isinstance(module, pre_norm.Router)]
+        norm = CentredNorm(config.hidden_size, config.rms_norm_eps)
+        super().__init__(config, (DecoderLayer(config, layer) for layer in kinds), norm, config.tied)
+        self.config = config
 
     def row_order(self, name: str) -> Tensor | None:
         return row_order(self.config, name)
-
-    def prepare(self) -> None:
-        (rope,) = {layer.rope for layer in self.config.attention}
-        self.frequencies = inverse_frequencies(rope, self.device)
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
@@ -235,9 +220,6 @@ class Qwen35Target(TargetModel):
         tapped[AFTER_NORM] = normed = self.norm(x)
         features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
         return TargetOutput(normed, features)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head_weight, None)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
         """Where every layer attends with Triton, kernels do the rest of a prompt as well."""

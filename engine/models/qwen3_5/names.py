@@ -6,8 +6,3 @@ from __future__ import annotations
 def tensor_name(parameter: str) -> str:
     """Of a parameter such as ``layers.3.mlp.up_proj.weight``, beside a model of pictures."""
     return parameter if parameter.startswith("lm_head.") else f"model.language_model.{parameter}"
-
-
-def tensor_name_alone(parameter: str) -> str:
-    """The same in checkpoints of the text model alone."""
-    return parameter if parameter.startswith("lm_head.") else f"model.{parameter}"

@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from ..family import ChatFormat, Family, KnownPair
+from ..pre_norm.names import tensor_name
 from ..qwen3_5.config import read_qwen3_5
-from ..qwen3_5.names import tensor_name_alone
 from ..qwen3_5_moe import QWEN3_5_MOE
 
 QWEN3_NEXT = Family(
     name="Qwen3-Next",
     model_types=("qwen3_next",),
     read_config=partial(read_qwen3_5, experts=True, fused=True),
-    tensor_name=tensor_name_alone,
+    tensor_name=tensor_name,
     skipped_tensors={"mtp.": "MTP", "lm_head.": ""},
     expert_tensors=QWEN3_5_MOE.expert_tensors,
     chat=ChatFormat(
