@@ -59,8 +59,8 @@ class PairSize:
         return self.least(weights, context) + RESERVE <= memory
 
     def best_format(self, context: int, memory: int) -> WeightFormat | None:
-        """The format with the most bits that fits, the one with the fewest also where only small pieces of prompts let it;
-        None where none does."""
+        """The format with the most bits that fits, the one with the fewest also where only small pieces of prompts
+        let it; None where none does."""
         room, last = memory - RESERVE - self.draftings[-1], list(self.weights)[-1]
         whole = (weights for weights in self.weights if self.without_drafter(weights, context) <= room)
         return next(whole, last if self.fits(last, context, memory) else None)
