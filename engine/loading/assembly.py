@@ -19,7 +19,8 @@ from ..kernels.weights.mxfp4 import BIAS, HIGHEST, LAST, Mxfp4Weight, floats_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .grid import rounded
-from .layout import EXPONENTS, SCALE, Kind, Part, Stored
+from .layout import EXPONENTS, IN_BLOCKS, SCALE, Kind, Part, Stored
+from .stored_format import OF_BLOCKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,11 @@ class Assembly:
         if stored.dtype == "Q4_0":
             values, scales = q4_0(tensor, stored.shape)
             return {"values": values, "scales": scales}
+        if stored.dtype == IN_BLOCKS:
+            rows = stored.shape[-2] if part.expert is None else part.rows[1] - part.rows[0]
+            if part.ending == OF_BLOCKS:
+                return {"scales": tensor.float().repeat_interleave(stored.block[0], -2)[..., :rows, :]}
+            return {"values": tensor.view(torch.uint8)}
         if stored.kind.format == "bf16":
             return {"values": tensor}
         if stored.kind.format == "mxfp4":
@@ -155,6 +161,8 @@ class Assembly:
             pieces = {field: _halves_apart(piece, self._stored.interleaved) for field, piece in pieces.items()}
         if (order := self._stored.order) is not None:
             pieces = {field: piece[order.to(piece.device)] for field, piece in pieces.items()}
+        if self._stored.dtype == IN_BLOCKS:
+            return _floats_of_blocks(self._name, self._stored, pieces["values"], pieces["scales"], self._dtype)
         if self._stored.kind.format == "bf16":
             return pieces["values"].mT.contiguous() if self._stored.transposed else pieces["values"]
         values, scales = pieces["values"], pieces["scales"]
@@ -171,6 +179,20 @@ def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
     if kind.format == "int4":
         return rounded(stored, DTYPES[kind.scales])
     return Fp8Weight.of(stored) if kind.format == "fp8" else PlainWeight(stored.to(dtype))
+
+
+def _floats_of_blocks(name: str, stored: Stored, numbers: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
+    """What bits of E4M3 stand for, whose rows have a scale for each of so many columns."""
+    if not scales.isfinite().all():
+        raise WeightsFailure(f"A scale of {name} is not a finite number.", DOWNLOAD_AGAIN)
+    depth, columns = stored.shape[-1], stored.block[1]
+    numbers, scales = numbers.reshape(-1, depth), scales.reshape(-1, scales.shape[-1])
+    result = torch.empty(numbers.shape, dtype=dtype, device=numbers.device)
+    for start in range(0, len(numbers), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        steps = scales[part].repeat_interleave(columns, -1)[:, :depth]
+        result[part] = numbers[part].view(torch.float8_e4m3fn).float() * steps
+    return result.view(stored.shape)
 
 
 def _lost(numbers: Tensor, scales: Tensor) -> bool:

@@ -27,12 +27,12 @@ from ..models.layers import AttentionModule
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
 from .grid import scales_of
-from .refusals import advice, declared_weights, quantization_of, refuse
-from .stored_format import Files, format_of
+from .refusals import advice, declared_block, declared_weights, quantization_of, refuse
+from .stored_format import OF_BLOCKS, Files, format_of
 
 PACKED, SCALE, ZERO_POINT = "_packed", "_scale", "_zero_point"
 BLOCKS_4, EXPONENTS = Mxfp4Weight.endings
-ENDINGS = ("", PACKED, SCALE, ZERO_POINT, BLOCKS_4, EXPONENTS)
+ENDINGS = ("", PACKED, SCALE, OF_BLOCKS, ZERO_POINT, BLOCKS_4, EXPONENTS)
 """What follows a weight's name in the names of its tensors."""
 SCALES = ("BF16", "F16", "F32")
 """Dtypes that scales may have."""
@@ -43,6 +43,8 @@ UNREAD = (
 """Endings of tensor names that stay on disk: the config says shapes and rotary frequencies, and nothing here rounds
 activations."""
 
+IN_BLOCKS = "F8_E4M3 in blocks"
+"""Of numbers that have a scale for each block, and become floats while they are read."""
 Piece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""
 
@@ -94,6 +96,8 @@ class Stored:
     """If not 0, how many rows each of its heads has; rows of a head's two halves alternate."""
     transposed: bool = False
     """Whether its rows are columns in the file."""
+    block: tuple[int, int] = (1, 1)
+    """Of numbers ``IN_BLOCKS``: rows and columns that share a scale."""
     order: Tensor | None = None
     """Which of the file's rows each row is: see ``TargetModel.row_order``."""
 
@@ -173,6 +177,7 @@ class _Finder:
         self._absent: list[str] = []
         declared = [each.get("group_size") for each in declared_weights(quantization_of(config))]
         self._groups = {size for size in declared if isinstance(size, int) and size > 0}
+        self._block = declared_block(quantization_of(config))
 
     def find_all(self, model: nn.Module) -> dict[str, Stored]:
         """Where each parameter is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as
@@ -254,7 +259,9 @@ class _Finder:
         if len(kinds) > 1:
             first, second = list(kinds.values())[:2]
             raise _wrong(f"{first} and {second} are parts of one weight, and stored in different formats.")
-        return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed) if kinds else None
+        if not kinds:
+            return None
+        return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed, block=self._block)
 
     def _kind(self, base: str, tensors: dict[str, TensorHeader], shape: tuple[int, ...]) -> tuple[Kind, str]:
         """Checks the tensors of one piece of shape (outer..., rows, depth); returns its kind and dtype."""
@@ -270,6 +277,9 @@ class _Finder:
         numbers = tensors.get(PACKED) or tensors[""]
         if numbers.dtype in BLOCKS:
             return self._of_blocks(base, numbers, shape)
+        if OF_BLOCKS in tensors:
+            self._check_fp8_blocks(base, tensors, shape)
+            return PLAIN, IN_BLOCKS
         packed = PACKED in tensors or numbers.dtype == "F8_E4M3"
         if packed and SCALE not in tensors:
             raise _wrong(f"The checkpoint lacks the scales of {base}, which is {numbers}.")
@@ -325,6 +335,14 @@ class _Finder:
             refuse(f"FP8 in blocks of {' by '.join(map(str, block))}", self._config, None)
         raise _wrong(f"The scales of {base} are {scales}, the config asks for one for each of {list(outer)} rows.")
 
+    def _check_fp8_blocks(self, base: str, tensors: dict[str, TensorHeader], shape: tuple[int, ...]) -> None:
+        numbers, scales = tensors.get("", tensors[OF_BLOCKS]), tensors[OF_BLOCKS]
+        if numbers.shape != shape or numbers.dtype != "F8_E4M3" or len(tensors) > 2:
+            raise _wrong(f"{base} is {numbers} and has scales of blocks, the config asks for F8_E4M3{list(shape)}.")
+        wanted = *shape[:-2], *(-(-size // step) for size, step in zip(shape[-2:], self._block, strict=False))
+        if scales.shape != wanted or scales.dtype not in SCALES:
+            raise _wrong(f"The scales of {base} are {scales}, the config asks for F32{list(wanted)}.")
+
     def _check_mxfp4(self, base: str, tensors: dict[str, TensorHeader], shape: tuple[int, ...]) -> None:
         *outer, depth = shape
         groups = (*outer, depth // GROUP)
@@ -363,6 +381,8 @@ def _kinds(
 def _scales_of_own_grid(headers: Headers, stored: Iterable[Stored]) -> str:
     """The scales' dtype where floats become INT4, by a sample of those weights that may lie on a grid."""
     largest = max(stored, key=lambda each: prod(each.shape))
+    if largest.dtype == IN_BLOCKS:
+        return "BF16"
     part = largest.parts[0]
     with opened(headers[part.tensor].path, "pt") as file:
         rows = file.get_slice(part.tensor)

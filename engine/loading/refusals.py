@@ -12,7 +12,9 @@ from ..files.gguf import Gguf
 from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader
 from ..models.registry import find_family, text_config
 
-READ = "The engine reads bf16, FP8 with a scale per row, and INT4 in groups of 32, 64 or 128 without zero points."
+READ = (
+    "The engine reads bf16, FP8 with a scale per row or block, and INT4 in groups of 32, 64 or 128 without zero points."
+)
 
 METHODS = {
     "aqlm": "AQLM",
@@ -46,7 +48,6 @@ ENDINGS = {
     "_g_idx": "INT4 with its columns in an order of their own (activation ordering)",
     "_global_scale": "NVFP4 (compressed-tensors)",
     ".weight_scale_2": "NVFP4 (ModelOpt)",
-    ".weight_scale_inv": "FP8 in blocks of 128 by 128",
     ".bitmask": "2:4 sparse",
     "_blocks": "MXFP4",
 }
@@ -145,6 +146,14 @@ def declared_weights(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         weights = group.get("weights") if isinstance(group, Mapping) else None
         if isinstance(weights, Mapping):
             yield weights
+
+
+def declared_block(said: Mapping[str, Any]) -> tuple[int, int]:
+    """Rows and columns of FP8 that share a scale; those of all that is published where nothing is said of it."""
+    match said.get("weight_block_size"):
+        case [int(rows), int(columns)] if rows > 0 and columns > 0:
+            return rows, columns
+    return 128, 128
 
 
 def _told(headers: Headers) -> Iterator[str]:

@@ -27,6 +27,8 @@ BESIDE_GGUF = (
 them."""
 GGUF_LAYERS = "blk."
 """The beginning of the names of a GGUF file's layers."""
+OF_BLOCKS = "_scale_inv"
+"""The ending of the names of scales that matrices in FP8 have for each block of so many rows and columns."""
 IN_LEVELS = "Q4_1"
 """A type of blocks whose numbers lie on 16 even levels."""
 
@@ -46,7 +48,12 @@ class StoredFormat:
     in_levels: bool = False
     """Whether all matrices of its layers are blocks of 16 even levels, which a CPU multiplies in 4 bits."""
 
+    unpacked: str = ""
+    """What floats are made of while they are read, where no product reads that."""
+
     def __str__(self) -> str:
+        if self.unpacked:
+            return self.unpacked
         if self.weights == "int4":
             return f"INT4 in groups of {self.group}"
         if self.blocks:
@@ -99,10 +106,11 @@ def read_files(folder: Path, weights: WeightFormat | None = None, room: int | No
 def format_of(headers: Headers) -> StoredFormat:
     """The format of tensors, none of which is refused."""
     sizes: Counter[WeightFormat] = Counter()
+    in_blocks = any(name.endswith(OF_BLOCKS) for name in headers)
     for name, header in headers.items():
         if (name.endswith("_packed") and header.dtype == "I32") or header.dtype == "Q4_0":
             sizes["int4"] += header.nbytes
-        elif header.dtype == "F8_E4M3":
+        elif header.dtype == "F8_E4M3" and not in_blocks:
             sizes["fp8"] += header.nbytes
         elif name.endswith(MXFP4_BLOCKS) and header.dtype == "U8":
             sizes["mxfp4"] += header.nbytes
@@ -112,7 +120,8 @@ def format_of(headers: Headers) -> StoredFormat:
             header.dtype for name, header in headers.items() if name.startswith(GGUF_LAYERS) and len(header.shape) == 2
         }
         most = max(blocks, key=lambda name: blocks[name], default="")
-        return StoredFormat("bf16", blocks=most, in_levels=matrices == {IN_LEVELS})
+        unpacked = "FP8 in blocks" if in_blocks else ""
+        return StoredFormat("bf16", blocks=most, in_levels=matrices == {IN_LEVELS}, unpacked=unpacked)
     weights = sizes.most_common(1)[0][0]
     return _int4(headers) if weights == "int4" else StoredFormat(weights)
 

@@ -50,11 +50,14 @@ class WeightPlan:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing to explain: floats as they are stored, or as always on a CPU."""
-        return self.plan.weights == self.stored.weights == "bf16" and not self.others and not self.in_fewer_bits
+        told = self.others or self.in_fewer_bits or self.stored.unpacked
+        return self.plan.weights == self.stored.weights == "bf16" and not told
 
     @property
     def _name(self) -> str:
         stored, weights = self.stored.weights, self.plan.weights
+        if self.stored.unpacked:
+            return f"{NAMES[weights]}, {'unpacked' if weights == 'bf16' else 'rounded'} from {self.stored}"
         if stored == weights:
             return str(self.stored)
         return f"{FORMAT_NAMES[weights]}, unpacked from {self.stored}" if weights == "bf16" else FORMAT_NAMES[weights]

@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 import engine
+from engine.commands import EngineOptions
 from engine.errors import WeightsFailure
 from engine.events import LoadProgress
-from engine.hub.pairs import MTP
+from engine.hub.pairs import MTP, PairFolders
 from engine.kernels.weights.kinds import weight_of
-from engine.loading.checkpoint import load_target
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.loading.weight_choice import choose_weights
 from engine.models.packed import packed_weights
 from engine.models.target import TargetModel
 from tests.engine.conftest import CPU, no_progress
@@ -74,23 +76,41 @@ def meaning(model: TargetModel) -> Tensors:
     return found
 
 
+BLOCK = 24, 40
+"""Of which neither divides all matrices, as 128 does not those of all that is published."""
+BLOCKS_CONFIG = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": list(BLOCK)}
+
+
+def as_blocks(name: str, weight: Tensor) -> tuple[Tensors, Tensor]:
+    """E4M3 with a scale for each block, as Qwen and DeepSeek publish it."""
+    rows, columns = (torch.arange(size) // step for size, step in zip(weight.shape, BLOCK, strict=True))
+    scales = torch.zeros(int(rows[-1]) + 1, int(columns[-1]) + 1)
+    for row in range(len(scales)):
+        for column in range(scales.shape[1]):
+            scales[row, column] = weight[rows == row][:, columns == column].abs().max() / 448
+    each = scales[rows][:, columns]
+    numbers = (weight / each).to(torch.float8_e4m3fn)
+    return {"": numbers, "_scale_inv": scales}, numbers.float() * each
+
+
 @pytest.mark.parametrize("experts", [False, True], ids=["dense", "experts"])
-@pytest.mark.parametrize(("pack", "said"), [(as_int4(32), int4_config(32)), (as_fp8, FP8_CONFIG)], ids=["int4", "fp8"])
+@pytest.mark.parametrize(
+    ("pack", "said"),
+    [(as_int4(32), int4_config(32)), (as_fp8, FP8_CONFIG), (as_blocks, BLOCKS_CONFIG)],
+    ids=["int4", "fp8", "fp8-in-blocks"],
+)
 def test_what_others_packed_stands_for_the_same_floats(
     experts: bool, pack: Pack, said: dict[str, Any], tmp_path: Path
 ) -> None:
-    """By compressed-tensors, experts each by itself; queries and keys are laid otherwise than in the file."""
+    """By compressed-tensors, or in blocks, experts each by itself; queries and keys are laid otherwise than in the
+    file. What has a scale for each block becomes floats."""
     write_both(tmp_path, experts, pack, said)
     few, floats = (meaning(load_target(tmp_path / part, CPU, no_progress)) for part in ("few", "floats"))
-    assert len(list(packed_weights(load_target(tmp_path / "few", CPU, no_progress)))) >= 6
+    held = len(list(packed_weights(load_target(tmp_path / "few", CPU, no_progress))))
+    assert held == 0 if said is BLOCKS_CONFIG else held >= 6
     assert few.keys() == floats.keys() and len(few) >= 10
     for name, matrix in floats.items():
         assert torch.equal(few[name].float(), matrix), name
-
-
-def in_blocks(tensors: Tensors, name: str) -> None:
-    tensors[name] = tensors[name].to(torch.float8_e4m3fn)
-    tensors[f"{name}_scale_inv"] = torch.ones(1, 1)
 
 
 def as_qweight(tensors: Tensors, name: str) -> None:
@@ -106,7 +126,6 @@ def for_all(tensors: Tensors, name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Tensors, str], None], dict[str, Any], str]] = {
-    "FP8 in blocks": (in_blocks, {"quant_method": "fp8", "weight_block_size": [128, 128]}, "FP8 in blocks of 128 by"),
     "AWQ": (as_qweight, {"quant_method": "awq", "bits": 4, "group_size": 128}, "AWQ"),
     "GPTQ": (as_qweight, {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False}, "GPTQ"),
     "AutoRound": (as_qweight, {"quant_method": "auto-round", "bits": 4}, "AutoRound"),
@@ -139,3 +158,21 @@ def test_what_is_left_out_is_said_once(tmp_path: Path) -> None:
         engine.load(str(tmp_path), said.append, drafter=drafter, device="cpu", time_rounds=False).close()
         (told,) = [each for each in said if "left out" in each.phase]
         assert told.remark and [part for part in ("MTP", "pictures") if part in told.phase] == list(parts)
+
+
+def test_what_becomes_of_blocks_is_said(tmp_path: Path) -> None:
+    """Floats, or what they are rounded to again, where those don't fit."""
+    write_both(tmp_path, False, as_blocks, BLOCKS_CONFIG)
+    folders = PairFolders("a pair", tmp_path / "few", None, None)
+    chosen = choose_weights(EngineOptions(folders.name), folders, 256, CPU)
+    assert not chosen.is_plain and chosen.describe().startswith("bf16, unpacked from FP8 in blocks: ")
+    rounded = choose_weights(EngineOptions(folders.name, weights="fp8"), folders, 256, CPU)
+    assert rounded.describe().startswith("FP8, rounded from FP8 in blocks: ")
+    drafter = load_drafter(folders.target, load_target(folders.target, CPU, no_progress), no_progress)
+    assert drafter.config.among == "mtp."
+    bad = saved(folders.target)
+    name = next(name for name in bad if name.endswith("_scale_inv"))
+    bad[name][0, 0] = torch.inf
+    save(folders.target, bad)
+    with pytest.raises(WeightsFailure, match=r"A scale of .* is not a finite number"):
+        load_target(folders.target, CPU, no_progress)

@@ -141,6 +141,21 @@ BAD: dict[str, tuple[str, Edit, str]] = {
         changed(Q + "_scale", Tensor.int),
         f"The scales of {Q} are I32.*none of BF16, F16, F32",
     ),
+    "scales of rows for blocks": (
+        "fp8",
+        moved(Q + "_scale", Q + "_scale_inv"),
+        rf"The scales of {Q} are BF16\[64, 1\], the config asks for F32\[1, 1\]",
+    ),
+    "scales of blocks for floats": (
+        "bf16",
+        added(**{Q + "_scale_inv": torch.ones(1, 1)}),
+        rf"{Q} is F32\[64, 64\] and has scales of blocks",
+    ),
+    "scales of blocks and of rows": (
+        "fp8",
+        added(**{Q + "_scale_inv": torch.ones(1, 1)}),
+        rf"{Q} is F8_E4M3\[64, 64\] and has scales of blocks",
+    ),
     "FP8 of another shape": ("fp8", changed(Q, lambda part: part[:, :-1]), rf"{Q} is F8_E4M3\[64, 63\]"),
     "scales of FP8 of fewer rows": ("fp8", changed(Q + "_scale", lambda scale: scale[:-1]), rf"The scales of {Q} are"),
     "NaN": (
@@ -206,12 +221,6 @@ REFUSED: dict[str, tuple[str, Edit, dict[str, Any], str]] = {
     "ParoQuant": ("bf16", moved(Q, Q.replace(".weight", ".theta")), {"quant_method": "paroquant"}, "ParoQuant"),
     "bitsandbytes": ("bf16", added(**{Q + ".absmax": torch.ones(4)}), {"quant_method": "bitsandbytes"}, "bitsandbytes"),
     "MLX": ("bf16", changed(Q, lambda part: part[:, :8].to(torch.uint32)), {"group_size": 64, "bits": 4}, "MLX"),
-    "FP8 in blocks, DeepSeek's": (
-        "fp8",
-        moved(Q + "_scale", Q + "_scale_inv"),
-        {"quant_method": "fp8", "weight_block_size": [128, 128]},
-        "FP8 in blocks of 128 by 128",
-    ),
     "FP8 in blocks, compressed-tensors": (
         "fp8",
         changed(Q + "_scale", lambda scale: scale[:2].expand(2, 4).clone()),
