@@ -57,7 +57,7 @@ class WeightPlan:
     def _name(self) -> str:
         stored, weights = self.stored.weights, self.plan.weights
         if self.stored.unpacked:
-            return f"{NAMES[weights]}, {'unpacked' if weights == 'bf16' else 'rounded'} from {self.stored}"
+            return f"{FORMAT_NAMES[weights]}, {'unpacked' if weights == 'bf16' else 'rounded'} from {self.stored}"
         if stored == weights:
             return str(self.stored)
         return f"{FORMAT_NAMES[weights]}, unpacked from {self.stored}" if weights == "bf16" else FORMAT_NAMES[weights]
