@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from textual.widgets import Markdown
 from textual.widgets._toast import Toast
@@ -97,6 +99,19 @@ async def test_every_answer_is_drawn_for_who_wants_that_with_its_file_s_name(lau
         await chat.ask_and_wait("one")
         await chat.ask_and_wait("two")
         assert chat.log.display and chat.log.text.count("Ctrl+T draws it") == 1
+
+
+async def test_keys_in_a_hurry_draw_and_undraw(launch: Launch) -> None:
+    async with launch(answer="```py\nx = 1\n```\ntext") as chat:
+        await chat.ask_and_wait("one")
+        for _ in range(12):
+            chat.screen.conversation.show_rendered()
+            await asyncio.sleep(0.001)
+            chat.screen.conversation.show_tokens()
+            await asyncio.sleep(0.001)
+        view = chat.screen.query_one(RenderedView)
+        await chat.until(lambda: chat.log.display and not view.display and not view.children)
+        assert chat.app.is_running and chat.app._exception is None
 
 
 async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:

@@ -322,7 +322,7 @@ class ChatDisplay(DeskScreen):
     def _conclude(self) -> None:
         """An answer is whole: say which code it holds, and what comes behind it."""
         turn = self.chat.reducer.turn
-        drawn = options_of(self).rendered
+        drawn = options_of(self).rendered and turn is not None and turn.error is None and bool(turn.text)
         if turn is not None and (blocks := describe_blocks(turn.text)):
             offers = not (drawn or self._offered or self.replay.recording)
             self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)

@@ -112,6 +112,7 @@ class RateGauge(Gauge):
         faster = self.facts.speedup
         number = self._speed if faster is None else f"{faster:.1f}×"
         head = TOKENS_PER_SECOND.name if faster is None else f"{SPEED_UP.name} as the target alone"
+        head = head if len(head) <= self.size.width else SPEED_UP.name
         digits = large_number(number, ascii)
         told = self._told()
         room_beside = self.size.width - len(digits[0]) - 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -35,18 +36,31 @@ class RenderedView(VerticalScroll):
         Binding("j", "scroll_down", "Down", show=False),
     ]
 
-    @work(exclusive=True)
-    async def show(self, messages: Sequence[Message]) -> None:
-        """Render the newest of ``messages`` and go to the end."""
-        await self.remove_children()
-        await self.mount_all(self._widgets(messages))
-        self.display = True
-        self.scroll_end(animate=False)
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._wanted: Sequence[Message] | None = None
+        self._building = asyncio.Lock()
+        """Children come and go one change after the other: one that is cut short would end the program."""
 
-    @work(exclusive=True)
-    async def hide(self) -> None:
-        self.display = False
-        await self.remove_children()
+    def show(self, messages: Sequence[Message]) -> None:
+        """Render the newest of ``messages`` and go to the end."""
+        self._wanted = messages
+        self._build()
+
+    def hide(self) -> None:
+        self._wanted, self.display = None, False
+        self._build()
+
+    @work
+    async def _build(self) -> None:
+        """What is wanted by the time it is this change's turn."""
+        async with self._building:
+            wanted = self._wanted
+            await self.remove_children()
+            if wanted is not None:
+                await self.mount_all(self._widgets(wanted))
+            self.display = wanted is not None and wanted is self._wanted
+            self.scroll_end(animate=False)
 
     def _widgets(self, messages: Sequence[Message]) -> Iterator[Widget]:
         from .fence import Answer  # with parser and highlighter too much to wait for before the first frame
