@@ -23,7 +23,7 @@ from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
-from engine.events import EngineReady, LoadProgress, Source, TurnFinished, TurnStarted
+from engine.events import EngineReady, LoadProgress, Notice, Source, TurnFinished, TurnStarted
 
 from ..keymap import Said
 from ..options import options_of
@@ -81,6 +81,8 @@ class ChatDisplay(DeskScreen):
         """Sentences with the keys that the user has."""
         self._started = self._log_failure_told = False
         self._gpu_shown: GpuReading | None = None
+        self._warned = False
+        """Something was said ahead of the answer that runs, which a drawn answer would hide."""
         self._offered = False
         """The user has heard that answers can be drawn."""
         self._guessers: set[Source] | None = None
@@ -285,6 +287,7 @@ class ChatDisplay(DeskScreen):
         for event in events:
             if isinstance(event, EngineReady):
                 self._become_ready(event)
+            self._warned |= isinstance(event, Notice) and event.ahead
         self.conversation.add(reducer.take_spans())
         for turn, spans in reducer.take_settled().items():
             log.relabel(turn, spans)
@@ -323,6 +326,7 @@ class ChatDisplay(DeskScreen):
         """An answer is whole: say which code it holds, and what comes behind it."""
         turn = self.chat.reducer.turn
         drawn = options_of(self).rendered and turn is not None and turn.error is None and bool(turn.text)
+        drawn, self._warned = drawn and not self._warned, False
         if turn is not None and (blocks := describe_blocks(turn.text)):
             offers = not (drawn or self._offered or self.replay.recording)
             self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)
