@@ -131,6 +131,18 @@ def test_a_drafter_that_comes_with_the_program(name: str, tmp_path: Path, monkey
     assert sum(math.prod(shape) for shape in shapes.values()) > 11_000_000
 
 
+def test_half_a_model_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    model, revision = tmp_path / "models--somebody--model", "0123456789abcdef" * 2 + "01234567"
+    for name in ("refs", "snapshots"):
+        (model / name).mkdir(parents=True)
+    folder = write_config(model / "snapshots" / revision, config_of("gemma-4-31B-it"))
+    (model / "refs" / "main").write_text(revision)
+    assert not is_here("somebody/model")
+    (folder / "model.safetensors").touch()
+    assert is_here("somebody/model")
+
+
 @pytest.fixture
 def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A drafter of ours, packed, in a place of its own."""
