@@ -40,8 +40,7 @@ UNREAD = (
     "_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale",
     "rotary_emb.inv_freq", "rotary_emb.original_inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
 )  # fmt: skip
-"""Endings of tensor names that stay on disk: the config says shapes and rotary frequencies, and nothing here rounds
-activations."""
+"""Endings of tensors that stay on disk: the config has shapes and rotary frequencies, nothing rounds activations."""
 
 IN_BLOCKS = "F8_E4M3 in blocks"
 """Of numbers that have a scale for each block, and become floats while they are read."""
@@ -143,8 +142,7 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
 
 
 def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
-    """What makes a checkpoint's tensor name of a parameter's name: checkpoints of the text model alone may have other
-    names."""
+    """What makes a tensor's name of a parameter's: checkpoints of the text model alone may have other names."""
     alone = family.tensor_name_alone
     if alone is None or family.tensor_name(EMBEDDING) in headers or alone(EMBEDDING) not in headers:
         return family.tensor_name
@@ -215,14 +213,12 @@ class _Finder:
                 )
 
     def _is_copy(self, name: str) -> bool:
-        """Whether a tensor holds values that are the keys again, which some GGUF files have for layers without
-        values."""
+        """Whether a tensor holds the keys again as values, as in some GGUF files' layers without values."""
         keys = self._headers.get(name.replace("attn_v", "attn_k"))
         return name.endswith("attn_v.weight") and keys is not None and same_bytes(self._headers[name], keys)
 
     def _split_names(self, name: str, shape: tuple[int, ...]) -> list[Piece]:
-        """(Expert, rows, tensor) of the parts of a parameter that stacks experts, where each expert has tensors of its
-        own."""
+        """(Expert, rows, tensor) of each part of a parameter that stacks experts which have tensors of their own."""
         for stem, endings in self._names.experts.items():
             if name.endswith(stem):
                 rows = shape[1] // len(endings)

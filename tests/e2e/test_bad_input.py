@@ -50,7 +50,7 @@ def test_prompts_that_can_not_be_asked_leave_the_conversation_as_it_was(chat: Op
     second = window.ask_and_wait(GREETING)
     assert second.reason == "stop" and second.answer
     # The model still reads the first question and answer; with the refused one, this one would be refused as well.
-    assert second.statistics["num_prompt_tokens"] > 2 * first.statistics["num_prompt_tokens"]
+    assert second.figures.num_prompt_tokens > 2 * first.figures.num_prompt_tokens
 
 
 @pytest.mark.parametrize(("damaged", "size"), [("target", (120, 36)), ("drafter", (80, 24))])

@@ -42,9 +42,9 @@ def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
 
     answered = window.ask_and_wait("Write a quicksort in Python")
     assert answered.reason == "stop"
-    assert answered.statistics["num_reused_tokens"] > 0
+    assert answered.figures.num_reused_tokens > 0
     # Still a block of eight: the settings outlive the turn.
-    assert answered.statistics["num_draft_tokens"] > 2 * answered.statistics["num_spec_steps"]
+    assert answered.figures.num_draft_tokens > 2 * answered.figures.num_spec_steps
 
     assert window.quit() == 0
     assert terminal.state == RESTORED
