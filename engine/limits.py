@@ -13,6 +13,9 @@ FEW = 3
 """Beside each strange letter there are so many known ones, where it is a name, or a word that is asked about."""
 CIRCLE, LONGEST_PIECE = 64, 12
 """An answer goes round in circles whose last so many tokens are one piece over and over, of so many at most."""
+ONCE_MORE = 64
+"""Tokens that an answer goes on behind its first circle: no round holds more, so that it ends at the same token with
+speculation and without, wherever rounds begin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 
 import torch
@@ -16,7 +17,7 @@ from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
-from .limits import ANYTHING, Limit, Limits, goes_in_circles
+from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan
@@ -114,28 +115,33 @@ class Runner:
         def poll() -> GenerationSettings | None:
             nonlocal settings
             changes = drain()
-            if changes is None or goes_in_circles(said):
+            if changes is None:
                 return None
             for change in changes:
                 settings = settings.with_changes(change)
-            return settings
+            return replace(settings, max_new_tokens=min(settings.max_new_tokens, end)) if end else settings
 
         said: list[int] = []  # by a model that knows its limits
+        end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)
-                if self._limits is not ANYTHING:
-                    said += progress.emitted
+                for token in () if self._limits is ANYTHING or end else progress.emitted:
+                    said.append(token)
+                    if goes_in_circles(said):
+                        end = len(said) + ONCE_MORE
+                        break
                 yield turn.step(progress)
             elif isinstance(progress, PrefillStarted):
                 yield turn.begun(progress.num_reused)
             else:
                 yield PrefillDone(ask.turn, progress.milliseconds)
-        if goes_in_circles(said):
+        finished = turn.finished()
+        if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead)
-        yield turn.finished()
+        yield finished
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""

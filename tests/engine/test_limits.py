@@ -67,8 +67,8 @@ def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
     service = EngineService(EngineOptions(), told.put)
     service.start()
 
-    def ask(text: str) -> list[Event]:
-        service.send(Ask(1, (Message("user", text),), GenerationSettings(max_new_tokens=200)))
+    def ask(text: str, speculation: bool = True) -> list[Event]:
+        service.send(Ask(1, (Message("user", text),), GenerationSettings(max_new_tokens=200, speculation=speculation)))
         events = [told.get()]
         while not isinstance(events[-1], TurnFinished):
             events.append(told.get())
@@ -82,5 +82,7 @@ def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
     assert not isinstance(ask("write a snake game")[0], Notice), "once"
     *_, circles, end = ask("{}[]()<>!@#$%^&*")
     assert isinstance(circles, Notice) and isinstance(end, TurnFinished) and end.statistics.num_tokens < 150
+    *_, alone = ask("{}[]()<>!@#$%^&*", speculation=False)
+    assert isinstance(alone, TurnFinished) and alone.text == end.text, "it ends where it does, whoever guesses"
     service.send(Close())
     service.join(20)
