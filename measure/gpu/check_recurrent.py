@@ -207,7 +207,7 @@ def parts(decoder: Decoder, name: str, lines: list[str]) -> None:
 @torch.inference_mode()
 def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: list[int], lines: list[str]) -> None:
     shape = read_shape(name)
-    decoder = decoder_of(shape, weights, max(CONTEXT, *prompts) + 64)
+    decoder = decoder_of(shape, weights, max([CONTEXT, *prompts]) + 64)
     target = decoder.target
     floor = floor_of(shape, target, drafts_in_8_bits=True)
     touched = [0.0, 0.0]

@@ -16,6 +16,7 @@ from engine.kernels.decode.norm import (
     embed_rows,
     reference_add_and_norm,
 )
+from engine.kernels.decode.shared_expert import after_experts, reference_after_experts
 from engine.kernels.reference.joins import (
     AttentionJoin,
     FeedForwardJoin,
@@ -107,6 +108,22 @@ def test_add_and_norm(hidden: int, dtype: torch.dtype, style: NormStyle, residua
     assert_rounded_alike(normed, expected_normed)
     if x is not None:
         assert_rounded_alike(x, expected)
+
+
+@FP32_AND_BF16
+@pytest.mark.parametrize("style", ["gemma", "qwen"])
+def test_after_experts_one_of_which_all_rows_share(dtype: torch.dtype, style: NormStyle) -> None:
+    given = Given(40, dtype)
+    partials, pairs, x, before = given.sums(3, 16), given.sums(16, 4).to(dtype), given.rows(), given.rows()
+    gate, weight = given.noise(1, 40).to(dtype), given.weight()
+    expected, expected_normed = reference_after_experts(partials, pairs, before, gate, x, weight, EPS, style)
+    normed, features = before.clone(), torch.full((16, 80), 7.0, dtype=dtype)
+    untouched = x[9:].clone()
+    after_experts(partials, pairs, gate, x, weight, EPS, normed, style, features[:, 40:], max_rows=9)
+    assert_rounded_alike(x[:9], expected[:9])
+    assert_rounded_alike(normed[:9], expected_normed[:9])
+    assert torch.equal(features[:9, 40:], x[:9]) and (features[:, :40] == 7).all() and (features[9:] == 7).all()
+    assert torch.equal(x[9:], untouched) and torch.equal(normed[9:], before[9:])
 
 
 @FP32_AND_BF16

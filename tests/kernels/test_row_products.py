@@ -10,7 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.decode.dense import (
+    Product,
+    gate_up,
+    partial_sums,
+    project,
+    project_two,
+    reference_gate_up,
+    reference_project,
+)
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
@@ -63,6 +71,24 @@ def test_products_in_the_models_dtype(dtype: torch.dtype) -> None:
         torch.testing.assert_close(out, expected, atol=1e-4, rtol=1e-5)
     else:  # one rounding to 8 bits of mantissa
         torch.testing.assert_close(out.float(), expected, atol=1e-4, rtol=2**-8)
+
+
+@pytest.mark.parametrize("make", [PlainWeight, Int4Weight.of])
+@pytest.mark.parametrize("max_rows", [1, 16])
+def test_two_products_in_one_launch_have_the_bits_of_each_alone(
+    make: Callable[[Tensor], Weight], max_rows: int
+) -> None:
+    x, few, many = noise(16, 192), plain(24, 192, seed=1), make(noise(48, 192, seed=2))
+    few_tiles, many_tiles = Tiles(16, 64, splits=3, stages=2), Tiles(16, 64, warps=1, stages=3)
+
+    def outs() -> tuple[Tensor, Tensor]:
+        return partial_sums(few_tiles, 24, CPU), noise(16, 48, seed=3)
+
+    alone, together = outs(), outs()
+    project(x, few, alone[0], few_tiles, max_rows)
+    project(x, many, alone[1], many_tiles, max_rows)
+    project_two(x, Product(few, together[0], few_tiles), Product(many, together[1], many_tiles), max_rows)
+    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
 
 
 @FP32_AND_BF16

@@ -5,6 +5,8 @@ with a packed weight, into registers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -52,6 +54,36 @@ def project(
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
         HEIGHT=height_of(weight, max_rows), **tiles.options,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One of two products that a launch makes of the same rows: see ``project_two``."""
+
+    weight: Weight
+    out: Tensor
+    tiles: Tiles
+
+
+def project_two(x: Tensor, few: Product, many: Product, max_rows: int = MAX_ROWS) -> None:
+    """``project`` of rows x [16, depth] with two weights, in one launch, whose warps, stages and registers are those of
+    ``many``. That of few columns would leave a GPU idle by itself; its programs come first."""
+    depth = x.shape[1]
+    for each in (few, many):
+        columns, splits = each.weight.shape[0], each.tiles.splits
+        assert each.weight.shape[1] == depth and each.out.numel() == splits * MAX_ROWS * columns
+        assert each.weight.is_contiguous and each.out.is_contiguous()
+    assert x.is_contiguous()
+    programs = [cdiv(each.weight.shape[0], each.tiles.columns) * each.tiles.splits for each in (few, many)]
+    _project_two[(sum(programs),)](
+        x, few.weight.values, few.weight.scales, few.out, many.weight.values, many.weight.scales, many.out, max_rows,
+        K=depth, FEW_N=few.weight.shape[0], FEW_FORMAT=few.weight.format, FEW_SPLITS=few.tiles.splits,
+        FEW_BLOCK_N=few.tiles.columns, FEW_BLOCK_K=few.tiles.depth, FEW_PARTS=few.tiles.warps,
+        FEW_TURNED=few.tiles.turned, FEW_HEIGHT=height_of(few.weight, max_rows), N=many.weight.shape[0],
+        FORMAT=many.weight.format, SPLITS=many.tiles.splits, BLOCK_N=many.tiles.columns, BLOCK_K=many.tiles.depth,
+        PARTS=many.tiles.warps, TURNED=many.tiles.turned, HEIGHT=height_of(many.weight, max_rows),
+        AHEAD=many.tiles.ahead, EARLY=many.tiles.early or 0, **many.tiles.options,
     )  # fmt: skip
 
 
@@ -185,6 +217,43 @@ def _project(
         x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, words, SPLITS, BLOCK_N, BLOCK_K,
         PARTS, AHEAD, TURNED, HEIGHT,
     )  # fmt: skip
+
+
+@early_kernel
+def _project_two(
+    x: tl.tensor, few: tl.tensor, few_scales: tl.tensor, few_out: tl.tensor, weight: tl.tensor, scales: tl.tensor,
+    out: tl.tensor, max_rows: tl.tensor,
+    K: tl.constexpr, FEW_N: tl.constexpr, FEW_FORMAT: tl.constexpr, FEW_SPLITS: tl.constexpr,
+    FEW_BLOCK_N: tl.constexpr, FEW_BLOCK_K: tl.constexpr, FEW_PARTS: tl.constexpr, FEW_TURNED: tl.constexpr,
+    FEW_HEIGHT: tl.constexpr, N: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, TURNED: tl.constexpr, HEIGHT: tl.constexpr, AHEAD: tl.constexpr,
+    EARLY: tl.constexpr,
+) -> None:  # fmt: skip
+    few_tiles: tl.constexpr = (FEW_N + FEW_BLOCK_N - 1) // FEW_BLOCK_N
+    few_programs: tl.constexpr = few_tiles * FEW_SPLITS
+    tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    program = tl.program_id(0)
+    of_few = tl.minimum(program, few_programs - 1)
+    of_many = tl.maximum(program - few_programs, 0)
+    few_words = begin_project(
+        Matrix(few, few_scales, FEW_N, K, FEW_FORMAT), of_few % few_tiles, of_few // few_tiles, program < few_programs,
+        FEW_SPLITS, FEW_BLOCK_N, FEW_BLOCK_K, FEW_PARTS, AHEAD, FEW_TURNED, EARLY,
+    )  # fmt: skip
+    words = begin_project(
+        Matrix(weight, scales, N, K, FORMAT), of_many % tiles, of_many // tiles, program >= few_programs, SPLITS,
+        BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, EARLY,
+    )  # fmt: skip
+    wait_for_inputs()
+    if program < few_programs:
+        project_tile(
+            x, Matrix(few, few_scales, FEW_N, K, FEW_FORMAT), None, few_out, of_few % few_tiles, of_few // few_tiles,
+            max_rows, few_words, FEW_SPLITS, FEW_BLOCK_N, FEW_BLOCK_K, FEW_PARTS, AHEAD, FEW_TURNED, FEW_HEIGHT,
+        )  # fmt: skip
+    else:
+        project_tile(
+            x, Matrix(weight, scales, N, K, FORMAT), None, out, of_many % tiles, of_many // tiles, max_rows, words,
+            SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
+        )  # fmt: skip
 
 
 @jit

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ...layer_config import Activation
 from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
 from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
@@ -127,9 +128,10 @@ def gate_up_and_route(
     router: RouterRows,
     scratch: SplitScratch,
     max_rows: int = MAX_ROWS,
+    activation: Activation = "gelu_tanh",
 ) -> None:
-    """``dense.gate_up`` with GELU into ``out`` [16, inter], and the router's choice into ``router.found``. Its depth is
-    split; the last program adds all splits in order, since choosing needs every score."""
+    """``dense.gate_up`` into ``out`` [16, inter], and the router's choice into ``router.found``. Its depth is split;
+    the last program adds all splits in order, since choosing needs every score."""
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
@@ -157,6 +159,7 @@ def gate_up_and_route(
         INTER=inter,
         K=depth,
         FORMAT=weight.format,
+        SILU=activation == "silu",
         EXPERTS=num_experts,
         TOP_K=router.found.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
@@ -349,11 +352,11 @@ def _gate_up_and_route(
     bias: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor,
     experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor,
     max_rows: tl.tensor,
-    INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
-    ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, ENTRIES: tl.constexpr, MOST: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr,
-    ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
-    HEIGHT: tl.constexpr,
+    INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, ENTRIES: tl.constexpr,
+    MOST: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, ROUTER_SPLITS: tl.constexpr,
+    ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    EARLY: tl.constexpr, TURNED: tl.constexpr, HEIGHT: tl.constexpr,
 ) -> None:  # fmt: skip
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
@@ -394,7 +397,7 @@ def _gate_up_and_route(
             )  # fmt: skip
             both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, paired)
             gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
-        act = activate(gate, False) * up
+        act = activate(gate, SILU) * up
         valid = (row < max_rows) & (places[None, :] < INTER)
         tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)
 

@@ -206,6 +206,21 @@ MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
         expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
         rows=RowTiles(warps=16),
     ),
+    ("bf16", (2048, 512)): TargetTiles(  # Qwen3.5-35B-A3B, Qwen3-Coder-Next
+        output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
+        gate_up=Tiles(columns=16, depth=128, stages=5, early=1),
+        down=Tiles(columns=32, depth=128, splits=3),
+        expert_gate_up_alone=Tiles(columns=32, depth=128),
+        expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
+    ),
+    ("int4", (2048, 512)): replace(
+        INT4_TARGET,
+        qkv=Tiles(columns=32, depth=256, stages=2),
+        gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
+        down=Tiles(columns=32, depth=512, warps=8, registers=128),
+        expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128),
+        expert_down=Tiles(columns=32, depth=256, registers=128),
+    ),
 }
 """What a search in whole passes found for targets of these sizes; used in place of ``MEASURED``."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}

@@ -19,16 +19,15 @@ from ...kernels.decode.delta import (
     scan_rows,
     take_by_kernels,
 )
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.dense import Product, gate_up, partial_sums, project, project_two
+from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ...kernels.decode.norm import add_and_norm
-from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, route_rows
-from ...kernels.decode.shared_expert import add_shared
+from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.shared_expert import after_experts
 from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import TargetTiles, Tiles
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS, cdiv
-from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ...layer_config import DeltaConfig
 from ..family import TargetConfig
@@ -134,8 +133,8 @@ class DecodePass(RowsPass[KernelLayer]):
 
     def _recur(self, mixer: RecurringMixer, max_rows: int) -> None:
         buffers, config, state, projected = self._buffers, mixer.config, mixer.state, self._buffers.projected
-        project(buffers.normed, mixer.rates, projected.rates, self._rates_tiles, max_rows)
-        project(buffers.normed, mixer.rows, projected.rows, self._for(mixer.rows).qkv, max_rows)
+        rates = Product(mixer.rates, projected.rates, self._rates_tiles)
+        project_two(buffers.normed, rates, Product(mixer.rows, projected.rows, self._for(mixer.rows).qkv), max_rows)
         prepare_rows(
             projected, state.now.window, mixer.weights, config, buffers.q, state.rows, state.at, self.cursor, self.rows,
             max_rows,
@@ -146,34 +145,35 @@ class DecodePass(RowsPass[KernelLayer]):
         project(buffers.values, mixer.output, buffers.output, self._for(mixer.output).output, max_rows)
 
     def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
-        buffers, found = self._buffers, self._buffers.down
+        buffers, eps = self._buffers, self._target.config.rms_norm_eps
         if layer.routed is None:
-            self._run_mlp(layer.gate_up, layer.down, max_rows)
-        else:
-            self._run_mlp(layer.routed.gate_up, layer.routed.down, max_rows)
-            add_shared(buffers.down, buffers.normed, layer.routed.gate, buffers.x, max_rows)
-            found = self._run_experts(layer, layer.routed, max_rows)
-        add_and_norm(
-            found, buffers.x, layer.next_norm, self._target.config.rms_norm_eps, buffers.normed, self.norm_style,
-            features,
+            gate_up(buffers.normed, layer.gate_up, buffers.act, "silu", self._for(layer.gate_up).gate_up, max_rows)
+            project(buffers.act, layer.down, buffers.down, self._for(layer.down).down, max_rows)
+            add_and_norm(
+                buffers.down, buffers.x, layer.next_norm, eps, buffers.normed, self.norm_style, features,
+                tiles=self.tiles.rows, max_rows=max_rows,
+            )  # fmt: skip
+            return
+        self._run_experts(layer, layer.routed, max_rows)
+        after_experts(
+            buffers.down, buffers.pairs, layer.routed.gate, buffers.x, layer.next_norm, eps, buffers.normed,
+            self.norm_style, features,
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _run_mlp(self, up: Weight, down: Weight, max_rows: int) -> None:
-        buffers = self._buffers
-        gate_up(buffers.normed, up, buffers.act, "silu", self._for(up).gate_up, max_rows)
-        project(buffers.act, down, buffers.down, self._for(down).down, max_rows)
-
-    def _run_experts(self, layer: KernelLayer, routed: Routed, max_rows: int) -> Tensor:
-        """What they yield, [top_k, 16, hidden], to be added like the splits of a product."""
+    def _run_experts(self, layer: KernelLayer, routed: Routed, max_rows: int) -> None:
+        """Runs the experts and, beside their choice and their first product, the one that all rows share."""
         buffers, router, found = self._buffers, routed.router, self._buffers.assignment
         rows = RouterRows(
             buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router, router.bias
         )
-        route_rows(rows, buffers.splits, max_rows)
+        first_tiles = self._for(routed.gate_up).gate_up
+        gate_up_and_route(
+            buffers.normed, routed.gate_up, buffers.act, first_tiles, rows, buffers.splits, max_rows, "silu"
+        )
         tiles = self._for(layer.gate_up)
         up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
-        expert_gate_up_rows(buffers.normed, layer.gate_up, found, buffers.expert_act, up_tiles, None, max_rows, "silu")
-        down_tiles = self._for(layer.down).expert_down
-        expert_down_rows(buffers.expert_act, layer.down, found, buffers.pairs, down_tiles, max_rows)
-        return buffers.pairs.transpose(0, 1)
+        shared = DenseDown(buffers.act, routed.down, buffers.down, self._for(routed.down).down)
+        act = buffers.expert_act
+        expert_gate_up_rows(buffers.normed, layer.gate_up, found, act, up_tiles, shared, max_rows, "silu")
+        expert_down_rows(act, layer.down, found, buffers.pairs, self._for(layer.down).expert_down, max_rows)

@@ -1,0 +1,136 @@
+"""``python -m measure.gpu.check_loaded``: pairs of published shapes, loaded as the program loads them.
+
+Each is written as a checkpoint with random weights and few layers, loaded by :func:`engine.load`, and asked over two
+turns, greedily and warm. What other scripts build by hand passes by what the program asks of a pair first; here rounds
+must run on the device, and the answers with speculation must be those without, token for token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import traceback
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+import engine
+from engine.commands import GenerationSettings, Message, WeightChoice
+from engine.events import LoadProgress, Step
+from engine.lab.bench.shapes import SHAPES, configs_of, period_of, shorten
+from engine.lab.bench.weights import random_tensor
+from engine.models.registry import drafter_config_of, family_of
+from measure.gpu.report import Report
+from measure.quick import parse
+from tests.engine.checkpoints import write_tokenizer
+
+QUESTIONS = ("Say something about rivers, and then the same once more.", "And now about the sea, in as many words.")
+TEMPERATURES = (0.0, 0.8)
+
+
+def write_pair(folder: Path, shape: str, periods: int, device: torch.device) -> int:
+    """Writes a target of few layers and its drafter in the published layout; returns the target's layers."""
+    target_json, drafter_json = configs_of(shape)
+    layers = periods * period_of(target_json)
+    shorten(target_json, drafter_json, layers)
+    family = family_of(target_json)
+    with torch.device("meta"):
+        target = family.read_config(target_json, None).build()
+        drafter = drafter_config_of(drafter_json).build()
+    generator = torch.Generator(device).manual_seed(0)
+    for name, config, model in (("target", target_json, target), ("drafter", drafter_json, drafter)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "config.json").write_text(json.dumps(config))
+        tensors = {
+            family.tensor_name(each) if name == "target" else each: random_tensor(
+                each, tuple(parameter.shape), generator, torch.bfloat16, model.branch_ends
+            ).cpu()
+            for each, parameter in model.named_parameters()
+        }
+        save_file(tensors, folder / name / "model.safetensors")
+    write_tokenizer(folder / "target")
+    return layers
+
+
+def tokens_of(
+    pair: engine.Pair, messages: list[Message], temperature: float, tokens: int, speculation: bool
+) -> list[int]:
+    """An answer's tokens."""
+    settings = GenerationSettings(temperature=temperature, speculation=speculation, seed=5, max_new_tokens=tokens)
+    steps = (event for event in pair.generate(messages, **asdict(settings)) if isinstance(event, Step))
+    return [token.id for step in steps for token in step.emitted]
+
+
+def forget(pair: engine.Pair) -> None:
+    """Asks something else, after which next to nothing of a conversation is known."""
+    pair.answer("Hm?", max_new_tokens=1)
+
+
+def parting(ours: list[int], theirs: list[int]) -> int:
+    """The first place at which two answers differ."""
+    return next((place for place, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
+
+
+def check(shape: str, periods: int, weights: WeightChoice, tokens: int, device: torch.device, report: Report) -> None:
+    said: list[str] = []
+
+    def tell(event: LoadProgress) -> None:
+        if event.remark:
+            said.append(event.phase)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        layers = write_pair(folder, shape, periods, device)
+        with engine.load(
+            str(folder / "target"), tell, drafter=str(folder / "drafter"), device=device.type, weights=weights
+        ) as pair:
+            assert pair._runner is not None
+            on_device = pair._runner.runs_on_device
+            words = f"{layers} layers, {pair.ready.dtype}, {pair.ready.load_seconds:.1f} s"
+            report.line(f"{shape} {weights}", words)
+            meant = on_device or device.type == "cpu"
+            report.line("  rounds", "on the device" if on_device else f"on the host: {said}", meant)
+            for temperature in TEMPERATURES:
+                messages: list[Message] = []
+                for turn, question in enumerate(QUESTIONS, 1):
+                    messages.append(Message("user", question))
+                    ask = partial(tokens_of, pair, messages, temperature, tokens)
+                    forget(pair)
+                    plain = ask(speculation=False)
+                    forget(pair)
+                    guessed = ask(speculation=True)
+                    # A prompt that is known already ends in a row of other kernels than one that is read: both caches
+                    # know it now.
+                    plain_again, guessed_again, once_more = (ask(speculation=way) for way in (False, True, False))
+                    same = plain == guessed and plain_again == guessed_again == once_more
+                    words = f"{len(plain)} tokens {'equal' if same else 'PART'}"
+                    words += "" if plain == plain_again else f" (as read and as known at {parting(plain, plain_again)})"
+                    report.line(f"  T {temperature}, turn {turn}", words, same)
+                    messages.append(Message("assistant", f"An answer of turn {turn}."))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--shapes", nargs="+", default=["26B-A4B", "Qwen3.5-27B"], help=f"of {', '.join(SHAPES)}")
+    parser.add_argument("--periods", type=int, default=2, help="of layers, in each target")
+    parser.add_argument("--weights", default="bf16", help="in which the target is held")
+    parser.add_argument("--tokens", type=int, default=200)
+    options = parse(parser, "--device cpu --shapes tiny --tokens 12", kernels=True)
+    report = Report()
+    for shape in options.shapes:
+        try:
+            check(shape, options.periods, options.weights, options.tokens, torch.device(options.device), report)
+        except Exception:
+            traceback.print_exc()
+            report.line(shape, "FAILED", False)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
