@@ -24,9 +24,9 @@ SEQUENTIAL = CostTable(
 )
 
 
-@of("dense, MTP")
+@of("dense, MTP", "qwen3_5, MTP")
 def test_an_automatic_depth_is_drafted_as_chosen(pair: Pair) -> None:
-    """The number of drafts changes from round to round, and rounds without one keep the newest hidden state."""
+    """The number of drafts changes from round to round, and rounds without one keep what the next draft needs."""
     device, wanted, prompt = on_device(pair), settings(max_new_tokens=11, draft_by="drafter"), prompt_ids(30)
     device.use_policy(Auto(SEQUENTIAL))
     answer = run_turn(device, prompt, wanted)

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 import engine
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
-from engine.errors import DeviceFailure, Option, WeightsFailure
+from engine.errors import WeightsFailure
 from engine.events import Step
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import MTP, find_pair, kind_of
@@ -255,12 +255,6 @@ def test_the_plan_counts_what_it_keeps(both: Both) -> None:
     assert decoder.draft_cache is not None
     assert plan.caches == decoder.cache.nbytes + decoder.draft_cache.nbytes
     assert plan.drafter_bytes == sum(part.nbytes for part in both.drafter.parameters())
-
-
-def test_on_a_gpu_it_is_refused(both: Both) -> None:
-    with pytest.raises(DeviceFailure, match="drafts on a CPU alone") as refused:
-        plan_memory(both.folder, both.folder, 256, torch.device("cuda"))
-    assert Option("drafter", "dflash") in refused.value.advice
 
 
 # --- refused
