@@ -166,14 +166,16 @@ def _own_drafter(target: Path, beside: str | None, kind: str) -> str:
     return name
 
 
+def targets_with_mtp() -> tuple[list[str], list[str]]:
+    """Published targets for which there is an MTP assistant, and those with a layer of MTP among their own tensors."""
+    assisted = [pair.target for pair in KNOWN_PAIRS if pair.assistant]
+    return assisted, [pair.target for family in FAMILIES if family.own_drafter is not None for pair in family.pairs]
+
+
 def _none_of(kind: str) -> WeightsFailure:
     what = "MTP assistant" if kind == MTP else "DFlash drafter"
-    targets = [
-        pair.target
-        for family in FAMILIES
-        for pair in family.pairs
-        if kind == DFLASH or pair.assistant or family.own_drafter is not None
-    ]
+    assisted, own = targets_with_mtp()
+    targets = [*assisted, *own] if kind == MTP else [pair.target for pair in KNOWN_PAIRS]
     return WeightsFailure(
         f"No {what} is known for this target; there are some for {', '.join(targets)}.",
         ("Name its folder with ", Option("drafter"), ", or go without: ", Option("drafter", NO_DRAFTER), "."),

@@ -12,10 +12,10 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from ..commands import FORMAT_NAMES, NO_DRAFTER, AttentionBackend, WeightFormat
+from ..commands import FORMAT_NAMES, AttentionBackend, WeightFormat
 from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
-from ..hub.pairs import DFLASH, KNOWN_PAIRS, relatives
+from ..hub.pairs import KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -27,7 +27,6 @@ from ..layer_config import AttentionConfig
 from ..machine import memory_bytes
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
-from ..models.dflash.weights import KEPT_FLOATS
 from ..models.drafter import Drafter
 from ..models.family import DrafterConfig, KnownPair, TargetConfig
 from ..models.packed import hold_shapes_in_fewer_bits
@@ -274,11 +273,6 @@ def plan_memory(
     loading. Raises ``WeightsFailure`` for damaged files or a drafter of another target."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
-    if draft_config is not None and draft_config.on_cpu_alone and device.type != "cpu":
-        raise DeviceFailure(
-            "This target's own MTP drafts on a CPU alone: there are no kernels for it yet.",
-            ("Draft with ", Option("drafter", DFLASH), ", or go without: ", Option("drafter", NO_DRAFTER), "."),
-        )
     model = target_on_meta(target, device, attention_backend, weights)
     packing = 0 if in_fewer_bits is None else hold_shapes_in_fewer_bits(model, in_fewer_bits.in_levels)
     layers = (*config.attention, *(draft_config.layers if draft_config is not None else ()))
@@ -354,12 +348,12 @@ def available_memory(device: torch.device) -> int:
 def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
     """The ways to hold what drafts, for a drafter on ``meta``. They are computed from sizes alone: joining or rounding
     tensors there would import torch's compiler, which takes as long as all other imports."""
-    plain = bytes_of(drafter)
-    if not isinstance(drafter, DFlashDrafter):
+    plain, products = bytes_of(drafter), [part for _, part in drafter.products()]
+    if not products:
         return (Drafting(plain),)
-    products = [part for name, part in drafter.named_parameters() if part.ndim == 2 and not name.endswith(KEPT_FLOATS)]
-    # Keys and values of all layers are copied once more, to lie below one another.
-    context = [part for name, part in drafter.named_parameters() if name.endswith(("k_proj.weight", "v_proj.weight"))]
+    # Keys and values of a DFlash drafter's layers are copied once more, to lie below one another.
+    stacked = ("k_proj.weight", "v_proj.weight") if isinstance(drafter, DFlashDrafter) else ()
+    context = [part for name, part in drafter.named_parameters() if name.endswith(stacked)]
     head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
     copies = _in_8_bits(products) + _in_8_bits(context)
     alone = plain - sum(part.nbytes for part in products) + copies

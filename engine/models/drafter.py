@@ -4,7 +4,7 @@ assistant a token in each."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -99,10 +99,21 @@ class Drafter(nn.Module, ABC):
         super().__init__()
         self.attention_backend = SDPA.name
 
+    never_packed: ClassVar[tuple[str, ...] | None] = None
+    """Endings of the names of its matrices that stay floats where its products are held in 8 bits; None for a kind
+    that never is."""
+
     @property
     def in_8_bits(self) -> bool:
         """Whether it holds its products' weights in 8 bits."""
         return False
+
+    def products(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Names and parameters of those of its products that 8 bits could hold."""
+        kept = self.never_packed
+        for name, parameter in self.named_parameters():
+            if kept is not None and parameter.ndim == 2 and not name.endswith(kept):
+                yield name, parameter
 
     def row_order(self, name: str) -> Tensor | None:
         """As ``TargetModel.row_order``."""
@@ -132,6 +143,7 @@ class Drafter(nn.Module, ABC):
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """fp32 [block_size - 1, vocabulary]: the whole distributions at the positions behind the anchor."""
 
+    @abstractmethod
     def draft_pass(
         self,
         target: TargetModel,
@@ -145,6 +157,4 @@ class Drafter(nn.Module, ABC):
     ) -> DraftPass:
         """A draft pass bound to one cache. ``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16]
         takes the drafts, the first in place 0. ``head``: an 8-bit copy of the target's, for a drafter that borrows it;
-        ``choices`` take further choices, where it isn't ``sequential``; ``tiles`` are for measuring. Of a kind that
-        drafts ``on_cpu_alone`` there is none."""
-        raise NotImplementedError
+        ``choices`` take further choices, where it isn't ``sequential``; ``tiles`` are for measuring."""

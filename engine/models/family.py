@@ -72,8 +72,6 @@ class DrafterConfig(ABC):
     kind: ClassVar[DrafterKind]
     among: ClassVar[str] = ""
     """How the names of its tensors begin, where they lie among those of its target."""
-    on_cpu_alone: ClassVar[bool] = False
-    """Whether there are no kernels that draft with it."""
 
     layers: tuple[AttentionConfig, ...]
     block_size: int

@@ -5,12 +5,13 @@ stand at the cursor; their number may change between replays."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
+from ..commands import WeightFormat
 from ..kernels.decode.attention import AttendScratch, attend_rows
 from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
@@ -28,7 +29,7 @@ from ..kernels.weights.weight import Weight
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_cache import LayerCache
 from ..layer_config import AttentionConfig
-from .family import AFTER_NORM, TargetConfig
+from .family import AFTER_NORM, EMBEDDED, TargetConfig
 from .packed import format_of_target
 from .target import TargetModel
 
@@ -87,68 +88,29 @@ class RowBuffers:
         return torch.zeros(MAX_ROWS, *shape, dtype=self._dtype, device=self._device)
 
 
-class RowsPass(ABC, Generic[Layer]):
-    """A target's forward pass, bound to one cache and to the tensors that say which rows run."""
+class LayerLaunches(ABC, Generic[Layer]):
+    """A model's layers as launches, bound to one cache and to the tensors that say which rows run."""
 
     norm_style: NormStyle
     buffers_of: ClassVar[type[RowBuffers]] = RowBuffers
 
     def __init__(
         self,
-        target: TargetModel,
-        first_norm: Tensor,
-        layers: Sequence[Layer],
+        config: TargetConfig,
         cache: Cache,
         cursor: Tensor,
         rows: Tensor,
-        taps: Sequence[int] = (),
-        tiles: TargetTiles | None = None,
+        tiles: TargetTiles,
+        of_formats: Mapping[WeightFormat, TargetTiles],
+        dtype: torch.dtype,
     ):
-        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and live rows of the 16. ``taps`` as
-        in ``TargetModel.forward``."""
-        device, dtype = target.device, target.dtype
-        self.cursor, self.rows = cursor, rows
-        self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
-        """int64 [16]: the tokens of the rows, to be filled before a pass. Behind ``rows`` there may be any valid
-        tokens."""
-        moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
-        sizes = target.config.sizes
-        self.tiles = target_tiles(moe, card, packed, sizes) if tiles is None else tiles
-        SPLIT.share(self.tiles.shared, card)
-        self._tiles = {"bf16": tiles_of_plain(self.tiles, moe, card, packed, sizes), packed: self.tiles}
-        self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
-        """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
-        self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
-        """Logits, and the most likely token of each row."""
-        self._target, self._first_norm, self._layers = target, first_norm, layers
-        self._taps = {layer: number for number, layer in enumerate(taps)}
-        self._buffers = self.buffers_of(target.config, self.tiles, dtype, device)
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and live rows of the 16. ``tiles`` are
+        those of the model's format; ``of_formats``: of each that its weights may have."""
+        self.cursor, self.rows, self.tiles = cursor, rows, tiles
+        self._config, self._tiles = config, of_formats
+        self._buffers = self.buffers_of(config, tiles, dtype, cursor.device)
         capacities = [layer.capacity for layer in cache.attention]
-        self._scratch = AttendScratch(target.config.attention, capacities, device)
-
-    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
-        """Runs the rows of ``ids``, in a chain or as ``tree`` says: fills ``out`` and ``features``, writes keys and
-        values past the cursor. ``max_rows`` bounds the rows of any replay and changes no bit of a row. ``beside``: the
-        features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to take in."""
-        target, buffers, config = self._target, self._buffers, self._target.config
-        embed_rows(
-            self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed, self._first_norm,
-            config.rms_norm_eps, self.norm_style,
-            tiles=self.tiles.rows, max_rows=max_rows,
-        )  # fmt: skip
-        first_row = MAX_ROWS if beside else 0
-        for index, layer in enumerate(self._layers):
-            self._mix(layer, max_rows, tree)
-            self._feed_forward(layer, self._feature_columns(index, first_row), max_rows)
-        if (columns := self._feature_columns(AFTER_NORM, first_row)) is not None:
-            columns[:max_rows].copy_(buffers.normed[:max_rows])
-        head = PlainWeight(target.head)
-        head_rows(buffers.normed, head, config.logit_softcap, self.out, self.tiles.head, max_rows)
-        pick_rows(self.out, self.tiles.rows, max_rows)
-
-    @abstractmethod
-    def trials(self) -> TileTrials[TargetTiles]:
-        """Its products, to be launched with other tiles and timed."""
+        self._scratch = AttendScratch(config.attention, capacities, cursor.device)
 
     @abstractmethod
     def _mix(self, layer: Layer, max_rows: int, tree: TreeRows | None) -> None:
@@ -179,6 +141,65 @@ class RowsPass(ABC, Generic[Layer]):
     def _for(self, weight: Weight) -> TargetTiles:
         """The tiles for the format of a weight: a file may leave some products in bf16."""
         return self._tiles[format_of(weight)]
+
+
+class RowsPass(LayerLaunches[Layer]):
+    """A target's forward pass, bound to one cache and to the tensors that say which rows run."""
+
+    def __init__(
+        self,
+        target: TargetModel,
+        first_norm: Tensor,
+        layers: Sequence[Layer],
+        cache: Cache,
+        cursor: Tensor,
+        rows: Tensor,
+        taps: Sequence[int] = (),
+        tiles: TargetTiles | None = None,
+    ):
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and live rows of the 16. ``taps`` as
+        in ``TargetModel.forward``."""
+        config, device, dtype = target.config, target.device, target.dtype
+        moe, card, packed, sizes = config.moe, card_of(device), format_of_target(target), config.sizes
+        tiles = target_tiles(moe, card, packed, sizes) if tiles is None else tiles
+        SPLIT.share(tiles.shared, card)
+        of_formats = {"bf16": tiles_of_plain(tiles, moe, card, packed, sizes), packed: tiles}
+        super().__init__(config, cache, cursor, rows, tiles, of_formats, dtype)
+        self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
+        """int64 [16]: the tokens of the rows, to be filled before a pass. Behind ``rows`` there may be any valid
+        tokens."""
+        self.features = torch.zeros(MAX_ROWS + 1, len(taps) * config.hidden_size, dtype=dtype, device=device)
+        """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
+        self.out = HeadOutput.allocate(config.vocab_size, tiles.head, device)
+        """Logits, and the most likely token of each row."""
+        self._target, self._first_norm, self._layers = target, first_norm, layers
+        self._taps = {layer: number for number, layer in enumerate(taps)}
+
+    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
+        """Runs the rows of ``ids``, in a chain or as ``tree`` says: fills ``out`` and ``features``, writes keys and
+        values past the cursor. ``max_rows`` bounds the rows of any replay and changes no bit of a row. ``beside``: the
+        features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to take in."""
+        target, buffers, config = self._target, self._buffers, self._target.config
+        embed_rows(
+            self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed, self._first_norm,
+            config.rms_norm_eps, self.norm_style,
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
+        first_row = MAX_ROWS if beside else 0
+        if (columns := self._feature_columns(EMBEDDED, first_row)) is not None:
+            columns[:max_rows].copy_(buffers.x[:max_rows])
+        for index, layer in enumerate(self._layers):
+            self._mix(layer, max_rows, tree)
+            self._feed_forward(layer, self._feature_columns(index, first_row), max_rows)
+        if (columns := self._feature_columns(AFTER_NORM, first_row)) is not None:
+            columns[:max_rows].copy_(buffers.normed[:max_rows])
+        head = PlainWeight(target.head)
+        head_rows(buffers.normed, head, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        pick_rows(self.out, self.tiles.rows, max_rows)
+
+    @abstractmethod
+    def trials(self) -> TileTrials[TargetTiles]:
+        """Its products, to be launched with other tiles and timed."""
 
     def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
         """A tapped layer's part of the features, from a row on; None where the layer isn't tapped."""

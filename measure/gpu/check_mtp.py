@@ -1,9 +1,11 @@
-"""MTP assistants on a GPU: ``python -m measure.gpu.check_mtp``; needs no pytest.
+"""MTP on a GPU: ``python -m measure.gpu.check_mtp``; needs no pytest.
 
-Random weights at the published shapes of 26B-A4B and 31B. What the device drafts must be what the host drafts from the
-same caches, but where two tokens are nearly tied; an answer with speculation must be the plain one token for token; a
-draft must cost its launches and little more. Prints milliseconds of drafts of every length, at three contexts, against
-the bytes that a drafted token reads. Exit code 1 when something is off.
+Random weights at the published shapes: of Gemma's 26B-A4B and 31B, whose assistants are models of their own, or of
+Qwen3.5s, whose layer lies among the target's. What the device drafts must be what the host drafts from the same caches,
+but where two tokens are nearly tied (copies in 8 bits, which Qwen's layer drafts by where there is memory, may draft
+otherwise); an answer with speculation must be the plain one token for token; a draft must cost its launches and little
+more. Prints milliseconds of drafts of every length, at three contexts, against the bytes that a drafted token reads.
+Exit code 1 when something is off.
 """
 
 from __future__ import annotations
@@ -14,19 +16,22 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import torch
 
-from engine.commands import AUTO, BlockSize, GenerationSettings
+from engine.commands import AUTO, BlockSize, GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pieces import Proposal
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
+from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import bytes_of
-from engine.lab.bench.shapes import ASSISTANTS, TINY, read_shape
+from engine.lab.bench.shapes import ASSISTANTS, BRING_THEIR_OWN, TINY, TINY_RECURRENT, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.costs import TYPICAL, RoundTimer, time_rounds
+from engine.models.qwen3_5.mtp.modules import QwenMtp
 from engine.speculation.auto import Auto
 from measure.gpu.report import Report
 from measure.quick import parse
@@ -37,6 +42,8 @@ NEARLY_TIED = 0.25
 """The margin, in logits, above which host and device must draft the same."""
 TRIALS = 6
 DRAFTS = 7
+ROUNDS = (1, 2, 3, 4, 7)
+"""Tokens that the rounds draft whose times are told."""
 
 
 def draft_by_device(launches: RoundLaunches, context: int, anchor: int) -> list[int]:
@@ -108,12 +115,26 @@ def check_texts(decoder: Decoder, length: int, tokens: int, report: Report) -> N
             report.line(f"T {temperature:g}, {length} tokens before, block {block}", value, said == plain)
 
 
-def time_drafts(decoder: Decoder, contexts: Sequence[int], report: Report) -> None:
-    rounds, drafter = decoder.rounds, decoder.drafter
-    assert isinstance(rounds, DeviceRounds) and drafter is not None
+def bytes_of_a_token(decoder: Decoder, head: Int8Weight | None) -> int:
+    """Bytes of weights that a drafted token reads."""
+    drafter, moe = decoder.drafter, decoder.target.config.moe
+    assert drafter is not None
+    if not isinstance(drafter, QwenMtp):
+        return bytes_of(drafter)
+    total = decoder.target.head.nbytes if head is None else head.nbytes
+    for name, part in drafter.named_parameters():
+        packed = head is not None and part.ndim == 2 and not name.endswith(QwenMtp.never_packed)
+        nbytes = part.numel() if packed else part.nbytes
+        total += nbytes * moe.top_k // moe.num_experts if moe is not None and ".experts." in name else nbytes
+    return total
+
+
+def time_drafts(decoder: Decoder, head: Int8Weight | None, contexts: Sequence[int], report: Report) -> None:
+    rounds = decoder.rounds
+    assert isinstance(rounds, DeviceRounds)
     timer, counts = RoundTimer(rounds.launches), rounds.launches.counts
     text = list(range(100, 116))
-    floor = bytes_of(drafter) / BYTES_PER_MS
+    floor = bytes_of_a_token(decoder, head) / BYTES_PER_MS
     for context in contexts:
         took = []
         for count in counts:
@@ -130,26 +151,37 @@ def time_drafts(decoder: Decoder, contexts: Sequence[int], report: Report) -> No
 
 def check(name: str, options: argparse.Namespace, report: Report) -> None:
     device = torch.device(options.device)
-    target, drafter = random_pair(read_shape(name, options.layers, "mtp"), device)
+    target, drafter = random_pair(read_shape(name, options.layers, "mtp"), device, weights=options.weights)
     assert drafter is not None
-    context = max(options.contexts) + 64
-    decoder = Decoder(target, drafter, context)
-    launches = RoundLaunches(decoder)
+    decoder = Decoder(target, drafter, max(options.contexts) + 64)
+    layers = f"{len(target.config.layers)} layers in {options.weights}"
+    report.line(name, f"{layers}; what drafts has {bytes_of(drafter) / 1e9:.3f} GB")
+    check_rounds(decoder, None, options, report)
+    if isinstance(drafter, QwenMtp):
+        report.line(name, "drafting by copies in 8 bits, its head's as well")
+        check_rounds(decoder, Int8Weight.of(target.head), options, report)
+
+
+def check_rounds(decoder: Decoder, head: Int8Weight | None, options: argparse.Namespace, report: Report) -> None:
+    """Checks rounds that draft as they are, or by copies in 8 bits, such as the ``head``'s."""
+    launches = RoundLaunches(decoder, head)
     launches.prepare()
     decoder.use_rounds(DeviceRounds(launches))
-    report.line(name, f"{len(target.config.layers)} layers; an assistant of {bytes_of(drafter) / 1e9:.3f} GB")
+    decoder.use_policy(None)
     for length in options.prompts:
         found = [compare_drafts(decoder, length, seed) for seed in range(TRIALS)]
         same = sum(each == DRAFTS for each, _ in found)
         worst = max(apart for _, apart in found)
         value = f"{same} of {TRIALS} chains of {DRAFTS} equal; else first {worst:.3f} of a logit apart"
-        report.line(f"device and host, {length} tokens before", value, worst <= NEARLY_TIED)
-    if device.type == "cuda":
-        time_drafts(decoder, options.contexts, report)
+        report.line(f"device and host, {length} tokens before", value, worst <= NEARLY_TIED or head is not None)
+    if decoder.device.type == "cuda":
+        time_drafts(decoder, head, options.contexts, report)
         costs = time_rounds(decoder, list(range(100, 116)))
         assert costs is not None
         first = costs.costs[0]
+        whole = ", ".join(f"{count}: {first.round(count):.3f}" for count in ROUNDS)
         report.line("costs of rounds", f"draft {first.draft:.3f} + {first.step:.3f} a token, pass {first.plain:.3f} ms")
+        report.line("a round that drafts so many, ms", whole)
         decoder.use_policy(Auto(costs))
     for length in options.prompts:
         check_texts(decoder, length, options.tokens, report)
@@ -158,8 +190,10 @@ def check(name: str, options: argparse.Namespace, report: Report) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--shape", choices=(*ASSISTANTS, TINY), nargs="+", default=list(ASSISTANTS))
-    parser.add_argument("--layers", type=int, help="of the target's, whole periods of six; all by default")
+    shapes = (*ASSISTANTS, *BRING_THEIR_OWN, TINY, TINY_RECURRENT)
+    parser.add_argument("--shape", choices=shapes, nargs="+", default=list(ASSISTANTS))
+    parser.add_argument("--weights", choices=get_args(WeightFormat), default="bf16", help="the target's format")
+    parser.add_argument("--layers", type=int, help="of the target's, whole periods of six or four; all by default")
     parser.add_argument("--prompts", type=int, nargs="+", default=[60, 1400], help="tokens before an answer")
     parser.add_argument(
         "--contexts", type=int, nargs="+", default=[128, 2048, 32_768], help="at which drafts are timed"

@@ -138,6 +138,8 @@ def test_help_on_models_has_the_table_and_imports_no_torch() -> None:
     rows = {tuple(line.split()[:2]): line.split()[2:8] for line in done.stdout.splitlines()}
     assert rows["gemma-4-26B-A4B-it", "int4"] == ["15.3", "2.1", "0.9", "1.5", "3.9", "19.7"]
     assert rows["Qwen3-8B", "int4"] == ["6.4", "3.8", "1.4", "5.5", "-", "16.5"]
+    whose, assistants = " ".join(done.stdout.rpartition("--draft mtp drafts")[2].split()).split("; an assistant,")
+    assert "Qwen3.5-4B" in whose and "gemma-4-31B-it" in assistants and "Coder-Next" not in whose + assistants
 
 
 def test_a_model_fits_with_no_more_tokens_than_it_was_made_for(program: Program) -> None:

@@ -15,6 +15,7 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState as PublishedDeltaState
+from engine.kv_cache.last_rows import LastRowsState
 from engine.kv_cache.layer_cache import LayerCache
 from engine.kv_cache.layer_state import LayerState
 from engine.models.dflash.modules import DFlashDrafter, Draft
@@ -139,13 +140,14 @@ def assert_caches_equal_recomputation(decoder: Decoder) -> None:
     features = target(torch.tensor(tokens), 0, fresh, taps).features
     fresh.commit(len(tokens))
     _assert_same_view(decoder.cache, fresh, len(tokens))
-    if drafter is None or drafter.sequential or decoder.draft_cache is None:  # one that borrows keys keeps none
+    if drafter is None or drafter.config.borrows or decoder.draft_cache is None:  # one that borrows keys keeps none
         return
     if decoder.draft_cache.length > 0:
         length = decoder.draft_cache.length
-        fresh_draft = _whole(drafter.config.layers, target.dtype)
+        fresh_draft = _whole(drafter.config.states, target.dtype)
         drafter.ingest(features[:length], fresh_draft)
-        _assert_same_view(decoder.draft_cache, fresh_draft, length)
+        known = length - 1 if drafter.sequential else length  # the newest row's pair waits for the token behind it
+        _assert_same_view(decoder.draft_cache, fresh_draft, known)
 
 
 def _whole(layers: Sequence[object], dtype: torch.dtype) -> Cache:
@@ -162,6 +164,8 @@ def _seen(layer: LayerState, position: int) -> tuple[Tensor, ...]:
     """What a query at ``position`` finds: keys and values, or the state that recurs."""
     if isinstance(layer, LayerCache):
         return layer.read(layer.first_visible(position), position)
+    if isinstance(layer, LastRowsState):
+        return (layer.at(position),)
     if isinstance(layer, PublishedDeltaState):
         return layer.moment(position)
     assert isinstance(layer, DeltaState)

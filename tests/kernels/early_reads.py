@@ -7,6 +7,7 @@ UNCHANGING = {
     *("norms", "frequencies", "q_weight", "k_weight", "bias", "sinks"),
     *("post_attention", "pre_feed_forward", "pre_experts", "router_scale"),
     *("post_dense", "post_experts", "post_feed_forward", "layer_scalar", "next_norm", "table"),
+    *("embedded_norm", "hidden_norm"),
 }
 """Arguments that no kernel writes."""
 OLDER = {

@@ -56,6 +56,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         launches.launch(Verification(1, greedy=False))
         _run_tree(launches)
         _run_assistant(target_config)
+        _run_own_layer()
         _run_lookup(launches)
         _run_wide(launches)
     return distinct(made)
@@ -87,6 +88,21 @@ def _run_assistant(target_config: Gemma4Config) -> None:
     drafter.prepare()
     launches = RoundLaunches(Decoder(target, drafter, CONTEXT))
     launches.launch(Proposal(2))
+
+
+def _run_own_layer() -> None:
+    """What a round launches that a target's own layer drafts in, as it is and by copies in 8 bits."""
+    shape = read_shape("Qwen3.6-35B-A3B", kind="mtp")
+    config = replace(shape.target, layers=shape.target.layers[2:4])
+    assert shape.drafter is not None
+    for in_8_bits in (False, True):
+        with torch.device("meta"):
+            target, drafter = config.build().to(torch.bfloat16), shape.drafter.build().to(torch.bfloat16)
+        target.prepare()
+        drafter.prepare()
+        head = Int8Weight.allocate(*target.head.shape, device=target.device) if in_8_bits else None
+        launches = RoundLaunches(Decoder(target, drafter, CONTEXT), head)
+        launches.launch(Proposal(2))
 
 
 def _run_lookup(launches: RoundLaunches) -> None:

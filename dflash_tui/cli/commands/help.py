@@ -9,6 +9,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.servers import DIALECTS
+from engine.hub.pairs import targets_with_mtp
 from engine.tools.gpus import first_gpu
 
 from ..flags.options import TOPICS, flags_of, write_options
@@ -59,6 +60,16 @@ def help_command(program: click.Command) -> click.Command:
     return show
 
 
+def mtp_text() -> str:
+    """Which targets draft by MTP, and how that is asked for."""
+    assisted, own = (", ".join(name.rpartition("/")[2] for name in names) for names in targets_with_mtp())
+    return (
+        f"--draft mtp drafts by a target's own MTP in DFlash's place: a layer among the files of {own};"
+        f" an assistant, which is fetched beside them, of {assisted}. dflash-chat race MODEL --draft dflash,mtp tells"
+        " which is faster."
+    )
+
+
 def topics_text() -> str:
     lines = [f"  dflash-chat help {name:<10} {about}\n" for name, about in TOPICS.items()]
     return "".join(["dflash-chat --help shows the most used flags on one screen.\n\n", *lines])
@@ -75,6 +86,7 @@ def topic_text(program: click.Command, topic: str) -> str:
     write_options(program, context, formatter, flags_of(program, topic))
     if topic == "models":
         formatter.write("\n" + "\n".join(size_lines(first_gpu())) + "\n")
+        formatter.write("\n" + click.wrap_text(mtp_text(), width) + "\n")
     if topic == "servers":
         formatter.write(SERVERS)
     if topic == "scripts":

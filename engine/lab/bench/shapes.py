@@ -39,8 +39,12 @@ rest is like a layer of its target. Qwen3.6's target has the shape of Qwen3.5's;
 taps are known, from a public table, and the rest is as in those for Qwen3.6."""
 ASSISTANTS = {"26B-A4B": "gemma-4-26B-A4B-it-assistant", "31B": "gemma-4-31B-it-assistant"}
 """Names of the config files of MTP assistants."""
+BRING_THEIR_OWN = tuple(name for name in PUBLISHED if name.startswith(("Qwen3.5", "Qwen3.6", "Qwen3.8")))
+"""Targets with a layer of MTP among their own tensors."""
 
 TINY = "tiny"
+TINY_RECURRENT = "tiny-recurrent"
+"""The 35B-A3B in miniature, for its MTP alone."""
 SHAPES = (*PUBLISHED, TINY)
 TINY_TARGET = {
     "hidden_size": 64,
@@ -56,6 +60,22 @@ TINY_TARGET = {
     "moe_intermediate_size": 32,
     "vocab_size": 512,
     "vocab_size_per_layer_input": 512,
+}
+TINY_RECURRENT_TARGET = {
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+    "num_experts": 8,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "shared_expert_intermediate_size": 48,
+    "vocab_size": 512,
+    "eos_token_id": 1,
 }
 TINY_DRAFTER = {
     "hidden_size": 64,
@@ -78,14 +98,17 @@ class Shape:
 
 
 def read_shape(name: str, num_layers: int | None = None, kind: DrafterKind = "dflash") -> Shape:
-    """One of ``SHAPES``, perhaps with fewer target layers, which must be whole periods (else ``ValueError``). MTP
-    assistants are known for ``ASSISTANTS`` and ``tiny``."""
+    """One of ``SHAPES``, perhaps with fewer target layers, which must be whole periods (else ``ValueError``). MTP is
+    known for ``ASSISTANTS``, ``BRING_THEIR_OWN`` and what is tiny."""
     target, drafter = configs_of(name)
-    if name == TINY:
+    if name in (TINY, TINY_RECURRENT):
         num_layers = num_layers or 2 * period_of(target)
     if num_layers is not None:
         shorten(target, drafter, num_layers)
-    if kind == "mtp":
+    if kind == "mtp" and name in (*BRING_THEIR_OWN, TINY_RECURRENT):
+        _text(target)["mtp_num_hidden_layers"] = 1
+        drafter = target
+    elif kind == "mtp":
         drafter = assistant_of(name)
     return Shape(name, without_stops(family_of(target).read_config(target, None)), drafter_config_of(drafter))
 
@@ -103,8 +126,11 @@ def without_stops(config: TargetConfig) -> TargetConfig:
 
 def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The ``config.json`` of target and drafter of a shape; ``tiny`` is the 26B-A4B in miniature."""
-    files = PUBLISHED["26B-A4B" if name == TINY else name]
+    files = PUBLISHED[{TINY: "26B-A4B", TINY_RECURRENT: "Qwen3.6-35B-A3B"}.get(name, name)]
     target, drafter = (published_config(file) for file in files)
+    if name == TINY_RECURRENT:
+        _text(target).update(TINY_RECURRENT_TARGET)
+        target["eos_token_id"] = TINY_RECURRENT_TARGET["eos_token_id"]
     if name == TINY:
         _text(target).update(TINY_TARGET)
         drafter.update(TINY_DRAFTER)

@@ -146,6 +146,7 @@ class DFlashDrafter(Drafter):
 
     branch_ends = ("post_attention_layernorm.weight",)
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+    never_packed = ("codebook",)  # of which single rows are looked up
     config: DFlashConfig
     picker: Picker = ArgmaxPicker()
     """The step from logits to drafted ids."""

@@ -17,16 +17,12 @@ from ..merged_weights import biases_of, side_by_side
 from ..packed import hold, settle
 from .modules import DFlashDrafter, DraftLayer
 
-KEPT_FLOATS = ("codebook",)
-"""Endings of names of a drafter's matrices that no product reads, since single rows of them are looked up."""
-
 
 def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> None:
     """Makes a drafter hold its products' weights only in 8 bits, packed one after the other: half its memory. What it
     drafts is verified, so texts stay what they are. ``kind``: ``ByteWeight`` also multiplies in 8 bits, on a CPU."""
-    for name, parameter in list(drafter.named_parameters()):
-        if parameter.ndim == 2 and not name.endswith(KEPT_FLOATS):
-            hold(drafter, name, kind.of(parameter.detach()))
+    for name, parameter in list(drafter.products()):
+        hold(drafter, name, kind.of(parameter.detach()))
     if kind is ByteWeight:
         settle(drafter, drafter.read_together)
 

@@ -13,17 +13,12 @@ from ...kernels.decode.delta import (
     Projected,
     StateTable,
     fold,
-    gate_heads,
     norm_and_gate,
     prepare_rows,
     scan_rows,
     take_by_kernels,
 )
-from ...kernels.decode.dense import Product, gate_up, partial_sums, project, project_two
-from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
-from ...kernels.decode.norm import add_and_norm
-from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from ...kernels.decode.shared_expert import after_experts
+from ...kernels.decode.dense import Product, partial_sums, project, project_two
 from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import TargetTiles, Tiles
 from ...kernels.round.tree_rows import TreeRows
@@ -31,8 +26,9 @@ from ...kernels.toolchain.jit import MAX_ROWS, cdiv
 from ...kv_cache.cache import Cache
 from ...layer_config import DeltaConfig
 from ..family import TargetConfig
-from ..rows_pass import RowBuffers, RowsPass
-from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, Routed, kernel_layers, layers_of
+from ..rows_pass import RowsPass
+from .gated_layers import GatedBuffers, GatedLayers
+from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, kernel_layers, layers_of
 from .modules import Qwen35Target
 from .tile_trials import target_trials
 
@@ -44,26 +40,12 @@ def rates_tiles(hidden: int) -> Tiles:
     return Tiles(columns=32, depth=RATES_DEPTH, splits=cdiv(hidden, RATES_DEPTH), stages=2)
 
 
-class _Buffers(RowBuffers):
-    """With those of the MLP, of gated heads, and of layers that recur."""
+class _Buffers(GatedBuffers):
+    """With those of layers that recur."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
         super().__init__(config, tiles, dtype, device)
         hidden = config.hidden_size
-        self.act = self.rows(config.intermediate_size)
-        self.down = partial_sums(tiles.down, hidden, device)
-        """Of the MLP, or of the expert that all rows share."""
-        if config.moe is not None:
-            experts, top_k = config.moe.num_experts, config.moe.top_k
-            self.splits = SplitScratch.allocate(tiles.router, experts, device)
-            self.assignment = Assignment.allocate(experts, top_k, device, tiles.pairs)
-            self.expert_act = self.rows(top_k, config.moe.intermediate_size).flatten(0, 1)
-            self.pairs = self.rows(top_k, hidden)
-        layer = config.attention[0]
-        columns = layer.num_heads * layer.head_dim
-        self.gated = self.rows(2 * columns + 2 * layer.num_kv_heads * layer.head_dim)
-        """Gates, queries, keys, values."""
-        self.gated_mixed = self.rows(columns)
         recurring = next(each for each in config.layers if isinstance(each, DeltaConfig))
         self.projected = Projected(
             self.rows(recurring.channels + recurring.values),
@@ -75,10 +57,9 @@ class _Buffers(RowBuffers):
         self.values = self.rows(recurring.values)
 
 
-class DecodePass(RowsPass[KernelLayer]):
+class DecodePass(GatedLayers, RowsPass[KernelLayer]):
     """The forward pass, bound to one cache and to the tensors that say which rows run."""
 
-    norm_style = "gemma"
     buffers_of = _Buffers
     _buffers: _Buffers
     _target: Qwen35Target
@@ -111,25 +92,11 @@ class DecodePass(RowsPass[KernelLayer]):
     def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
-    def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
-        buffers, mixer = self._buffers, layer.mixer
+    def _run_mixer(self, mixer: AttendingMixer | RecurringMixer, max_rows: int) -> None:
         if isinstance(mixer, RecurringMixer):
             self._recur(mixer, max_rows)
         else:
-            self._attend_gated(mixer, max_rows)
-        add_and_norm(
-            buffers.output, buffers.x, layer.middle_norm, self._target.config.rms_norm_eps, buffers.normed,
-            self.norm_style,
-            tiles=self.tiles.rows, max_rows=max_rows,
-        )  # fmt: skip
-
-    def _attend_gated(self, mixer: AttendingMixer, max_rows: int) -> None:
-        buffers, columns = self._buffers, mixer.columns
-        project(buffers.normed, mixer.qkv, buffers.gated, self._for(mixer.qkv).qkv, max_rows)
-        mixed = buffers.mixed[mixer.config]
-        self._attend_projected(mixer, buffers.gated[:, columns:], mixed, max_rows)
-        gate_heads(mixed, buffers.gated, buffers.gated_mixed, mixer.config.head_dim, max_rows)
-        project(buffers.gated_mixed, mixer.output, buffers.output, self._for(mixer.output).output, max_rows)
+            super()._run_mixer(mixer, max_rows)
 
     def _recur(self, mixer: RecurringMixer, max_rows: int) -> None:
         buffers, config, state, projected = self._buffers, mixer.config, mixer.state, self._buffers.projected
@@ -140,40 +107,6 @@ class DecodePass(RowsPass[KernelLayer]):
             max_rows,
         )  # fmt: skip
         scan_rows(state.now.recurrent, buffers.q, state.rows, buffers.read, self.rows, config, writes=False)
-        eps = self._target.config.rms_norm_eps
+        eps = self._config.rms_norm_eps
         norm_and_gate(buffers.read, mixer.norm, eps, projected, buffers.values, config, max_rows)
         project(buffers.values, mixer.output, buffers.output, self._for(mixer.output).output, max_rows)
-
-    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
-        buffers, eps = self._buffers, self._target.config.rms_norm_eps
-        if layer.routed is None:
-            gate_up(buffers.normed, layer.gate_up, buffers.act, "silu", self._for(layer.gate_up).gate_up, max_rows)
-            project(buffers.act, layer.down, buffers.down, self._for(layer.down).down, max_rows)
-            add_and_norm(
-                buffers.down, buffers.x, layer.next_norm, eps, buffers.normed, self.norm_style, features,
-                tiles=self.tiles.rows, max_rows=max_rows,
-            )  # fmt: skip
-            return
-        self._run_experts(layer, layer.routed, max_rows)
-        after_experts(
-            buffers.down, buffers.pairs, layer.routed.gate, buffers.x, layer.next_norm, eps, buffers.normed,
-            self.norm_style, features,
-            tiles=self.tiles.rows, max_rows=max_rows,
-        )  # fmt: skip
-
-    def _run_experts(self, layer: KernelLayer, routed: Routed, max_rows: int) -> None:
-        """Runs the experts and, beside their choice and their first product, the one that all rows share."""
-        buffers, router, found = self._buffers, routed.router, self._buffers.assignment
-        rows = RouterRows(
-            buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router, router.bias
-        )
-        first_tiles = self._for(routed.gate_up).gate_up
-        gate_up_and_route(
-            buffers.normed, routed.gate_up, buffers.act, first_tiles, rows, buffers.splits, max_rows, "silu"
-        )
-        tiles = self._for(layer.gate_up)
-        up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
-        shared = DenseDown(buffers.act, routed.down, buffers.down, self._for(routed.down).down)
-        act = buffers.expert_act
-        expert_gate_up_rows(buffers.normed, layer.gate_up, found, act, up_tiles, shared, max_rows, "silu")
-        expert_down_rows(act, layer.down, found, buffers.pairs, self._for(layer.down).expert_down, max_rows)

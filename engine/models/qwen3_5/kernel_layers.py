@@ -91,16 +91,21 @@ def kernel_layers(target: Qwen35Target, cache: Cache) -> list[KernelLayer]:
     modules = layers_of(target)
     next_norms = [module.input_layernorm.scales for module in modules[1:]] + [target.norm.scales]
     return [
-        KernelLayer(
-            mixer=_mixer(module, state, target.frequencies),
-            middle_norm=module.post_attention_layernorm.scales,
-            routed=_routed(module.mlp) if isinstance(module.mlp, SparseMLP) else None,
-            gate_up=_gate_up(module.mlp),
-            down=_down(module.mlp),
-            next_norm=next_norm,
-        )
+        kernel_layer(module, state, target.frequencies, next_norm)
         for module, state, next_norm in zip(modules, cache.layers, next_norms, strict=True)
     ]
+
+
+def kernel_layer(module: DecoderLayer, state: object, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
+    """``state``: what the layer keeps. Merges as ``kernel_layers``."""
+    return KernelLayer(
+        mixer=_mixer(module, state, frequencies),
+        middle_norm=module.post_attention_layernorm.scales,
+        routed=_routed(module.mlp) if isinstance(module.mlp, SparseMLP) else None,
+        gate_up=_gate_up(module.mlp),
+        down=_down(module.mlp),
+        next_norm=next_norm,
+    )
 
 
 def _routed(mlp: SparseMLP) -> Routed:

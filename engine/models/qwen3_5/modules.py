@@ -57,17 +57,26 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        layer = self.config
         gated, k, v = self.read(x, self.q_proj, self.k_proj, self.v_proj)
         gate, q = gated.chunk(2, dim=-1)
-        q, k, v = (part.reshape(len(x), -1, layer.head_dim) for part in (q, k, v))
+        q, k = self._turned(q, self.q_norm, rope), self._turned(k, self.k_norm, rope)
+        k, v = cache.extend(start, k, self._heads(v))
+        mixed = self.attend(q, k, v, causal=True, window=None, scale=self.config.scale)
         wide = torch.promote_types(x.dtype, torch.float32)
-        q = apply_rope(self.q_norm(q.to(wide)), rope).to(x.dtype)
-        k = apply_rope(self.k_norm(k.to(wide)), rope).to(x.dtype)
-        k, v = cache.extend(start, k, v)
-        mixed = self.attend(q, k, v, causal=True, window=None, scale=layer.scale)
         out: Tensor = self.o_proj((mixed.to(wide) * gate.to(wide).sigmoid()).to(x.dtype))
         return out
+
+    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
+        """As ``forward``, for rows of which nothing is wanted but their keys and values."""
+        cache.write(start, self._turned(self.k_proj(x), self.k_norm, rope), self._heads(self.v_proj(x)))
+
+    def _heads(self, columns: Tensor) -> Tensor:
+        """[n, heads, head_dim]"""
+        return columns.reshape(len(columns), -1, self.config.head_dim)
+
+    def _turned(self, columns: Tensor, norm: CentredNorm, rope: RopeTable) -> Tensor:
+        wide = torch.promote_types(columns.dtype, torch.float32)
+        return apply_rope(norm(self._heads(columns).to(wide)), rope).to(columns.dtype)
 
 
 class Convolution(nn.Module):

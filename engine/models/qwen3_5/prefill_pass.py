@@ -20,7 +20,7 @@ from ...kernels.prefill.route import route_many, router_scores
 from ...kernels.reference.delta import DeltaRows
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
-from ..family import AFTER_NORM
+from ..family import AFTER_NORM, EMBEDDED
 from ..target import TargetOutput
 from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, Routed, kernel_layers, layers_of
 from .modules import Qwen35Target
@@ -47,19 +47,25 @@ class PrefillPass:
         x = self._target.embed(ids)
         normed = self._first_norm(x)
         features = x.new_empty(len(ids), len(taps) * config.hidden_size) if taps else None
+
+        def columns(index: int) -> Tensor | None:
+            """A tap's part of the features."""
+            if features is None or index not in slots:
+                return None
+            return features[:, slots[index] * config.hidden_size :][:, : config.hidden_size]
+
+        if (embedded := columns(EMBEDDED)) is not None:
+            embedded.copy_(x)
         for index, layer in enumerate(self._layers):
-            tapped = None
-            if features is not None and index in slots:
-                tapped = features[:, slots[index] * config.hidden_size :][:, : config.hidden_size]
             mixer = layer.mixer
             mixed = (
                 self._recur(mixer, normed, start)
                 if isinstance(mixer, RecurringMixer)
                 else _attend(mixer, normed, start)
             )
-            normed = self._finish(layer, product(mixed, mixer.output), x, tapped)
-        if features is not None and AFTER_NORM in slots:
-            features[-1, slots[AFTER_NORM] * config.hidden_size :][: config.hidden_size] = normed[-1]
+            normed = self._finish(layer, product(mixed, mixer.output), x, columns(index))
+        if (read := columns(AFTER_NORM)) is not None:
+            read.copy_(normed)
         return TargetOutput(normed[-1:], features)
 
     def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None) -> Tensor:

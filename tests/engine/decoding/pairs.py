@@ -90,11 +90,17 @@ def gpt(folder: Path) -> None:
     without_softcap(folder, attention_bias=True)
 
 
-def recurrent(folder: Path) -> None:
+def recurrent(folder: Path, experts: bool = False, own: bool = False) -> None:
+    """``own``: a target that brings its drafter itself."""
     few = {"linear_num_key_heads": 1, "linear_num_value_heads": 3, "num_attention_heads": 3, "num_key_value_heads": 1}
     kinds = [qwen3_5.RECURS, qwen3_5.ATTENDS]
-    qwen3_5.write_target(folder / "target", 7, num_hidden_layers=2, layer_types=kinds, **few)
-    without_softcap(folder)
+    qwen3_5.write_target(
+        folder / "target", 7, experts=experts, drafts=own, num_hidden_layers=2, layer_types=kinds, **few
+    )
+    if own:
+        (folder / "drafter").symlink_to(folder / "target")
+    else:
+        without_softcap(folder)
 
 
 PAIRS: dict[str, Callable[[Path], None]] = {
@@ -107,6 +113,8 @@ PAIRS: dict[str, Callable[[Path], None]] = {
     "qwen3_moe": lambda folder: plain(folder, "qwen3_moe"),
     "gpt_oss": gpt,
     "qwen3_5": recurrent,
+    "qwen3_5, MTP": lambda folder: recurrent(folder, own=True),
+    "qwen3_5_moe, MTP": lambda folder: recurrent(folder, experts=True, own=True),
 }
 
 

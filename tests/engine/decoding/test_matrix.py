@@ -124,6 +124,8 @@ CELLS = [
     ("llama", "tree"),
     ("qwen3_5", "own drafts"),
     ("qwen3_5", "width"),
+    *((f"{family}, MTP", "own drafts, few") for family in ("qwen3_5", "qwen3_5_moe")),
+    ("qwen3_5, MTP", "block"),
 ]
 
 

@@ -4,6 +4,7 @@ target's own, whatever was drafted and wherever a conversation went back to; wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,20 @@ from torch.nn import functional as F
 import engine
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
-from engine.errors import DeviceFailure, Option, WeightsFailure
+from engine.decoding.round_launches import RoundLaunches
+from engine.errors import WeightsFailure
 from engine.events import Step
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import MTP, find_pair, kind_of
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.loading.memory_plan import plan_memory
+from engine.loading.memory_plan import plan_memory, plan_of
+from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.drafter import Drafter
+from engine.models.qwen3_5.kernel_layers import AttendingMixer
+from engine.models.qwen3_5.mtp.draft_pass import DraftPass
 from engine.models.target import TargetModel
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
@@ -257,10 +264,21 @@ def test_the_plan_counts_what_it_keeps(both: Both) -> None:
     assert plan.drafter_bytes == sum(part.nbytes for part in both.drafter.parameters())
 
 
-def test_on_a_gpu_it_is_refused(both: Both) -> None:
-    with pytest.raises(DeviceFailure, match="drafts on a CPU alone") as refused:
-        plan_memory(both.folder, both.folder, 256, torch.device("cuda"))
-    assert Option("drafter", "dflash") in refused.value.advice
+def test_the_plan_counts_copies_in_8_bits_where_rounds_draft_with_them(both: Both) -> None:
+    """By those that its passes read, in bf16 as on a GPU; a router's scores and experts stay as they are."""
+    target, drafter, alone = (deepcopy(each).bfloat16() for each in (both.target, both.drafter, both.drafter))
+    drafter.prepare()
+    whole, head = bytes_of(drafter), Int8Weight.of(target.head)
+    hold_in_8_bits(alone)
+    drafts = RoundLaunches(Decoder(target, drafter, 256), head).drafter
+    assert isinstance(drafts, DraftPass) and isinstance(drafts._mixer, AttendingMixer)
+    layer, routed = drafts._layer, drafts._layer.routed
+    mlp = (layer.gate_up, layer.down) if routed is None else (routed.gate_up, routed.down)
+    copies = sum(weight.nbytes for weight in (drafts._fc, drafts._mixer.qkv, drafts._mixer.output, *mlp))
+    config = drafter.config
+    plan = plan_of(target, config, 256, torch.device("cuda"), "bf16", 80_000_000_000, device_rounds=True)
+    wanted = [whole + copies + head.nbytes, bytes_of(alone) + head.nbytes, bytes_of(alone)]
+    assert [each.nbytes for each in plan.draftings] == wanted
 
 
 # --- refused

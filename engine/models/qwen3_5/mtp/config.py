@@ -29,7 +29,6 @@ class QwenMtpConfig(DrafterConfig):
 
     kind: ClassVar[DrafterKind] = "mtp"
     among: ClassVar[str] = "mtp."
-    on_cpu_alone: ClassVar[bool] = True
 
     target: Qwen35Config
     """Whose layer it is."""

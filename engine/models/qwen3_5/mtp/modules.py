@@ -4,18 +4,27 @@ target's place. It keeps keys and values of every row that counts, also of the p
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
+from ....kernels.decode.tiles import DraftTiles
 from ....kernels.reference.rope import inverse_frequencies, rope_table
+from ....kernels.round.choices import Choices
+from ....kernels.weights.int8 import Int8Weight
+from ....kernels.weights.kinds import weight_of
 from ....kv_cache.cache import Cache
 from ....kv_cache.last_rows import LastRowsState
 from ....kv_cache.layer_cache import LayerCache
-from ...drafter import Draft, Drafter
+from ...drafter import Draft, Drafter, RoundRows
 from ...layers import RopeTable, linear
 from ...target import TargetModel
 from ..modules import CentredNorm, DecoderLayer, row_order
 from .config import QwenMtpConfig
+
+if TYPE_CHECKING:
+    from .draft_pass import DraftPass
 
 
 class MtpLayer(nn.Module):
@@ -32,11 +41,22 @@ class MtpLayer(nn.Module):
     def forward(self, embedded: Tensor, hidden: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """What the head reads, [n, hidden], of rows at start .. start + n - 1: hidden states there, and embeddings of
         the tokens behind them."""
-        x = self.fc(torch.cat((self.pre_fc_norm_embedding(embedded), self.pre_fc_norm_hidden(hidden)), dim=-1))
+        x = self._join(embedded, hidden)
         for layer in self.layers:
             x = layer(x, start, cache, rope)
         normed: Tensor = self.norm(x)
         return normed
+
+    def remember(self, embedded: Tensor, hidden: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
+        """As ``forward``, up to the keys and values, which are all that later rows see of these: there is one layer."""
+        (layer,) = self.layers
+        assert isinstance(layer, DecoderLayer)
+        layer.self_attn.remember(layer.input_layernorm(self._join(embedded, hidden)), start, cache, rope)
+
+    def _join(self, embedded: Tensor, hidden: Tensor) -> Tensor:
+        pairs = torch.cat((self.pre_fc_norm_embedding(embedded), self.pre_fc_norm_hidden(hidden)), dim=-1)
+        joined: Tensor = self.fc(pairs)
+        return joined
 
 
 class QwenMtp(Drafter):
@@ -45,6 +65,7 @@ class QwenMtp(Drafter):
 
     branch_ends = ("self_attn.o_proj.weight", "down_proj.weight", "experts.down_proj")
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+    never_packed = ("mlp.gate.weight", "shared_expert_gate.weight")
     sequential = True
     config: QwenMtpConfig
 
@@ -56,20 +77,41 @@ class QwenMtp(Drafter):
     def row_order(self, name: str) -> Tensor | None:
         return row_order(self.config.target, name)
 
+    @property
+    def in_8_bits(self) -> bool:
+        return isinstance(weight_of(self.mtp.fc), Int8Weight)
+
     def prepare(self) -> None:
-        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.mtp.fc.weight.device)
+        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.mtp.norm.weight.device)
+
+    def draft_pass(
+        self,
+        target: TargetModel,
+        cache: Cache,
+        features: Tensor,
+        tokens: Tensor,
+        rows: RoundRows,
+        tiles: DraftTiles | None = None,
+        head: Int8Weight | None = None,
+        choices: Choices | None = None,
+    ) -> DraftPass:
+        from . import draft_pass
+
+        assert choices is None
+        return draft_pass.DraftPass(self, target, cache, features, tokens, rows, tiles, head)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         hidden, embedded = features.chunk(2, dim=-1)
         start, end = cache.length, cache.length + len(features)
-        _, rows = _kept(cache)
+        keys, rows = kept_of(cache)
         cache.note_written(end)
         if start == 0:  # no hidden state stands before the first token
             before, embedded = hidden[:-1], embedded[1:]
         else:
             before = torch.cat((rows.at(start - 1), hidden[:-1]))
         if len(before):
-            self._run(embedded, before, max(start - 1, 0), cache)
+            first = max(start - 1, 0)
+            self.mtp.remember(embedded, before, first, keys, self._rope(first, len(before), cache))
         rows.write(start, hidden)
         cache.commit(end)
 
@@ -79,21 +121,21 @@ class QwenMtp(Drafter):
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         newest = cache.length - 1
-        hidden, found = _kept(cache)[1].at(newest), []
+        keys, rows = kept_of(cache)
+        hidden, found = rows.at(newest), []
         token = torch.tensor([anchor], device=hidden.device)
         for step in range(block_size - 1):
-            hidden = self._run(target.embed(token), hidden, newest + step, cache)
+            place = newest + step
+            hidden = self.mtp(target.embed(token), hidden, place, keys, self._rope(place, 1, cache))
             found.append(target.logits(hidden).softmax(dim=-1))
             token = found[-1].argmax(dim=-1)
         return torch.cat(found)
 
-    def _run(self, embedded: Tensor, hidden: Tensor, start: int, cache: Cache) -> Tensor:
-        rope = rope_table(cache.positions(start, start + len(embedded)), self.frequencies)
-        out: Tensor = self.mtp(embedded, hidden, start, _kept(cache)[0], rope)
-        return out
+    def _rope(self, start: int, count: int, cache: Cache) -> RopeTable:
+        return rope_table(cache.positions(start, start + count), self.frequencies)
 
 
-def _kept(cache: Cache) -> tuple[LayerCache, LastRowsState]:
+def kept_of(cache: Cache) -> tuple[LayerCache, LastRowsState]:
     """Keys and values, and the target's newest hidden states."""
     keys, rows = cache.layers
     assert isinstance(keys, LayerCache) and isinstance(rows, LastRowsState)

@@ -1,0 +1,149 @@
+"""Lays side by side what Qwen3.5's MTP layer projects: the embedding of a token and the hidden state behind the row
+before it, each normed. Committed rows bring both from the target; a drafted token has the layer's own hidden state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..reference.norm import rms_norm
+from ..shared.rows import inverse_rms, load_row, load_scales, rounded, scale_row, store_row
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, jit, power_of_two, tl
+
+APART = 4
+"""How far the numbers of neighbouring steps lie apart: kernels take each by itself, from a multiple of 16 bytes on."""
+
+
+class PairNorms(NamedTuple):
+    """The two norms' scales, fp32 [hidden] each."""
+
+    embedded: Tensor
+    hidden: Tensor
+    eps: float
+
+
+class Steps(NamedTuple):
+    """Where the passes of a draft stand, int32 [16, 4] on the device, of whose rows the first number counts."""
+
+    cursors: Tensor
+    rows: Tensor
+    """1 for those that the round has room for, else 0."""
+
+    @classmethod
+    def allocate(cls, device: torch.device) -> Steps:
+        return cls(*(torch.zeros(MAX_ROWS, APART, dtype=torch.int32, device=device) for _ in range(2)))
+
+
+def reference_pair(embedded: Tensor, hidden: Tensor, norms: PairNorms) -> Tensor:
+    """[n, 2 * hidden] of rows [n, hidden]."""
+    return torch.cat((rms_norm(embedded, norms.embedded, norms.eps), rms_norm(hidden, norms.hidden, norms.eps)), dim=-1)
+
+
+def pair_committed(
+    features: Tensor, start: Tensor, rows: Tensor, kept: Tensor, norms: PairNorms, first: Tensor, pairs: Tensor
+) -> None:
+    """Pairs the embedding in each row of ``features`` [16, hidden | embedding] with the hidden state in the row before;
+    the first one's is in ``kept`` [count, hidden], which holds that of position p in row p % count and takes those of
+    the first ``rows`` rows. ``start``, ``rows``: int32 [1] on the device, like ``first``, which becomes the position
+    of the first pair: one less. ``pairs`` [16, 2 * hidden]."""
+    hidden = kept.shape[1]
+    _pair_committed[(MAX_ROWS,)](
+        features, start, rows, kept, len(kept), norms.embedded, norms.hidden, norms.eps, first, pairs,
+        HIDDEN=hidden, BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
+
+
+def pair_first(
+    anchor: Tensor, embedding: Tensor, scale: float, kept: Tensor, cursor: Tensor, draft_width: Tensor,
+    norms: PairNorms, steps: Steps, pairs: Tensor,
+) -> None:  # fmt: skip
+    """Pairs the anchor's embedding with the hidden state behind the newest committed row, in the first row of
+    ``pairs``, and says where each step of the draft stands. ``anchor``: int64, whose first counts; ``cursor``,
+    ``draft_width``: int32 [1] on the device."""
+    hidden = kept.shape[1]
+    _pair_drafted[(1,)](
+        anchor, embedding, scale, kept, len(kept), cursor, draft_width, norms.embedded, norms.hidden, norms.eps,
+        steps.cursors, steps.rows, pairs,
+        HIDDEN=hidden, APART=APART, BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
+
+
+def pair_next(token: Tensor, embedding: Tensor, scale: float, hidden: Tensor, norms: PairNorms, pairs: Tensor) -> None:
+    """Pairs a drafted token's embedding with what the head read it from, the first row of ``hidden``."""
+    size = hidden.shape[1]
+    _pair_drafted[(1,)](
+        token, embedding, scale, hidden, 1, None, None, norms.embedded, norms.hidden, norms.eps, None, None, pairs,
+        HIDDEN=size, APART=APART, BLOCK=power_of_two(size), num_warps=8,
+    )  # fmt: skip
+
+
+@jit
+def _store_pair(
+    pairs: tl.tensor, embedded: tl.tensor, hidden: tl.tensor, embedded_scales: tl.tensor, hidden_scales: tl.tensor,
+    eps: tl.tensor, lane: tl.tensor, HIDDEN: tl.constexpr,
+) -> None:  # fmt: skip
+    embedded = scale_row(embedded, inverse_rms(embedded, eps, HIDDEN), embedded_scales, False)
+    hidden = scale_row(hidden, inverse_rms(hidden, eps, HIDDEN), hidden_scales, False)
+    store_row(pairs, lane, embedded, HIDDEN)
+    store_row(pairs + HIDDEN, lane, hidden, HIDDEN)
+
+
+@early_kernel
+def _pair_committed(
+    features: tl.tensor, start: tl.tensor, rows: tl.tensor, kept: tl.tensor, count: tl.tensor,
+    embedded_norm: tl.tensor, hidden_norm: tl.tensor, eps: tl.tensor, first: tl.tensor, pairs: tl.tensor,
+    HIDDEN: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (row). The row that the first one reads of ``kept`` is none that others write: there are more of them
+    than a pass has."""
+    row = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    embedded_scales = load_scales(embedded_norm, lane, HIDDEN)
+    hidden_scales = load_scales(hidden_norm, lane, HIDDEN)
+    wait_for_inputs()
+    position = tl.load(start)
+    live = row < tl.load(rows)
+    own = load_row(features + row * 2 * HIDDEN, lane, HIDDEN)
+    embedded = load_row(features + row * 2 * HIDDEN + HIDDEN, lane, HIDDEN)
+    before = load_row(features + tl.maximum(row - 1, 0) * 2 * HIDDEN, lane, HIDDEN)
+    older = load_row(kept + (position + count - 1) % count * HIDDEN, lane, HIDDEN)
+    let_next_start()
+    _store_pair(
+        pairs + row * 2 * HIDDEN, embedded, tl.where(row == 0, older, before), embedded_scales, hidden_scales, eps,
+        lane, HIDDEN,
+    )  # fmt: skip
+    place = kept + (position + row) % count * HIDDEN
+    tl.store(place + lane, own.to(kept.dtype.element_ty), mask=live & (lane < HIDDEN))
+    tl.store(first, tl.maximum(position - 1, 0), mask=row == 0)
+
+
+@early_kernel
+def _pair_drafted(
+    token: tl.tensor, embedding: tl.tensor, scale: tl.tensor, hidden: tl.tensor, count: tl.tensor, cursor: tl.tensor,
+    draft_width: tl.tensor, embedded_norm: tl.tensor, hidden_norm: tl.tensor, eps: tl.tensor, cursors: tl.tensor,
+    rows: tl.tensor, pairs: tl.tensor,
+    HIDDEN: tl.constexpr, APART: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    lane = tl.arange(0, BLOCK)
+    embedded_scales = load_scales(embedded_norm, lane, HIDDEN)
+    hidden_scales = load_scales(hidden_norm, lane, HIDDEN)
+    wait_for_inputs()
+    chosen = tl.load(token).to(tl.int64)
+    if cursor is not None:
+        newest = tl.maximum(tl.load(cursor) - 1, 0)
+        width = tl.load(draft_width)
+        hidden += newest % count * HIDDEN
+    behind = load_row(hidden, lane, HIDDEN)
+    embedded = rounded(load_row(embedding + chosen * HIDDEN, lane, HIDDEN) * scale, pairs)
+    let_next_start()
+    _store_pair(pairs, embedded, behind, embedded_scales, hidden_scales, eps, lane, HIDDEN)
+    if cursor is not None:
+        step = tl.arange(0, 16)
+        tl.store(cursors + step * APART, newest + step)
+        tl.store(rows + step * APART, (step < width - 1).to(tl.int32))
+
+
+assert MAX_ROWS == 16, "the kernel above is written for drafts of 16 steps"
