@@ -26,7 +26,6 @@ HELPERS = {
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.launch": "the process that check_exact times",
     "measure.gpu.started": "the process that check_start times",
-    "measure.gpu.train_smollm2": "trains for minutes; its parts are engine.lab.training's, which has tests",
     "measure.app.tape_server": "the server that soak asks",
 }
 """Scripts without ``--quick``, and why: each must still import."""
