@@ -78,7 +78,6 @@ PARTS = (
         20,
         times=False,
     ),
-    Part("resting", "measure.gpu.check_resting", "", 200, 20, times=False),
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
     Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
     Part("tree-kernels", "measure.gpu.check_tree_kernels", "", 120, 16),

@@ -36,7 +36,7 @@ NEEDS = {
 }
 UNSEEN = {
     *("measure.app.over_ssh", "measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
-    *("measure.gpu.check_kernels", "measure.gpu.check_mtp", "measure.gpu.check_resting"),
+    *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
     *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
 }
 """Scripts whose ``--quick`` nobody has seen end well in minutes on two cores. Who sees it takes its name away."""
