@@ -12,7 +12,7 @@ from engine.lab.judging.lookups import lookups
 from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
 from measure.engine import record_drafts
-from measure.engine.played_auto import TREES, chains, never_right, scattered
+from tests.engine.played_auto import TREES, chains, never_right, scattered
 from measure.engine.record_texts import load_texts
 from measure.engine.recorded_costs import recorded_tables
 from tests.pace import sampled
