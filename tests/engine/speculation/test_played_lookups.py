@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from engine.lab.judging.files import Recording, load_recordings
-from engine.lab.judging.lookups import lookups
 from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
 from measure.engine import record_drafts
-from tests.engine.played_auto import TREES, chains, never_right, scattered
 from measure.engine.record_texts import load_texts
 from measure.engine.recorded_costs import recorded_tables
+from tests.engine.played_auto import TREES, chains, never_right, scattered
+from tests.engine.recorded_lookups import lookups
 from tests.pace import sampled
 
 TABLES = recorded_tables()

@@ -19,8 +19,8 @@ from engine.lab.judging.sweep import rate, rate_of, sweep
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
-from tests.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
 from measure.engine.recorded_costs import recorded_tables
+from tests.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
 from tests.engine.recorded import recorded_drafts
 
 RECORDINGS = recorded_drafts()
