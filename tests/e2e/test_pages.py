@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from dflash_tui.core.export.document import Answer, Document, Lanes, Origin, collect
+from dflash_tui.core.export.document import ExportedAnswer, ExportedPage, Lanes, Origin, collect
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import RaceResult, as_race
@@ -225,7 +225,7 @@ def test_a_race_of_any_length_plays_again_from_the_beginning(browser: Browser, t
     chance = Random(42)
     races = [race_of(chance) for _ in range(50)]
     path = tmp_path / "races.html"
-    path.write_text(render(Document("fifty", tuple(races)), "html"), encoding="utf-8")
+    path.write_text(render(ExportedPage("fifty", tuple(races)), "html"), encoding="utf-8")
     browser.visit(path, 390)
     began = browser.run(
         """
@@ -249,7 +249,7 @@ def race_of(chance: Random) -> Lanes:
     return Lanes(tuple(lengthened(label, chance) for label in ("alone", "DFlash")))
 
 
-def lengthened(label: str, chance: Random) -> Answer:
+def lengthened(label: str, chance: Random) -> ExportedAnswer:
     steps = make_answer().steps
     times = sorted(chance.uniform(0.1, 5) for _ in steps)
     return replace(
