@@ -126,25 +126,6 @@ def test_presets(program: Program, here: Path) -> None:
     assert b"[presets.tutor]" in program.out and b"line 5" in program.out
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[presets.x]\ntemprature = 1", "line 2: presets.x has no setting temprature; do you mean temperature?"),
-        ('[presets.x]\nseed = 1\nthinking = "yes"', "line 3: presets.x: thinking must be true or false"),
-        ("[presets.x]\nblock_size = 99", "line 2: presets.x: block_size can't be 99: block size must be between 2"),
-        ("[presets]\nx = 5", "a preset is a table of its own"),
-        ("presets = 5", "a preset is a table of its own"),
-        ("[preset.x]\nseed = 1", "preset must be text in quotes"),
-    ],
-)
-def test_mistakes_in_presets_are_told_at_the_start(program: Program, here: Path, text: str, words: str) -> None:
-    (here / "config.toml").write_text(text)
-    for command in (["-p", "hi"], ["config", "check"]):
-        program.run(*command)
-        assert program.code == ExitCode.USAGE and words in program.err + program.out.decode(), command
-        assert not program.engines
-
-
 def test_config_check_reads_the_files_of_presets(program: Program, here: Path) -> None:
     (here / "config.toml").write_text('[presets.x]\nsystem = "@gone.md"')
     assert program.run("-p", "hi").code == ExitCode.OK, "one that nobody asked for keeps nobody from asking"

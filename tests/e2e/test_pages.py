@@ -78,8 +78,7 @@ def race_page(tmp_path_factory: pytest.TempPathFactory, race: RaceResult) -> Pat
     return path
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-@pytest.mark.parametrize("width", [375, 1440])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1440, "light")])
 @pytest.mark.parametrize("name", ["page", "lesson", "race_page"])
 def test_a_page_is_quiet_and_readable(
     browser: Browser, request: pytest.FixtureRequest, name: str, width: int, scheme: str
@@ -277,9 +276,8 @@ def tour_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_a_tour_plays_itself_and_a_key_pauses_it(browser: Browser, tour_page: Path, width: int) -> None:
-    browser.visit(tour_page, width)
+def test_a_tour_plays_itself_and_a_key_pauses_it(browser: Browser, tour_page: Path) -> None:
+    browser.visit(tour_page, 390)
     assert browser.console_errors() == []
     assert browser.requests() == [tour_page.resolve().as_uri()]
     browser.wait_for("return Number(document.getElementById('progress').value) > 0")

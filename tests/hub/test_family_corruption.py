@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ from tests.hub.test_corruption import (
 )
 from tests.pace import examples
 
-FAMILIES = (*pre_norm.FAMILIES, "gpt_oss")
+FAMILIES = (*pre_norm.FAMILIES, "gpt_oss", "qwen3_5")
 GGUF = "model.gguf"
 HEADER = 9_000
 """Bytes of the GGUF file in which its metadata and tensors are named."""
@@ -41,27 +41,25 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for family in FAMILIES:
         if family == "gpt_oss":
             gpt_oss.write_target(folder / family / "target", num_hidden_layers=2)
+        elif family == "qwen3_5":
+            qwen3_5.write_target(folder / family / "target", num_hidden_layers=2, layer_types=list(qwen3_5.KINDS[2:4]))
         else:
             pre_norm.write_target(folder / family / "target", family, num_hidden_layers=2)
         split(folder / family / "target")
         for path in (folder / family / "target").glob("tokenizer*"):  # of which nothing here reads
             path.unlink()
         write_drafter(folder / family / "drafter", drafter_config([SLIDING], [0, 1], 2))
-    qwen3_5.write_target(folder / "qwen3_5" / "target", num_hidden_layers=2, layer_types=list(qwen3_5.KINDS[2:4]))
-    split(folder / "qwen3_5" / "target")
-    for path in (folder / "qwen3_5" / "target").glob("tokenizer*"):
-        path.unlink()
-    write_drafter(folder / "qwen3_5" / "drafter", drafter_config([SLIDING], [0, 1], 2))
     write_drafter(folder / "gguf" / "drafter", drafter_config([FULL], [0, 1], 2, hidden_size=WIDTH))
     write(folder / "gguf" / GGUF, a_model("llama"), Type.Q4_1)
     return folder
 
 
-def survive(rounds: int, prepare: Callable[[int], Path], damage: Callable[[Path, random.Random], str]) -> int:
-    """How many of so many damaged pairs are refused; the others must work."""
+def survive(rounds: int, pairs: Sequence[Path], into: Path, damage: Callable[[Path, random.Random], str]) -> int:
+    """How many of so many damaged copies of ``pairs`` are refused; the others must work."""
     refused = 0
     for seed in range(rounds):
-        pair = prepare(seed)
+        pair = into / str(seed)
+        shutil.copytree(pairs[seed % len(pairs)], pair)
         what = damage(pair, random.Random(2000 + seed))
         try:
             if (pair / GGUF).exists():
@@ -82,13 +80,8 @@ def survive(rounds: int, prepare: Callable[[int], Path], damage: Callable[[Path,
     "damage", [flip_header_bit, truncate, change_tensor, lose_or_rename_tensor, edit_json, flip_json_bit]
 )
 def test_damaged_folders(damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path) -> None:
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / FAMILIES[seed % len(FAMILIES)], pair)
-        return pair
-
     rounds = examples(28)
-    refused = survive(rounds, prepare, damage)
+    refused = survive(rounds, [healthy / family for family in FAMILIES], tmp_path, damage)
     assert refused >= rounds // 3
     assert refused == rounds or damage is not truncate
 
@@ -131,31 +124,8 @@ SAYINGS: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 
 def test_a_qwen3_5_that_is_said_to_be_otherwise(healthy: Path, tmp_path: Path) -> None:
     """What is said otherwise than the tensors are is refused, all of it."""
-
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / "qwen3_5", pair)
-        return pair
-
     rounds = examples(60)
-    assert survive(rounds, prepare, upset) == rounds
-
-
-@pytest.mark.parametrize(
-    "damage", [flip_header_bit, truncate, change_tensor, lose_or_rename_tensor, edit_json, flip_json_bit]
-)
-def test_damaged_folders_of_qwen3_5(
-    damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path
-) -> None:
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / "qwen3_5", pair)
-        return pair
-
-    rounds = examples(16)
-    refused = survive(rounds, prepare, damage)
-    assert refused >= rounds // 3
-    assert refused == rounds or damage is not truncate
+    assert survive(rounds, [healthy / "qwen3_5"], tmp_path, upset) == rounds
 
 
 def cut_off(pair: Path, draw: random.Random) -> str:
@@ -179,11 +149,6 @@ def test_a_damaged_file(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / "gguf", pair)
-        return pair
-
     rounds = examples(24)
-    refused = survive(rounds, prepare, damage)
+    refused = survive(rounds, [healthy / "gguf"], tmp_path, damage)
     assert refused >= rounds // 3 and (refused == rounds or damage is flip_bits)
