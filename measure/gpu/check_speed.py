@@ -93,7 +93,6 @@ PARTS = (
     Part("exact", "measure.gpu.check_exact", "", 420, 40),
     *(Part(f"start-{each}", "measure.gpu.check_start", f"--weights {each}", 200, 12) for each in STARTED),
     Part("plan", "measure.gpu.check_plan", "", 120, 12),
-    Part("screen", "measure.gpu.check_screen", "", 120, 6),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
 QUICK = {
