@@ -5,25 +5,24 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from gguf import GGMLQuantizationType as Type
 
-from engine.errors import EngineFailure
 from engine.hub.packaged import folder_of
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.loading.test_plain_gguf import WIDTH, a_model, write
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.hub.test_corruption import (
+    Damage,
     change_tensor,
     edit_json,
     flip_header_bit,
     flip_json_bit,
     lose_or_rename_tensor,
     split,
+    survive,
     truncate,
     use,
 )
@@ -54,34 +53,12 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def survive(rounds: int, pairs: Sequence[Path], into: Path, damage: Callable[[Path, random.Random], str]) -> int:
-    """How many of so many damaged copies of ``pairs`` are refused; the others must work."""
-    refused = 0
-    for seed in range(rounds):
-        pair = into / str(seed)
-        shutil.copytree(pairs[seed % len(pairs)], pair)
-        what = damage(pair, random.Random(2000 + seed))
-        try:
-            if (pair / GGUF).exists():
-                (pair / "target").symlink_to(folder_of(pair / GGUF))
-            use(pair)
-        except EngineFailure as failure:
-            assert str(failure) and failure.hint, what
-            refused += 1
-        except Exception as error:
-            pytest.fail(f"seed {seed}, {what}: {type(error).__name__}: {error}")
-        else:
-            print(f"seed {seed}, {what}: harmless")
-        shutil.rmtree(pair)
-    return refused
-
-
 @pytest.mark.parametrize(
     "damage", [flip_header_bit, truncate, change_tensor, lose_or_rename_tensor, edit_json, flip_json_bit]
 )
-def test_damaged_folders(damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path) -> None:
+def test_damaged_folders(damage: Damage, healthy: Path, tmp_path: Path) -> None:
     rounds = examples(28)
-    refused = survive(rounds, [healthy / family for family in FAMILIES], tmp_path, damage)
+    refused, _ = survive(rounds, [healthy / family for family in FAMILIES], tmp_path, damage)
     assert refused >= rounds // 3
     assert refused == rounds or damage is not truncate
 
@@ -125,7 +102,7 @@ SAYINGS: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 def test_a_qwen3_5_that_is_said_to_be_otherwise(healthy: Path, tmp_path: Path) -> None:
     """What is said otherwise than the tensors are is refused, all of it."""
     rounds = examples(60)
-    assert survive(rounds, [healthy / "qwen3_5"], tmp_path, upset) == rounds
+    assert survive(rounds, [healthy / "qwen3_5"], tmp_path, upset)[0] == rounds
 
 
 def cut_off(pair: Path, draw: random.Random) -> str:
@@ -144,11 +121,14 @@ def flip_bits(pair: Path, draw: random.Random) -> str:
 
 
 @pytest.mark.parametrize("damage", [cut_off, flip_bits])
-def test_a_damaged_file(
-    damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_file(damage: Damage, healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     rounds = examples(24)
-    refused = survive(rounds, [healthy / "gguf"], tmp_path, damage)
+
+    def used(pair: Path) -> None:
+        (pair / "target").symlink_to(folder_of(pair / GGUF))
+        use(pair)
+
+    refused, _ = survive(rounds, [healthy / "gguf"], tmp_path, damage, used)
     assert refused >= rounds // 3 and (refused == rounds or damage is flip_bits)
