@@ -77,12 +77,15 @@ def test_what_a_model_writes_can_not_act(talk: Callable) -> None:
     assert "\x1b" not in out and "\x07" not in out and "red" in out
 
 
-def test_commands(talk: Callable) -> None:
+def test_commands(talk: Callable, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("red\n")
     _, out, _, _ = talk(
-        "/help", "/stats", "hi", "/stats", "/temp 9", "/temp warm", "/block 8", "/nope", "/quit", "never"
+        *("/help", "/stats", f"What is in @{tmp_path}/notes.txt?", "/stats", "/temp 9", "/temp warm", "/block 8"),
+        *("/settings", "/context", "/nope", "/quit", "never"),
     )
     assert "/temp 0–2: temperature" in out and "no numbers before" in out
-    assert "tokens written: " in out
+    assert "tokens written: " in out and "notes.txt, 1 line)" in out
+    assert "block size: 8\n" in out and "system prompt: none" in out and "4,096 tokens are used" in out
     assert "temperature must be between 0 and 2, not 9" in out and "not “warm”" in out
     assert "There is no command /nope" in out and "never" not in out
 
@@ -140,6 +143,12 @@ def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
     assert "Question 3 is: two\nInstead (Enter alone leaves it): " in out
     kept = load_session(path).tree
     assert [turn.question for turn in kept] == ["one", "one", "two", "three"] and kept.here == 4
+
+
+@pytest.mark.terminals
+def test_code_is_run_only_when_somebody_agrees(talk: Callable) -> None:
+    _, out, _, _ = talk("hi", "/run", "no", "/run", "yes")
+    assert "It was not run." in out and out.count("hello\n(exit code 0") == 1
 
 
 def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> None:
