@@ -162,14 +162,14 @@ Damage = Callable[[Path, random.Random], str]
 
 
 def survive(
-    rounds: int, pairs: Sequence[Path], into: Path, damage: Damage, used: Callable[[Path], None] = use
+    seeds: range, pairs: Sequence[Path], into: Path, damage: Damage, used: Callable[[Path], None] = use
 ) -> tuple[int, list[str]]:
-    """How many of so many damaged copies of ``pairs`` are refused in words, and what was done to the others, which must
-    work."""
+    """How many copies of ``pairs``, each damaged by a seed, are refused in words, and what was done to the others,
+    which must work."""
     refused, harmless = 0, []
-    for seed in range(rounds):
+    for place, seed in enumerate(seeds):
         pair = into / str(seed)
-        shutil.copytree(pairs[seed % len(pairs)], pair)
+        shutil.copytree(pairs[place % len(pairs)], pair)
         what = f"seed {seed}, {damage(pair, random.Random(seed))}"
         try:
             used(pair)
@@ -190,7 +190,7 @@ def survive(
 def test_damage_is_refused_or_harmless(damage: Damage, healthy: Path, tmp_path: Path) -> None:
     """Some kinds can be harmless: a halved precision, a number nobody reads. None is harmless mostly."""
     rounds = examples(ROUNDS_PER_KIND)
-    assert survive(rounds, [healthy], tmp_path, damage)[0] >= rounds // 3
+    assert survive(range(rounds), [healthy], tmp_path, damage)[0] >= rounds // 3
 
 
 def test_the_healthy_pair_works(healthy: Path) -> None:

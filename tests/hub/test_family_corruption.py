@@ -58,7 +58,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_damaged_folders(damage: Damage, healthy: Path, tmp_path: Path) -> None:
     rounds = examples(28)
-    refused, _ = survive(rounds, [healthy / family for family in FAMILIES], tmp_path, damage)
+    refused, _ = survive(range(2000, 2000 + rounds), [healthy / family for family in FAMILIES], tmp_path, damage)
     assert refused >= rounds // 3
     assert refused == rounds or damage is not truncate
 
@@ -102,7 +102,7 @@ SAYINGS: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 def test_a_qwen3_5_that_is_said_to_be_otherwise(healthy: Path, tmp_path: Path) -> None:
     """What is said otherwise than the tensors are is refused, all of it."""
     rounds = examples(60)
-    assert survive(rounds, [healthy / "qwen3_5"], tmp_path, upset)[0] == rounds
+    assert survive(range(2000, 2000 + rounds), [healthy / "qwen3_5"], tmp_path, upset)[0] == rounds
 
 
 def cut_off(pair: Path, draw: random.Random) -> str:
@@ -130,5 +130,5 @@ def test_a_damaged_file(damage: Damage, healthy: Path, tmp_path: Path, monkeypat
         (pair / "target").symlink_to(folder_of(pair / GGUF))
         use(pair)
 
-    refused, _ = survive(rounds, [healthy / "gguf"], tmp_path, damage, used)
+    refused, _ = survive(range(2000, 2000 + rounds), [healthy / "gguf"], tmp_path, damage, used)
     assert refused >= rounds // 3 and (refused == rounds or damage is flip_bits)
