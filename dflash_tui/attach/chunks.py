@@ -247,17 +247,17 @@ def finish_reason(said: str, num_tokens: int | None, most: int) -> FinishReason:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptUsage:
     """How many tokens a question had, and how many of them were cached, as far as the stream has told."""
 
     tokens: int = 0
     reused: int = 0
 
 
-def usage_prompt(chunk: Chunk) -> Prompt | None:
+def usage_prompt(chunk: Chunk) -> PromptUsage | None:
     """The prompt's length as ``usage`` gives it; None where it doesn't."""
     tokens = count(chunk.usage.get("prompt_tokens"))
     if tokens is None:
         return None
     details = mapping(chunk.usage.get("prompt_tokens_details"))
-    return Prompt(tokens, min(count(details.get("cached_tokens")) or 0, tokens))
+    return PromptUsage(tokens, min(count(details.get("cached_tokens")) or 0, tokens))

@@ -40,7 +40,7 @@ from .probe import ask_server
 from .rounds.relayed import relayed
 from .rounds.steps import Steps, TurnReport
 from .thoughts import begins_inside
-from .transport.connection import Clock, Connection
+from .transport.connection import AnswerDeadline, Connection
 from .untrusted import sequence
 
 Emit = Callable[[Event], None]
@@ -95,7 +95,7 @@ class ServerTurn:
     def __init__(self, connection: Connection, server: ReachedServer, ask: Ask, emit: Emit) -> None:
         self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
         self._started = perf_counter()
-        self._clock = Clock(connection.patience)
+        self._clock = AnswerDeadline(connection.patience)
         self._steps = Steps(ask.turn, ask.settings.temperature)
         self._rounds = server.dialect.rounds(self._steps)
         inside = begins_inside(server.facts.template, ask.settings.thinking)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dflash_tui.core.export.document import Table
+from dflash_tui.core.export.document import CellTable
 from dflash_tui.core.export.spans import table_lines
 from engine.hub.sizes import CONTEXTS, PairSize, known_sizes
 from engine.tools.gpus import CARDS, Gpu
@@ -47,7 +47,7 @@ def size_lines(gpu: Gpu | None) -> list[str]:
         "GB. The drafter with its 8-bit copies, or in 8 bits alone where that fits; the sum with room to work.",
         f"{NO_CACHE}: longer than the model's own context, which then bounds the sum, too.",
     )
-    return [about, *table_lines(Table((heads, *(tuple(row[: len(heads)]) for row in rows))), left=2), *remarks]
+    return [about, *table_lines(CellTable((heads, *(tuple(row[: len(heads)]) for row in rows))), left=2), *remarks]
 
 
 def _row(each: dict[str, Any]) -> list[str]:

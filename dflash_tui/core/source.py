@@ -60,7 +60,7 @@ Wanted = Mapping[Feature, str]
 """Features that the user asked for, and by which flags: what the source lacks of them has to be told."""
 
 
-class Recording(Protocol):
+class PlayedRecord(Protocol):
     """What a source that plays a record offers beside: any place of it can be gone to, at any pace."""
 
     name: str
@@ -101,7 +101,7 @@ class Source(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     @property
-    def recording(self) -> Recording | None:
+    def recording(self) -> PlayedRecord | None:
         """None for what happens now."""
 
     def start(self) -> None: ...

@@ -15,7 +15,7 @@ import torch
 from engine.commands import Message
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
-from engine.lab.training.generation import Answer, Sampler, generate, speculate
+from engine.lab.training.generation import GeneratedAnswer, Sampler, generate, speculate
 from engine.lab.training.measures import Speculation, speculation
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.dflash.modules import DFlashDrafter
@@ -50,7 +50,7 @@ def main() -> int:
     drafter = load_drafter(Path(folders.drafter), target, lambda *_: None)
     assert isinstance(drafter, DFlashDrafter)
     tokenizer, greedy = ChatTokenizer(folders.target), Sampler(0, 0, device)
-    found: dict[str, list[Answer]] = defaultdict(list)
+    found: dict[str, list[GeneratedAnswer]] = defaultdict(list)
     same, asked = 0, list(held_out(wanted.questions))
     for begin in range(0, len(asked), wanted.batch):
         part = asked[begin : begin + wanted.batch]

@@ -6,13 +6,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from engine.lab.judging.files import Recording, load_recordings
+from engine.lab.judging.files import DraftRecording, load_recordings
 
 DOMAINS = ("chat", "code", "explain", "html", "maths")
 DRAWN, PARTS = 20_000, 20
 
 
-def by_fate(recordings: list[Recording]) -> tuple[list[float], list[float], list[float]]:
+def by_fate(recordings: list[DraftRecording]) -> tuple[list[float], list[float], list[float]]:
     """Confidences of drafts that were accepted, of those at which their block failed, and of those behind."""
     fates: tuple[list[float], list[float], list[float]] = ([], [], [])
     for anchor in (anchor for recording in recordings for anchor in recording.anchors):

@@ -17,7 +17,7 @@ import torch
 from engine.commands import EngineOptions, Message, Settings
 from engine.events import EngineReady, Event, Step
 from engine.lab.demo.judging.checks import verdicts
-from engine.lab.demo.texts.exchanges import Question, read_questions
+from engine.lab.demo.texts.exchanges import HeldOutQuestion, read_questions
 from engine.library import Pair
 from engine.service import load_runner
 from engine.speculation.auto import Auto
@@ -79,7 +79,7 @@ class Tally:
         }
 
 
-def edits(task: str, count: int) -> list[Question]:
+def edits(task: str, count: int) -> list[HeldOutQuestion]:
     """Held-out edits of one task, preferring files that are worth copying; ten of each are kept."""
     return [each for each in read_questions("edits")["edit"] if each.right["task"] == task][:count]
 

@@ -14,7 +14,7 @@ import torch
 from engine.commands import GenerationSettings
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.demo.confirm import questions
-from engine.lab.judging.files import Recording, save_recordings
+from engine.lab.judging.files import DraftRecording, save_recordings
 from engine.lab.judging.record import record_blocks
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.quick import parse
@@ -31,7 +31,7 @@ def asked(prompts: int = PROMPTS) -> Iterator[tuple[str, list[int]]]:
     return ((each.domain, ids) for each, ids in questions(prompts) if each.domain in DOMAINS)
 
 
-def record_all(prompts: int, tokens: int) -> list[Recording]:
+def record_all(prompts: int, tokens: int) -> list[DraftRecording]:
     """Answers to the first held-out questions of each domain."""
     device = torch.device("cpu")
     torch.set_num_threads(1)
@@ -42,7 +42,7 @@ def record_all(prompts: int, tokens: int) -> list[Recording]:
         for temperature in TEMPERATURES:
             settings = GenerationSettings(temperature=temperature, seed=3, max_new_tokens=tokens)
             blocks = record_blocks(target, drafter, ids, settings)
-            recordings.append(Recording.of_blocks(domain, temperature, len(ids), blocks))
+            recordings.append(DraftRecording.of_blocks(domain, temperature, len(ids), blocks))
     return recordings
 
 

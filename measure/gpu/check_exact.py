@@ -12,8 +12,6 @@ best logits must lie within rounding. Exit code 1 when something is off.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -65,7 +63,6 @@ from tests.engine.checkpoints import (
     drafter_config,
     target_config,
     write_drafter,
-    write_tokenizer,
 )
 from tests.engine.divergence import first_divergence
 from tests.engine.models.published import PUBLISHED, write_published
@@ -356,44 +353,20 @@ def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
     return torch.cat(logits)
 
 
-def check_launch(folder: Path, device: torch.device, report: Report) -> None:
-    """Times a process from its start until the engine is ready, with the weights in the page cache.
-
-    The first start has no kernel compiled and nothing known of this card; the next ones are as everybody's are.
-    Python's own compiled files are kept."""
-    write_tokenizer(folder / "target")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    own = {"TRITON_CACHE_DIR": str(folder / "kernels"), "XDG_CACHE_HOME": str(folder / "caches")}
-    for name in ("first", "again", "once more"):
-        command = [sys.executable, "-m", "measure.gpu.launch", str(folder), device.type]
-        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | own)
-        said = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:] or ["nothing"]
-        report.line(f"launch to ready, {name}", said[0], done.returncode == 0)
-        if done.stderr:
-            print(done.stderr)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--tiny", action="store_true", help="a small shape instead of 26B-A4B")
     parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how targets are stored and held")
     parser.add_argument("--tokens", type=int, default=512)
-    parser.add_argument("--launch", action="store_true", help="time a process from its start until it is ready")
-    parser.add_argument("--only-launch", action="store_true", help="only that")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     parser.add_argument("--folder", type=Path, help="where to write the checkpoint (a temporary folder)")
-    options = parse(parser, "--device cpu --tiny --tokens 8 --launch")
+    options = parse(parser, "--device cpu --tiny --tokens 8")
     device, report, started = torch.device(options.device), Report(), time.perf_counter()
     if device.type == "cuda":
         device = torch.device("cuda", torch.cuda.current_device())
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        if options.only_launch:
-            write_pair(folder / "pair", options.tiny, options.weights, device, report)
-            check_launch(folder / "pair", device, report)
-            report.write(options.out)
-            return 0 if report.ok else 1
         print(f"tiny shapes, {compute_dtype(device)} on {device}")
         for published in PUBLISHED:
             check_tiny_target(published, folder / published, options.weights, device, report)
@@ -404,9 +377,6 @@ def main() -> int:
         report.write(options.out)
         check_answers(target, drafter, options.tokens, report)
         report.write(options.out)
-        if options.launch:
-            del target, drafter
-            check_launch(folder / "pair", device, report)
     report.write(options.out)
     print(f"{'all checks hold' if report.ok else 'CHECKS FAILED (X)'}, {time.perf_counter() - started:.0f} s")
     return 0 if report.ok else 1

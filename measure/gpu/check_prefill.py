@@ -6,7 +6,6 @@ products in bf16. ``engine.lab.bench --weights fp8 --prompts 2048 8000`` measure
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.kernels.prefill.gate import gated_product, reference_gated
-from engine.kernels.prefill.products import LONG, OF_EXPERTS, SHORT, multiply_many
-from engine.kernels.toolchain.card import representative
+from engine.kernels.prefill.gate import reference_gated
+from engine.kernels.prefill.products import multiply_many
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.mxfp4 import Mxfp4Weight
@@ -193,54 +191,18 @@ def check_times(measured: Measured, report: Report, n: int) -> None:
     report.line(f"{what.name} {'x'.join(map(str, what.shape))}, {n} rows", value)
 
 
-def product_of(what: Product) -> Callable[[Tensor, Weight, Tensor | None], Tensor]:
-    """The function that a prompt's pass runs for it."""
-    if what.gate:
-        return gated_product
-    return lambda x, weight, ends: weight.linear(x) if ends is None else weight.grouped(x, ends)
-
-
-def compile_all(config: Gemma4Config, capability: int) -> None:
-    """Puts the machine code of all that will be launched into Triton's cache. Needs a process without a GPU."""
-    from engine.kernels.toolchain import compile_ahead as ahead
-
-    ahead.get_ready()
-    ahead.compile_for(representative(capability))
-    meta = torch.device("meta")
-
-    def launch() -> None:
-        for what, kind in product(products_of(config), FORMATS.values()):
-            weight = kind.allocate(*what.shape, device=meta)
-            x = torch.empty(32, what.depth, dtype=torch.bfloat16, device=meta)
-            ends = torch.empty(what.experts, dtype=torch.int32, device=meta) if what.experts else None
-            in_use = (LONG, OF_EXPERTS) if what.experts else (LONG, SHORT)
-            for tiles in in_use:
-                multiply_many(x, weight, ends, tiles=tiles)
-            for tiles in in_use:
-                multiply_many(x, weight, ends, gate="gelu_tanh" if what.gate else None, tiles=tiles)
-
-    ahead.compile_all(ahead.noted_launches(launch), processes=16)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m measure.gpu.check_prefill")
     parser.add_argument("--shape", choices=SHAPES, default="26B-A4B")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rows", type=int, nargs="+", default=[2048, 4096])
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
     options = parse(parser, "--device cpu --shape tiny --rows 40", kernels=True)
     config = read_shape(options.shape).target
     assert isinstance(config, Gemma4Config)
-    if options.compile:
-        compile_all(config, options.compile)
-        return 0
     device, report = torch.device(options.device), Report()
     if device.type == "cuda":
-        major, minor = torch.cuda.get_device_capability()
         print(torch.cuda.get_device_name(), flush=True)
-        again = [sys.executable, "-m", "measure.gpu.check_prefill", *sys.argv[1:], "--compile", f"{10 * major + minor}"]
-        subprocess.run(again, check=True)
     for what in products_of(config):
         measured = Measured(what, device)
         check_values(measured, report, options.rows[0] - 5)

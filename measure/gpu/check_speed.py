@@ -32,8 +32,8 @@ SIDE_BY_SIDE = 8
 """How many parts that time nothing run side by side."""
 FAMILIES = ("Llama-3.1-8B", "Qwen3-8B", "Qwen3-Coder-30B-A3B", "gpt-oss-20b")
 """Shapes of the families other than Gemma's that have passes of their own."""
-LAUNCHED = ("bf16", "fp8", "int4")
-"""Formats that Gemma's passes take."""
+STARTED = ("bf16", "fp8", "int4") if find_spec("textual") else ()
+"""Formats that Gemma's passes take; the chat needs Textual."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,8 @@ PARTS = (
         20,
         times=False,
     ),
-    Part("resting", "measure.gpu.check_resting", "", 200, 20, times=False),
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
     Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
-    Part("tree-kernels", "measure.gpu.check_tree_kernels", "", 120, 16),
     Part("lookup", "measure.gpu.check_lookup", "", 120, 40),
     Part("wide", "measure.gpu.check_wide", "", 200, 40),
     Part("wide-fp8", "measure.gpu.check_wide", "--weights fp8", 200, 40),
@@ -92,21 +90,16 @@ PARTS = (
     Part("again", "engine.lab.bench", SHORT, 90, 12),
     Part("dense", "engine.lab.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.lab.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
-    Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
-    *(
-        Part(f"launch-{each}", "measure.gpu.check_exact", f"--only-launch --weights {each}", 150, 8)
-        for each in LAUNCHED
-    ),
-    *([Part("start", "measure.gpu.check_start", "", 200, 12)] if find_spec("textual") else []),
+    Part("exact", "measure.gpu.check_exact", "", 420, 40),
+    *(Part(f"start-{each}", "measure.gpu.check_start", f"--weights {each}", 200, 12) for each in STARTED),
     Part("plan", "measure.gpu.check_plan", "", 120, 12),
-    Part("screen", "measure.gpu.check_screen", "", 120, 6),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
 QUICK = {
     "kernels": "--device cpu --shape tiny --contexts 20",
     "figures": "--device cpu --shape tiny --layers 6 --widths 1 4 --contexts 40 --prompts 40 --count 2",
     "plan": "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256",
-    "exact": "--device cpu --tiny --tokens 20 --launch",
+    "exact": "--device cpu --tiny --tokens 20",
 }
 """By part, arguments that try it out on a CPU, in place of its own."""
 

@@ -38,10 +38,11 @@ LIMIT = 1.05
 WRITE = """
 import sys, torch
 from pathlib import Path
-from measure.gpu.check_exact import write_pair, write_tokenizer
+from measure.gpu.check_exact import write_pair
 from measure.gpu.report import Report
+from tests.engine.checkpoints import write_tokenizer
 pair = Path(sys.argv[1])
-write_pair(pair, False, "bf16", torch.device(sys.argv[2]), Report())
+write_pair(pair, False, sys.argv[3], torch.device(sys.argv[2]), Report())
 write_tokenizer(pair / "target")
 """
 READY, FIRST_TOKEN = "ready", "first token"
@@ -125,14 +126,14 @@ def computed(runs: list[dict[str, Any]], begin: str, end: str) -> str:
     return ", ".join(parts) + " ms"
 
 
-def prepare(folder: Path, device: str, report: Report) -> list[str]:
+def prepare(folder: Path, device: str, weights: str, report: Report) -> list[str]:
     """Makes a checkpoint of the 26B-A4B's shape, unless an earlier call left one there; returns the arguments that name
     it."""
-    pair, done = folder / "pair", folder / "pair" / "written"
+    pair, done = folder / weights, folder / weights / "written"
     if not done.exists():
         # In a process of its own: the GPU's memory must be free for those that are measured.
         begun = time.monotonic()
-        subprocess.run([sys.executable, "-c", WRITE, str(pair), device], check=True)
+        subprocess.run([sys.executable, "-c", WRITE, str(pair), device, weights], check=True)
         done.touch()
         report.line("checkpoint", f"written in {time.monotonic() - begun:.0f} s")
     return [str(pair / "target"), "--draft", str(pair / "drafter")]
@@ -158,13 +159,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundled", action="store_true", help="the bundled pair")
     parser.add_argument("--device", default="cuda" if Path("/dev/nvidiactl").exists() else "cpu")
-    parser.add_argument("--folder", type=Path, default=Path("/dev/shm/check_start"), help="where the checkpoint lies")
+    parser.add_argument("--weights", choices=("bf16", "fp8", "int4"), default="bf16", help="how the target is stored")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm/check_start"), help="where checkpoints lie")
     parser.add_argument("--times", type=int, default=3, help="starts of each kind")
     parser.add_argument("--speculation", action="store_true", help="with the drafter")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --bundled --times 1")
     report = Report(options.quick)
-    model = ["bundled"] if options.bundled else prepare(options.folder, options.device, report)
+    model = ["bundled"] if options.bundled else prepare(options.folder, options.device, options.weights, report)
     if not options.bundled:
         warm(options.folder)
     model += ["--device", options.device, "--max-new-tokens", "16"] + ["--no-speculation"] * (not options.speculation)

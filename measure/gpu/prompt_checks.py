@@ -3,7 +3,6 @@ kind."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -54,9 +53,6 @@ def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, rep
         report.line(f"prompt, {name}", f"error {ours:.2e}, modules {theirs:.2e}", holds)
     same = all(torch.equal(one, other) for one, other in zip(found, fused.read(run), strict=True))
     report.line("prompt, again", "same bits twice" if same else "OTHER BITS THE SECOND TIME", same)
-    report.line(
-        "prompt, ms by kernels, by modules", f"{fused.milliseconds(run):.2f}, {modules.milliseconds(target):.2f}"
-    )
 
 
 def check_routing(target: Gemma4, n: int, report: Report) -> None:
@@ -102,13 +98,6 @@ class _Reader:
         kept = self.cache.layers
         keys, values = (torch.cat([getattr(layer, part).flatten() for layer in kept]) for part in ("k", "v"))
         return [torch.cat(hidden), torch.cat(features), keys, values]
-
-    def milliseconds(self, run: Callable[..., object]) -> float:
-        started = time.perf_counter()
-        self.read(run)
-        if self._ids.is_cuda:
-            torch.cuda.synchronize()
-        return 1e3 * (time.perf_counter() - started)
 
 
 def _errors(found: Sequence[Tensor], wanted: Sequence[Tensor]) -> list[float]:

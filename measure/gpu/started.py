@@ -10,6 +10,7 @@ import time
 FIRST_LINE = time.time()
 
 import json  # noqa: E402  (what comes after the clock is what is measured)
+import os  # noqa: E402
 import sys  # noqa: E402
 import threading  # noqa: E402
 from collections.abc import Callable  # noqa: E402
@@ -21,8 +22,6 @@ from dflash_tui.cli.main import main  # noqa: E402
 from engine.commands import Ask, Command, EngineOptions  # noqa: E402
 from engine.errors import Words  # noqa: E402
 from engine.events import Event, LoadProgress, Step  # noqa: E402
-
-from .launch import process_start  # noqa: E402
 
 
 class Notes:
@@ -42,6 +41,13 @@ class Notes:
 
     def write(self) -> None:
         self._path.write_text(json.dumps({"begun": self._begun, "moments": self.moments, "spent": self.spent}))
+
+
+def process_start() -> float:
+    """When the process started, in seconds since the epoch, as the kernel says."""
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    uptime = float(Path("/proc/uptime").read_text().split()[0])
+    return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds() -> dict[str, float]:

@@ -370,12 +370,6 @@ def test_a_key_that_is_a_word_stays_a_word(key: str, serve: Serve, attach: Attac
     assert attached.ask(text)[-1].text == text
 
 
-@pytest.mark.parametrize("url", ["no url", "ftp://host", "http://", "http://me:secret@host", "http://host?key=secret"])
-def test_addresses_that_are_none(url: str, attach: Attach) -> None:
-    (error,) = attach(url).until(EngineReady)
-    assert error.fatal and "secret" not in repr(error)
-
-
 def test_half_chunks_merged_chunks_and_split_characters(serve: Serve, attach: Attach) -> None:
     text = "grüße 🛰️ 实用 ✅\n"
     body = sse(*map(content, text), finish(), "[DONE]")

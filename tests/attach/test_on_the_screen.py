@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.export.document import Answer, collect
+from dflash_tui.core.export.document import ExportedAnswer, collect
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.traces.reader import read_trace
@@ -39,7 +39,7 @@ def test_the_figures_are_the_servers_wherever_they_stand(path: Path, tmp_path: P
     assert [event for event in read_trace(tmp_path / "a.dft").events() if isinstance(event, Step)] == steps
     (kept,) = load_session(tmp_path / "a.jsonl").turns
     assert [event for event in kept.events() or () if isinstance(event, Step)] == steps
-    answer = next(iter(collect(played.events).answers()), Answer("", ()))
+    answer = next(iter(collect(played.events).answers()), ExportedAnswer("", ()))
     assert list(answer.steps) == steps or any(isinstance(event, Settled) for event in played.events)
     shown = turn.acceptance
     rows = dict(row for table in tables(GaugeFacts(turn.snapshot, times="arrival")) if table.id == "acceptance"

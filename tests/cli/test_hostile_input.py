@@ -4,7 +4,6 @@ and neither a traceback nor a hang."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from runpy import run_module
@@ -147,43 +146,12 @@ def test_presets_that_can_not_be_used(
     refused(program.run("--preset", "x", "-p", "hi"), 2)
 
 
-def fifo(folder: Path) -> str:
-    os.mkfifo(folder / "pipe")
-    return str(folder / "pipe")
-
-
-def loop(folder: Path) -> str:
-    (folder / "loop").symlink_to(folder / "loop")
-    return str(folder / "loop")
-
-
 def written(data: bytes) -> Callable[[Path], str]:
     def make(folder: Path) -> str:
         (folder / "file").write_bytes(data)
         return str(folder / "file")
 
     return make
-
-
-FILES: dict[str, Callable[[Path], str]] = {
-    "missing": lambda folder: str(folder / "nowhere"),
-    "a folder": str,
-    "a named pipe": fifo,
-    "a link to itself": loop,
-    "an endless device": lambda _: "/dev/zero",
-    "a program": written(b"\x7fELF\x02\x01\x01\0\0\0"),
-    "Latin-1": written("Grüße".encode("latin-1")),
-    "half a character": written(b"hello \xc3"),
-    "64 MB": written(b"a" * 64_000_000),
-    "a name of 5000 letters": lambda folder: str(folder / ("a" * 5000)),
-    "a user that is not there": lambda _: "~nobody-here/x",
-    "stdin": lambda _: "-",
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_files_that_can_not_go_with_a_question(program: Program, name: str, tmp_path: Path) -> None:
-    refused(program.run("--file", FILES[name](tmp_path), "-p", "hi"), 2)
 
 
 def damaged_model(content: bytes | None) -> Callable[[Path], str]:

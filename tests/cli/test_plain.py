@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,13 +16,10 @@ from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Capabilities, Emit, Happening, SourceFactory
-from dflash_tui.sources import server_source
 from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady
 
-from ..attach.servers import FakeServer, content, finish, said, sse, streamed
 from .scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
 
 CTRL_C = "\x03"
@@ -81,12 +77,15 @@ def test_what_a_model_writes_can_not_act(talk: Callable) -> None:
     assert "\x1b" not in out and "\x07" not in out and "red" in out
 
 
-def test_commands(talk: Callable) -> None:
+def test_commands(talk: Callable, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("red\n")
     _, out, _, _ = talk(
-        "/help", "/stats", "hi", "/stats", "/temp 9", "/temp warm", "/block 8", "/nope", "/quit", "never"
+        *("/help", "/stats", f"What is in @{tmp_path}/notes.txt?", "/stats", "/temp 9", "/temp warm", "/block 8"),
+        *("/settings", "/context", "/nope", "/quit", "never"),
     )
     assert "/temp 0–2: temperature" in out and "no numbers before" in out
-    assert "tokens written: " in out
+    assert "tokens written: " in out and "notes.txt, 1 line)" in out
+    assert "block size: 8\n" in out and "system prompt: none" in out and "4,096 tokens are used" in out
     assert "temperature must be between 0 and 2, not 9" in out and "not “warm”" in out
     assert "There is no command /nope" in out and "never" not in out
 
@@ -147,13 +146,9 @@ def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
 
 
 @pytest.mark.terminals
-def test_code_is_saved_and_run_only_when_somebody_agrees(talk: Callable, tmp_path: Path) -> None:
-    _, out, _, _ = talk("hi", "/save", "/save 7", "/run", "no", "/run", "yes", "/markdown said.md", "/export json")
-    assert (tmp_path / "out" / "hello.py").read_text() == "print('hello')\n"
-    assert "There is no code block 7" in out and "It was not run." in out and "hello\n(exit code 0" in out
-    assert "Hello" in (tmp_path / "out" / "said.md").read_text()
-    sections = json.loads((tmp_path / "out" / "answer.json").read_text())["sections"]
-    assert [section["kind"] for section in sections] == ["answer", "run"] and sections[1]["output"] == "hello\n"
+def test_code_is_run_only_when_somebody_agrees(talk: Callable) -> None:
+    _, out, _, _ = talk("hi", "/run", "no", "/run", "yes")
+    assert "It was not run." in out and out.count("hello\n(exit code 0") == 1
 
 
 def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> None:
@@ -162,34 +157,6 @@ def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> 
     assert "You: one\nHello" in out and "Nobody is there to agree." in out
     assert code == ExitCode.USAGE
     assert talk("one", typing=False)[0] == ExitCode.OK
-
-
-def test_conversations_are_listed_resumed_renamed_and_deleted(talk: Callable) -> None:
-    _, _, _, path = talk("the first one", "/rename Apples")
-    _, out, _, other = talk(
-        "hi", "/sessions apples", f"/resume {path.stem}", "/show", "more", "/find wörld", "/delete", "yes"
-    )
-    assert "1 question: Apples" in out and "Going on with “Apples”" in out and "Question 1: the first one" in out
-    assert "this conversation, answer 1: " in out and f"{other.stem}, answer 1: " in out
-    assert not path.exists() and other.exists()
-
-
-def test_settings_are_said_and_hold(talk: Callable, tmp_path: Path) -> None:
-    (tmp_path / "brief.md").write_text("Be brief.\n")
-    _, out, _, path = talk(f"/system @{tmp_path}/brief.md", "/seed 7", "/think on", "/settings", "/preset no", "hi")
-    assert "system prompt: Be brief." in out and "seed: 7\n" in out and "thinking: on" in out
-    assert "There is no preset 'no'" in out
-    turn = load_session(path).turns[0]
-    assert turn.system == "Be brief." and turn.started is not None and turn.started.settings["seed"] == 7
-
-
-def test_files_go_with_a_question(talk: Callable, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("red\n")
-    _, out, _, path = talk(
-        f"What is in @{tmp_path}/notes.txt?", f"@{tmp_path}/nope.txt", f"@{tmp_path} again", "/context", "/files"
-    )
-    assert "notes.txt, 1 line:\nred\n" in out and "1 line)" in out and "nope.txt" in out and "Traceback" not in out
-    assert [file.text for file in load_session(path).turns[0].beside.files] == ["red\n"]
 
 
 class Other(ScriptPlayer):
@@ -249,18 +216,6 @@ def test_another_model_goes_on_and_one_that_fails_lets_the_first_come_back(talk:
         "from the other",
     ]
     assert "It is truncated." in err and "The model before comes back." in out and "Known models: good, lost." in out
-
-
-def test_a_server_lists_what_it_has_and_another_of_it_can_be_gone_to(talk: Callable) -> None:
-    names = ("text-embedding-small", "chat-a", "chat-b")
-    with FakeServer().closing() as server:
-        server.replies["/v1/models"] = said({"data": [{"id": name} for name in names]})
-        server.replies["/v1/chat/completions"] = streamed(sse(content("Hello"), finish(), "[DONE]"))
-        source = server_source(ServerAddress(server.url))
-        _, out, _, path = talk("one", "/model", "/model chat-b", "two", "/model -", "three", source=source)
-        assert "This server has: chat-a, chat-b, text-embedding-small." in out
-        assert [asked["model"] for asked in server.asked()] == ["chat-a", "chat-b", "chat-a"]
-    assert [turn.answer for turn in load_session(path).turns] == ["Hello"] * 3
 
 
 def test_help_points_to_nothing_that_is_not_there(talk: Callable) -> None:

@@ -53,16 +53,6 @@ def test_the_bundled_traces_have_names(program: Program) -> None:
     assert {"demo", "code", "html", "maths", "lesson"} <= set(names)
 
 
-def test_replaying_imports_neither_torch_nor_in_a_pipe_textual() -> None:
-    script = (
-        "import sys; from dflash_tui.cli.main import main; code = main(['replay', 'maths']); "
-        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr); sys.exit(code)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "19 apples" in done.stdout
-    assert not {"torch", "transformers", "textual"} & set(done.stderr.split())
-
-
 def test_the_screen_of_a_replay_imports_no_torch() -> None:
     script = """
 import asyncio, sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dflash_tui.core.export.document import Answer, Document, Heading, Origin, Prose, RoundFigure, Table
+from dflash_tui.core.export.document import CellTable, ExportedAnswer, ExportedPage, Heading, Origin, Prose, RoundFigure
 from dflash_tui.core.files.running import RunResult
 from engine.commands import GenerationSettings
 from engine.events import EmittedToken, Step
@@ -22,7 +22,7 @@ def make_answer(
     seconds: float = 0.1,
     speculation: bool = True,
     probability: float = 0.9,
-) -> Answer:
+) -> ExportedAnswer:
     """A first token alone, then a round per text with one accepted draft and that text as a correction."""
     steps = [make_step(0, 0, index=0, time=seconds, text=texts[0])]
     for index, text in enumerate(texts[1:], start=1):
@@ -30,14 +30,14 @@ def make_answer(
         own = EmittedToken(100 + index, text, "corrected", probability=probability)
         steps.append(replace(step, emitted=(step.emitted[0], own)))
     settings = GenerationSettings(speculation=speculation).to_dict()
-    return Answer(question, tuple(steps), settings=settings, num_prompt_tokens=10, reason="stop")
+    return ExportedAnswer(question, tuple(steps), settings=settings, num_prompt_tokens=10, reason="stop")
 
 
-def plain_answer(texts: Sequence[str], *, seconds: float = 0.1) -> Answer:
+def plain_answer(texts: Sequence[str], *, seconds: float = 0.1) -> ExportedAnswer:
     """One token per pass of the target; ids are the tokens' places."""
     steps = [_plain_step(index, text, seconds * (index + 1)) for index, text in enumerate(texts)]
     settings = GenerationSettings(speculation=False).to_dict()
-    return Answer("Tell me a story", tuple(steps), settings=settings, num_prompt_tokens=10, reason="stop")
+    return ExportedAnswer("Tell me a story", tuple(steps), settings=settings, num_prompt_tokens=10, reason="stop")
 
 
 def _plain_step(index: int, text: str, time: float) -> Step:
@@ -45,15 +45,15 @@ def _plain_step(index: int, text: str, time: float) -> Step:
     return replace(step, emitted=(replace(step.emitted[0], id=index),), verify_width=min(index, 1))
 
 
-def hostile_document() -> Document:
+def hostile_document() -> ExportedPage:
     """Every section, and nothing in it that a browser or a terminal should believe."""
     answer = make_answer(("Hi", HOSTILE, "日本語 🇪🇺 e\u0301", "\n\n", "\t"), question=HOSTILE)
     sections = (
         Heading(HOSTILE),
         Prose(f"{HOSTILE}\n\n    {HOSTILE}"),
-        Table((("name", HOSTILE), (HOSTILE, "1"))),
+        CellTable((("name", HOSTILE), (HOSTILE, "1"))),
         RoundFigure(answer.steps[1], HOSTILE),
         replace(answer, label=HOSTILE, error=HOSTILE),
         RunResult(1, "ended", 0, 0.1, f"{HOSTILE}\n\t{HOSTILE}"),
     )
-    return Document(HOSTILE, sections, Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "2026-11-21T04:00:00+00:00"))
+    return ExportedPage(HOSTILE, sections, Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "2026-11-21T04:00:00+00:00"))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from dflash_tui.core.export.cast import to_cast
-from dflash_tui.core.export.document import Document, Prose, collect
+from dflash_tui.core.export.document import ExportedPage, Prose, collect
 from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import FORMAT_VERSION, to_json
@@ -55,9 +55,9 @@ class Page(HTMLParser):
             self._open = ""
 
 
-def answer_document(steps: list[Step]) -> Document:
+def answer_document(steps: list[Step]) -> ExportedPage:
     events = [TurnStarted(1, 5, 0, {"seed": 3}, "Why?"), *steps, TurnFinished(1, "stop", "")]
-    return Document("Why?", collect(events).answers())
+    return ExportedPage("Why?", collect(events).answers())
 
 
 @given(rounds())
@@ -91,14 +91,14 @@ def test_a_cast_plays_the_answer_at_its_own_times(steps: list[Step]) -> None:
 
 
 def test_an_svg_holds_the_text_in_rows() -> None:
-    picture = ElementTree.fromstring(to_svg(Document("A story", (make_answer(("Once", " upon", " a time.")),))))
+    picture = ElementTree.fromstring(to_svg(ExportedPage("A story", (make_answer(("Once", " upon", " a time.")),))))
     drawn = "".join("".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text"))
     assert "Once~0 upon~0 a time." in drawn
     assert {each.get("class") for each in picture.iter("{http://www.w3.org/2000/svg}text")} >= {"corrected", "accepted"}
 
 
 def test_the_target_alone_is_slanted_everywhere_and_prose_is_not() -> None:
-    document = Document("A story", (Prose("    indented prose"), plain_answer(["Once", " upon"])))
+    document = ExportedPage("A story", (Prose("    indented prose"), plain_answer(["Once", " upon"])))
     picture = ElementTree.fromstring(to_svg(document))
     assert picture.get("{http://www.w3.org/XML/1998/namespace}space") == "preserve", "who knows no CSS keeps blanks too"
     looks = {each.get("class"): "".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text")}
@@ -113,7 +113,7 @@ def test_the_target_alone_is_slanted_everywhere_and_prose_is_not() -> None:
 
 def test_what_a_program_wrote_stands_below_its_answer() -> None:
     run = RunResult(2, "ended", 0, 0.25, "".join(f"line {number}\n" for number in range(30)))
-    document = Document("A story", (make_answer(), run))
+    document = ExportedPage("A story", (make_answer(), run))
     page, picture = to_html(document), "".join(ElementTree.fromstring(to_svg(document)).itertext())
     assert "<summary>block 2 ran · exit code 0 · 0.2 s · 30 lines</summary>" in page
     assert page.index(">line 0\n") > page.index("</article>") and "line 29</pre></details>" in page
@@ -173,7 +173,7 @@ def test_every_format_takes_an_answer_that_was_cut_short(wanted: Format) -> None
     (nothing,) = collect([started]).answers()
     (something,) = collect([started, *make_answer().steps]).answers()
     assert something.reason is None
-    assert render(Document("Cut", (nothing, something)), wanted)
+    assert render(ExportedPage("Cut", (nothing, something)), wanted)
 
 
 def test_answers_are_kept_apart_by_turn() -> None:

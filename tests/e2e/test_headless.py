@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,23 +32,3 @@ def test_the_extracted_program_runs(tmp_path: Path) -> None:
     written = run("-p", QUESTION, "-x", "-o", str(path), *UNTIMED)
     assert (written.returncode, written.stdout) == (0, b"")
     subprocess.run([sys.executable, path], check=True, capture_output=True, timeout=30)
-
-
-def test_ctrl_c_keeps_what_was_written() -> None:
-    arguments = [PROGRAM, "-p", "Make a web page about a swarm of drones", "--no-speculation", *UNTIMED]
-    process = subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
-    )
-    assert process.stdout is not None
-    first = os.read(process.stdout.fileno(), 4096)
-    process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert first + rest
-    assert errors.decode().rstrip().endswith("stopped")
-
-
-def test_time_is_up_while_the_engine_loads() -> None:
-    result = run("-p", "hello", "--timeout", "0.3")
-    assert (result.returncode, result.stdout) == (124, b"")
-    assert result.stderr.startswith(b"dflash-chat: The time that --timeout allows is up.")

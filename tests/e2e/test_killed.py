@@ -21,7 +21,7 @@ LONG_ENOUGH = 700
 """Characters of an answer that fill more than the transcript of 80x24."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_killed_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str, number: signal.Signals) -> None:
     window = chat("--no-speculation", *UNTIMED, size=(80, 24))
     window.ask(DRONE_PAGE)

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from dflash_tui.core.export.document import Answer, Document, Lanes, Origin, collect
+from dflash_tui.core.export.document import ExportedAnswer, ExportedPage, Lanes, Origin, collect
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import RaceResult, as_race
@@ -78,8 +78,7 @@ def race_page(tmp_path_factory: pytest.TempPathFactory, race: RaceResult) -> Pat
     return path
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-@pytest.mark.parametrize("width", [375, 1440])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1440, "light")])
 @pytest.mark.parametrize("name", ["page", "lesson", "race_page"])
 def test_a_page_is_quiet_and_readable(
     browser: Browser, request: pytest.FixtureRequest, name: str, width: int, scheme: str
@@ -225,7 +224,7 @@ def test_a_race_of_any_length_plays_again_from_the_beginning(browser: Browser, t
     chance = Random(42)
     races = [race_of(chance) for _ in range(50)]
     path = tmp_path / "races.html"
-    path.write_text(render(Document("fifty", tuple(races)), "html"), encoding="utf-8")
+    path.write_text(render(ExportedPage("fifty", tuple(races)), "html"), encoding="utf-8")
     browser.visit(path, 390)
     began = browser.run(
         """
@@ -249,7 +248,7 @@ def race_of(chance: Random) -> Lanes:
     return Lanes(tuple(lengthened(label, chance) for label in ("alone", "DFlash")))
 
 
-def lengthened(label: str, chance: Random) -> Answer:
+def lengthened(label: str, chance: Random) -> ExportedAnswer:
     steps = make_answer().steps
     times = sorted(chance.uniform(0.1, 5) for _ in steps)
     return replace(
@@ -277,9 +276,8 @@ def tour_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_a_tour_plays_itself_and_a_key_pauses_it(browser: Browser, tour_page: Path, width: int) -> None:
-    browser.visit(tour_page, width)
+def test_a_tour_plays_itself_and_a_key_pauses_it(browser: Browser, tour_page: Path) -> None:
+    browser.visit(tour_page, 390)
     assert browser.console_errors() == []
     assert browser.requests() == [tour_page.resolve().as_uri()]
     browser.wait_for("return Number(document.getElementById('progress').value) > 0")

@@ -17,12 +17,9 @@ from .terminal import RESTORED
 
 pytestmark = pytest.mark.terminal
 
-SIZES = [(120, 36), (80, 24)]
 
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
-    window = chat("--block-size", "2", size=size)
+def test_a_session(chat: OpenChat) -> None:
+    window = chat("--block-size", "2", size=(80, 24))
     terminal = window.terminal
 
     window.ask(DRONE_PAGE)
@@ -85,27 +82,6 @@ def test_a_saved_page_is_the_answers_code_and_moves_in_a_browser(chat: OpenChat,
     report = open_page(saved)
     assert report.console_errors == []
     assert report.changed, "its canvas stands still"
-
-
-def test_saving_overwrites_nothing_and_loses_nothing(chat: OpenChat, tmp_path: Path) -> None:
-    window, out = chat(), tmp_path / "out"
-    code = last_block(window.ask_and_wait("Write a quicksort in Python").answer)
-    first = out / code.filename
-    second = first.with_stem(f"{first.stem}-2")
-
-    out.write_text("a file where the folder should be")
-    window.terminal.press("C-s")
-    window.wait_for_notice(f"{first} was not written: File exists. Choose another folder")
-
-    out.unlink()
-    window.save(first)
-    assert first.read_bytes() == code.content.encode()
-    first.write_text("edited since")
-    window.save(second)
-    window.terminal.press("C-s")  # the same bytes again: no third file
-
-    assert window.quit() == 0
-    assert {path: path.read_text() for path in out.iterdir()} == {first: "edited since", second: code.content}
 
 
 def test_resizing_while_it_streams_loses_nothing(chat: OpenChat, greedy_page: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from engine.lab.judging.files import Recording, load_recordings
+from engine.lab.judging.files import DraftRecording, load_recordings
 from measure.engine.record_drafts import FILE
 
 
 @cache
-def recorded_drafts() -> tuple[Recording, ...]:
+def recorded_drafts() -> tuple[DraftRecording, ...]:
     return tuple(load_recordings(FILE))

@@ -5,31 +5,30 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from gguf import GGMLQuantizationType as Type
 
-from engine.errors import EngineFailure
 from engine.hub.packaged import folder_of
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.loading.test_plain_gguf import WIDTH, a_model, write
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.hub.test_corruption import (
+    Damage,
     change_tensor,
     edit_json,
     flip_header_bit,
     flip_json_bit,
     lose_or_rename_tensor,
     split,
+    survive,
     truncate,
     use,
 )
 from tests.pace import examples
 
-FAMILIES = (*pre_norm.FAMILIES, "gpt_oss")
+FAMILIES = (*pre_norm.FAMILIES, "gpt_oss", "qwen3_5")
 GGUF = "model.gguf"
 HEADER = 9_000
 """Bytes of the GGUF file in which its metadata and tensors are named."""
@@ -41,54 +40,25 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for family in FAMILIES:
         if family == "gpt_oss":
             gpt_oss.write_target(folder / family / "target", num_hidden_layers=2)
+        elif family == "qwen3_5":
+            qwen3_5.write_target(folder / family / "target", num_hidden_layers=2, layer_types=list(qwen3_5.KINDS[2:4]))
         else:
             pre_norm.write_target(folder / family / "target", family, num_hidden_layers=2)
         split(folder / family / "target")
         for path in (folder / family / "target").glob("tokenizer*"):  # of which nothing here reads
             path.unlink()
         write_drafter(folder / family / "drafter", drafter_config([SLIDING], [0, 1], 2))
-    qwen3_5.write_target(folder / "qwen3_5" / "target", num_hidden_layers=2, layer_types=list(qwen3_5.KINDS[2:4]))
-    split(folder / "qwen3_5" / "target")
-    for path in (folder / "qwen3_5" / "target").glob("tokenizer*"):
-        path.unlink()
-    write_drafter(folder / "qwen3_5" / "drafter", drafter_config([SLIDING], [0, 1], 2))
     write_drafter(folder / "gguf" / "drafter", drafter_config([FULL], [0, 1], 2, hidden_size=WIDTH))
     write(folder / "gguf" / GGUF, a_model("llama"), Type.Q4_1)
     return folder
 
 
-def survive(rounds: int, prepare: Callable[[int], Path], damage: Callable[[Path, random.Random], str]) -> int:
-    """How many of so many damaged pairs are refused; the others must work."""
-    refused = 0
-    for seed in range(rounds):
-        pair = prepare(seed)
-        what = damage(pair, random.Random(2000 + seed))
-        try:
-            if (pair / GGUF).exists():
-                (pair / "target").symlink_to(folder_of(pair / GGUF))
-            use(pair)
-        except EngineFailure as failure:
-            assert str(failure) and failure.hint, what
-            refused += 1
-        except Exception as error:
-            pytest.fail(f"seed {seed}, {what}: {type(error).__name__}: {error}")
-        else:
-            print(f"seed {seed}, {what}: harmless")
-        shutil.rmtree(pair)
-    return refused
-
-
 @pytest.mark.parametrize(
     "damage", [flip_header_bit, truncate, change_tensor, lose_or_rename_tensor, edit_json, flip_json_bit]
 )
-def test_damaged_folders(damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path) -> None:
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / FAMILIES[seed % len(FAMILIES)], pair)
-        return pair
-
+def test_damaged_folders(damage: Damage, healthy: Path, tmp_path: Path) -> None:
     rounds = examples(28)
-    refused = survive(rounds, prepare, damage)
+    refused, _ = survive(range(2000, 2000 + rounds), [healthy / family for family in FAMILIES], tmp_path, damage)
     assert refused >= rounds // 3
     assert refused == rounds or damage is not truncate
 
@@ -131,31 +101,8 @@ SAYINGS: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 
 def test_a_qwen3_5_that_is_said_to_be_otherwise(healthy: Path, tmp_path: Path) -> None:
     """What is said otherwise than the tensors are is refused, all of it."""
-
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / "qwen3_5", pair)
-        return pair
-
     rounds = examples(60)
-    assert survive(rounds, prepare, upset) == rounds
-
-
-@pytest.mark.parametrize(
-    "damage", [flip_header_bit, truncate, change_tensor, lose_or_rename_tensor, edit_json, flip_json_bit]
-)
-def test_damaged_folders_of_qwen3_5(
-    damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path
-) -> None:
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / "qwen3_5", pair)
-        return pair
-
-    rounds = examples(16)
-    refused = survive(rounds, prepare, damage)
-    assert refused >= rounds // 3
-    assert refused == rounds or damage is not truncate
+    assert survive(range(2000, 2000 + rounds), [healthy / "qwen3_5"], tmp_path, upset)[0] == rounds
 
 
 def cut_off(pair: Path, draw: random.Random) -> str:
@@ -174,16 +121,14 @@ def flip_bits(pair: Path, draw: random.Random) -> str:
 
 
 @pytest.mark.parametrize("damage", [cut_off, flip_bits])
-def test_a_damaged_file(
-    damage: Callable[[Path, random.Random], str], healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_file(damage: Damage, healthy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
-    def prepare(seed: int) -> Path:
-        pair = tmp_path / str(seed)
-        shutil.copytree(healthy / "gguf", pair)
-        return pair
-
     rounds = examples(24)
-    refused = survive(rounds, prepare, damage)
+
+    def used(pair: Path) -> None:
+        (pair / "target").symlink_to(folder_of(pair / GGUF))
+        use(pair)
+
+    refused, _ = survive(range(2000, 2000 + rounds), [healthy / "gguf"], tmp_path, damage, used)
     assert refused >= rounds // 3 and (refused == rounds or damage is flip_bits)

@@ -47,15 +47,10 @@ def test_a_pair_is_fetched_whole_and_only_once(computer: Computer, hub: FakeHub)
     hub.forget_requests()
     assert computer.run("pull", TARGET).returncode == 0
     assert hub.sent == []
-
-
-def test_the_cache_is_the_one_that_everything_else_uses(computer: Computer, hub: FakeHub) -> None:
-    computer.run("pull", TARGET)
-    hub.forget_requests()
     code = f"import huggingface_hub as h; print(h.snapshot_download({TARGET!r}, allow_patterns=['*.json', 'model*']))"
     environment = {"HF_HOME": str(computer.home), "HF_ENDPOINT": hub.endpoint, "HF_HUB_OFFLINE": "1", "PATH": ""}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert found.stdout.strip() == str(computer.snapshot(TARGET)), found.stderr
+    assert found.stdout.strip() == str(computer.snapshot(TARGET)), "the cache is everybody's"
 
 
 def test_a_new_revision_fetches_what_changed(computer: Computer, hub: FakeHub) -> None:
@@ -68,26 +63,38 @@ def test_a_new_revision_fetches_what_changed(computer: Computer, hub: FakeHub) -
     assert {sent.name for sent in hub.sent} == {SHARDS[1]}
 
 
-def test_a_token_stays_with_the_hub(computer: Computer, hub: FakeHub) -> None:
-    """Content comes from another host, which must not learn it."""
-    hub.tokens["secret"] = "me"
-    computer.environment["HF_TOKEN"] = "secret"
+def test_a_token_opens_gated_models_once_terms_are_accepted_and_stays_with_the_hub(
+    computer: Computer, hub: FakeHub
+) -> None:
+    """Content comes from another host, which must not learn it. It was saved by signing in."""
+    hub.repos[TARGET].gated = True
+    hub.tokens["secret"] = "ada"
+    computer.home.mkdir()
+    (computer.home / "token").write_text("secret")
+    refused(
+        computer.run("pull", TARGET), "needs a licence click (HTTP 403, you are signed in as ada)", "accept the terms"
+    )
+    hub.accepted.add("ada")
     assert computer.run("pull", TARGET).returncode == 0
+    assert_whole(computer, hub)
     assert hub.sent and not any(sent.authorized for sent in hub.sent)
 
 
 # --- what breaks on the way
 
 
-def test_a_cut_connection_is_resumed_where_it_broke(computer: Computer, hub: FakeHub) -> None:
+def test_a_cut_connection_is_resumed_where_it_broke_and_a_busy_server_asked_again(
+    computer: Computer, hub: FakeHub
+) -> None:
     hub.troubles[SHARDS[0]] = Trouble(cut_after=[700_000, 300_000])
+    hub.troubles[SHARDS[1]] = Trouble(statuses=[503, 429])
     assert computer.run("pull", TARGET).returncode == 0
     assert_whole(computer, hub)
     starts = [(sent.start, sent.num_bytes) for sent in hub.sent_of(SHARDS[0])]
     assert starts == [(0, 700_000), (700_000, 300_000), (1_000_000, 1_000_000)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_pull_goes_on_where_it_stopped(number: signal.Signals, computer: Computer, hub: FakeHub) -> None:
     hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
     content = hub.repos[TARGET].files[SHARDS[0]]
@@ -112,12 +119,6 @@ def test_a_server_that_knows_no_ranges_sends_the_file_again(computer: Computer, 
     assert computer.run("pull", TARGET).returncode == 0
     assert_whole(computer, hub)
     assert [sent.start for sent in hub.sent_of(SHARDS[0])] == [0, 0]
-
-
-def test_a_busy_server_is_asked_again(computer: Computer, hub: FakeHub) -> None:
-    hub.troubles[SHARDS[1]] = Trouble(statuses=[503, 429])
-    assert computer.run("pull", TARGET).returncode == 0
-    assert_whole(computer, hub)
 
 
 def test_damaged_content_is_noticed_and_thrown_away(computer: Computer, hub: FakeHub) -> None:
@@ -162,26 +163,6 @@ def test_a_gated_model_without_signing_in(computer: Computer, hub: FakeHub) -> N
     ]
     refused(computer.run("pull", TARGET), "HTTP 401, you are not signed in", *steps)
     assert hub.sent == []
-
-
-def test_a_gated_model_whose_terms_are_not_accepted(computer: Computer, hub: FakeHub) -> None:
-    hub.repos[TARGET].gated = True
-    hub.tokens["secret"] = "ada"
-    computer.environment["HF_TOKEN"] = "secret"
-    refused(
-        computer.run("pull", TARGET), "needs a licence click (HTTP 403, you are signed in as ada)", "accept the terms"
-    )
-    hub.accepted.add("ada")
-    assert computer.run("pull", TARGET).returncode == 0
-    assert_whole(computer, hub)
-
-
-def test_a_token_saved_by_signing_in_is_used(computer: Computer, hub: FakeHub) -> None:
-    hub.repos[TARGET].gated = True
-    hub.tokens["secret"], hub.accepted = "ada", {"ada"}
-    computer.home.mkdir()
-    (computer.home / "token").write_text("secret")
-    assert computer.run("pull", TARGET).returncode == 0
 
 
 @pytest.mark.parametrize(("token", "hint"), [(None, "hf auth login"), ("secret", "another account")])

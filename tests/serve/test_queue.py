@@ -14,7 +14,6 @@ from dflash_tui.serve import connection
 from dflash_tui.serve.server import ServeOptions
 from engine.commands import Stop
 from engine.events import Step
-from tests.scripted_engine import PAGE
 
 from .conftest import QUESTION, Json, Serve, Served
 
@@ -36,17 +35,17 @@ def busy(served: Served) -> bool:
     return any(isinstance(event, Step) for event in served.events) and len(served.finished()) < len(served.engine.asked)
 
 
-def test_200_requests_in_a_row_and_8_at_once(serve: Serve) -> None:
+def test_50_requests_in_a_row_and_8_at_once(serve: Serve) -> None:
     with serve(answer=SHORT, round_seconds=0.0) as served:
         client = served.client()
-        for number in range(200):
+        for number in range(50):
             answer = client.chat.completions.create(model="default", messages=QUESTION, stream=False)  # type: ignore[arg-type]
             assert answer.choices[0].message.content == SHORT, number
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(lambda n: ask(served, f"question {n}", stream=n % 2 == 0), range(8)))
         assert [answer.status_code for answer in answers] == [200] * 8
-        assert len(served.finished()) == 208
-        assert sorted(each.messages[-1].content for each in served.engine.asked[200:]) == [
+        assert len(served.finished()) == 58
+        assert sorted(each.messages[-1].content for each in served.engine.asked[50:]) == [
             f"question {n}" for n in range(8)
         ]
 
@@ -79,18 +78,6 @@ def test_a_full_queue_says_when_to_come_back_and_the_greedy_give_way(serve: Serv
         gate.set()
         assert [each.result().status_code for each in (line[0], line[1], other)] == [200] * 3
         assert served.metric("dflash:requests_refused_total", status="503") == 2
-
-
-def test_an_answer_ends_when_its_client_goes(serve: Serve) -> None:
-    with serve(round_seconds=0.02) as served:
-        client = served.client()
-        stream = client.chat.completions.create(model="default", messages=QUESTION, stream=True)  # type: ignore[arg-type]
-        next(iter(stream))
-        stream.close()
-        served.until(lambda: served.finished())
-        assert served.finished()[0].reason == "stopped"
-        assert ask(served).json()["choices"][0]["message"]["content"] == PAGE
-        assert served.metric("vllm:request_success_total", finished_reason="abort") == 1
 
 
 def test_who_goes_while_waiting_or_before_a_whole_answer_is_not_answered(serve: Serve) -> None:

@@ -15,6 +15,7 @@ import pytest
 from dflash_tui.serve import connection, web
 from tests.scripted_engine import PAGE
 
+from ..pace import sampled
 from .conftest import QUESTION, Serve, Served
 
 Shape = tuple[str, Callable[[socket.socket, random.Random], None], str]
@@ -138,7 +139,7 @@ def text_of(said: bytes) -> str:
     return "".join(delta.get("content", "") for delta in deltas)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sampled(range(3), 3))
 def test_a_whole_answer_or_words_and_the_next_one_is_answered(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

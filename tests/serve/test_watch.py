@@ -85,18 +85,13 @@ async def test_questions_and_tokens_of_clients_are_shown(tmp_path: Path) -> None
         assert len(driver.engine.asked) == 2
 
 
-@pytest.mark.parametrize("keys", ["ctrl+q", "ctrl+d", "/quit"])
-async def test_leaving_is_said_twice_and_ends_the_server(tmp_path: Path, keys: str) -> None:
+async def test_leaving_is_said_twice_and_ends_the_server(tmp_path: Path) -> None:
     async with watched(tmp_path) as (driver, serving):
-
-        async def leave() -> None:
-            await (driver.ask(keys) if keys.startswith("/") else driver.pilot.press(keys))
-
-        await leave()
+        await driver.ask("/quit")
         await driver.until(lambda: LEAVING in driver.notices())
         assert driver.app.is_running and ask(serving, messages=asked("hi"), stop="page")
         driver.screen.quit_until = float("inf")
-        await leave()
+        await driver.pilot.press("ctrl+q")
         await driver.until(lambda: not driver.app.is_running or driver.app._exit)
     assert any(isinstance(command, Close) for command in driver.engine.commands)
     with pytest.raises(OSError):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dflash_tui.core.rounds.travel import Place
-from dflash_tui.core.source import Recording
+from dflash_tui.core.source import PlayedRecord
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
 
 
 class Replay:
     """Every method does nothing where the source is no recording."""
 
-    def __init__(self, recording: Recording | None, frame: Callable[[], None]) -> None:
+    def __init__(self, recording: PlayedRecord | None, frame: Callable[[], None]) -> None:
         """``frame`` shows at once what a jump has told."""
         self.recording, self._frame = recording, frame
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from dflash_tui.core.export.document import Answer
+from dflash_tui.core.export.document import ExportedAnswer
 from dflash_tui.core.figures.labels import CHECKING, GUESSING, TOKENS_PER_ROUND
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
@@ -38,7 +38,7 @@ def _bare(line: Content) -> Content:
     return Content(kept, list(line.spans))
 
 
-def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[Content]:
+def histogram_lines(answers: Sequence[ExportedAnswer], width: int, height: int) -> list[Content]:
     """A chart per answer, side by side, on one scale: rounds by the number of guesses kept, as shares of all."""
     room = max(width // len(answers), 1)
     counts = [answer.statistics.acceptance_histogram for answer in answers]
@@ -54,7 +54,7 @@ def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[
     return [Content("").join(_padded(line, room) for line in row) for row in zip(*charts, strict=True)]
 
 
-def _histogram(answer: Answer, values: Sequence[float], pitch: int, height: int, width: int) -> list[Content]:
+def _histogram(answer: ExportedAnswer, values: Sequence[float], pitch: int, height: int, width: int) -> list[Content]:
     facts = answer.statistics
     length = f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
     words = f"{length}, {facts.num_spec_steps} rounds"
@@ -77,7 +77,7 @@ def _padded(line: Content, width: int) -> Content:
     return line + " " * (width - line.cell_length)
 
 
-def times_lines(answers: Sequence[Answer], width: int) -> list[Content]:
+def times_lines(answers: Sequence[ExportedAnswer], width: int) -> list[Content]:
     """A bar per answer: what a round takes, drafting and verifying."""
     facts = [turn_facts(1, answer) for answer in answers]
     longest = max(float(values["t1.round_ms"]) for values in facts)
@@ -85,7 +85,7 @@ def times_lines(answers: Sequence[Answer], width: int) -> list[Content]:
     return [_times(answer, values, room / longest) for answer, values in zip(answers, facts, strict=True)]
 
 
-def _times(answer: Answer, values: dict[str, float | int | str], cells_per_ms: float) -> Content:
+def _times(answer: ExportedAnswer, values: dict[str, float | int | str], cells_per_ms: float) -> Content:
     draft, verify, whole = (float(values[f"t1.{name}"]) for name in ("draft_ms", "verify_ms", "round_ms"))
     drafting, verifying, other = (round(each * cells_per_ms) for each in (draft, verify, whole - draft - verify))
     return Content.assemble(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from dflash_tui.core.export.document import Table
+from dflash_tui.core.export.document import CellTable
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import LaneResult, RaceResult
@@ -100,9 +100,9 @@ def _taken(lane: LaneResult) -> str:
     return f"{lane.num_tokens} tokens in {lane.decode_ms / 1000:.2f} s, {lane.target_passes} passes of the target"
 
 
-def fitted(table: Table, width: int) -> list[str]:
+def fitted(table: CellTable, width: int) -> list[str]:
     """A table in lines, without the last columns where there is no room for them."""
     lines = table_lines(table)
     if len(lines[0]) <= width or len(table.rows[0]) == 2:
         return lines
-    return fitted(Table(tuple(row[:-1] for row in table.rows)), width)
+    return fitted(CellTable(tuple(row[:-1] for row in table.rows)), width)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from engine.events import Settled, Step, TurnStatistics, Verdict
 
-from ..chunks import Chunk, Prompt, usage_prompt
+from ..chunks import Chunk, PromptUsage, usage_prompt
 from ..untrusted import count
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
 from .steps import WIDEST, Steps, Texts, Token, TurnReport, verdicts, with_counts
@@ -119,7 +119,7 @@ class ChunkRounds:
 
     def _read_prompt(self, chunk: Chunk) -> None:
         if ids := chunk.data.get("prompt_token_ids"):
-            self.steps.prompt = Prompt(len(ids) if isinstance(ids, list) else 0)
+            self.steps.prompt = PromptUsage(len(ids) if isinstance(ids, list) else 0)
         if told := usage_prompt(chunk):
             self.steps.prompt = told
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
 
-from ..chunks import Chunk, Prompt
+from ..chunks import Chunk, PromptUsage
 from ..untrusted import count, mapping, real
 from .steps import WIDEST, Steps, Texts, Token, TurnReport, verdicts, with_counts
 
@@ -130,10 +130,10 @@ class LlamaCppRounds:
         if self.steps.made and self.steps.prompt.tokens:
             return
         if (total := count(progress.get("total"))) is not None:
-            self.steps.prompt = Prompt(total, min(count(progress.get("cache")) or 0, total))
+            self.steps.prompt = PromptUsage(total, min(count(progress.get("cache")) or 0, total))
         elif read := count(timings.get("prompt_n")):
             cached = count(timings.get("cache_n")) or 0
-            self.steps.prompt = Prompt(read + cached, cached)
+            self.steps.prompt = PromptUsage(read + cached, cached)
         self._prefill_ms = real(timings.get("prompt_ms")) or self._prefill_ms
 
     def _counters(self, chunk: Chunk) -> Counters | None:

@@ -20,7 +20,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from ..chunks import Chunk, Piece, Prompt
+from ..chunks import Chunk, Piece, PromptUsage
 
 WIDEST = 255
 """The most tokens that a round drafts or that an event stands for."""
@@ -81,7 +81,7 @@ class Steps:
     def __init__(self, turn: int, temperature: float) -> None:
         self.turn = turn
         self.made: list[Step] = []
-        self.prompt = Prompt()
+        self.prompt = PromptUsage()
         self.temperature = temperature
         self._context = 0
         self._widest = 1

@@ -42,7 +42,7 @@ class Patience:
     """For a server that says that it loads its model."""
 
 
-class Clock:
+class AnswerDeadline:
     """Keeps the deadline of one answer. Whoever reads the answer tells it what has come."""
 
     def __init__(self, patience: Patience) -> None:
@@ -145,7 +145,7 @@ class Connection:
         except TimeoutError:
             raise silent(self.where, self.patience.answer) from None
 
-    async def stream(self, path: str, body: Mapping[str, Any], clock: Clock) -> AsyncGenerator[Json]:
+    async def stream(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncGenerator[Json]:
         """The events of the answer to a question, to its end; raises ``ServerFailure``. An answer that is no stream is
         one event. ``clock``: whoever reads tells it what the events were. Close it to cancel the question."""
         framing = Framing()
@@ -165,7 +165,7 @@ class Connection:
         if not (framing.done or clock.ended):
             raise broke_off(self.where, self.keys.redacted(framing.stray))
 
-    async def _next(self, parts: AsyncIterator[bytes], clock: Clock) -> bytes | None:
+    async def _next(self, parts: AsyncIterator[bytes], clock: AnswerDeadline) -> bytes | None:
         """The next bytes; None at the end, which a whole answer also has where its connection stays open."""
         try:
             with self._failures():
@@ -189,7 +189,7 @@ class Connection:
             raise failure or unreadable(self.where, self.keys.redacted(error.text)) from None
 
     @asynccontextmanager
-    async def _asked(self, path: str, body: Mapping[str, Any], clock: Clock) -> AsyncIterator[httpx2.Response]:
+    async def _asked(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncIterator[httpx2.Response]:
         """Posts a question and yields the response. Raises ``ServerFailure``."""
         async with AsyncExitStack() as open_:
             try:

@@ -16,7 +16,7 @@ from ..headless.output import StandardOutput
 from ..problems import Problem
 
 if TYPE_CHECKING:
-    from dflash_tui.core.export.document import Document
+    from dflash_tui.core.export.document import ExportedPage
 
 TEXT = "text"
 COLUMNS = 88
@@ -41,7 +41,7 @@ def export(trace: str, wanted: str | None, output: Path | None, force: bool) -> 
     return ExitCode.OK
 
 
-def print_or_write(document: Document, wanted: str | None, output: Path | None, force: bool) -> None:
+def print_or_write(document: ExportedPage, wanted: str | None, output: Path | None, force: bool) -> None:
     """Write a document to a file and print where it is, or to stdout. Raises :class:`Problem`."""
     chosen = wanted or _format_of(output)
     if output is None or str(output) == "-":
@@ -69,14 +69,14 @@ def _format_of(output: Path | None) -> str:
     )
 
 
-def _rendered(document: Document, wanted: str) -> str:
+def _rendered(document: ExportedPage, wanted: str) -> str:
     from dflash_tui.core.export.formats import render
 
     chosen: Format | None = next((each for each in get_args(Format) if each == wanted), None)
     return _as_text(document) if chosen is None else render(document, chosen)
 
 
-def _as_text(document: Document) -> str:
+def _as_text(document: ExportedPage) -> str:
     from dflash_tui.core.export.spans import document_spans
     from dflash_tui.core.text.wrapping import Document as Grid
 
@@ -105,8 +105,8 @@ def write_file(path: Path, text: str, force: bool) -> None:
         raise Problem(f"{path} can't be written: {error.strerror}.", "Choose another file with -o.") from error
 
 
-def _document(name: str) -> Document:
-    from dflash_tui.core.export.document import Document, collect, origin_of
+def _document(name: str) -> ExportedPage:
+    from dflash_tui.core.export.document import ExportedPage, collect, origin_of
     from dflash_tui.core.traces.bundled import find_trace
     from dflash_tui.core.traces.reader import read_trace
 
@@ -119,4 +119,4 @@ def _document(name: str) -> Document:
         print(f"dflash-chat: {trace.problem}", file=sys.stderr)
     collector = collect(trace.events())
     program = f"{trace.header.program} {trace.header.version}".strip()
-    return Document(path.stem, collector.answers(), origin_of(collector.ready, trace.header.created, program))
+    return ExportedPage(path.stem, collector.answers(), origin_of(collector.ready, trace.header.created, program))

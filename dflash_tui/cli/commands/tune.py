@@ -17,7 +17,7 @@ from engine.errors import UsageFailure
 from ..flags.pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
-    from engine.lab.judging.sweep import Rate, Sweep
+    from engine.lab.judging.sweep import PolicyRate, Sweep
     from engine.loading.choose_rounds import TimedTiles
     from engine.measured.tiles import Timed
     from engine.speculation.costs import CostTable
@@ -157,5 +157,5 @@ def _lines(found: Sweep, answers: int) -> list[str]:
     ]
 
 
-def _row(name: str, each: Rate) -> str:
+def _row(name: str, each: PolicyRate) -> str:
     return f"{name:10}{each.tok_s:>8.0f}   {each.low:.0f} to {each.high:.0f}"

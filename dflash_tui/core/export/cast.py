@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..text.harmless import sanitise
 from ..text.spans import Span, TokenStyle
-from .document import Answer, Document
+from .document import ExportedAnswer, ExportedPage
 from .palette import DARK, Palette, bundled_palette
 from .spans import answer_summary, gap_after, question_spans, section_spans, token_spans
 
@@ -30,7 +30,7 @@ _ATTRIBUTES: dict[TokenStyle, str] = {
 }
 
 
-def to_cast(document: Document) -> str:
+def to_cast(document: ExportedPage) -> str:
     """A header, then one line per round: seconds since the beginning, ``o``, and what the terminal gets."""
     header = {
         "version": 2,
@@ -51,11 +51,11 @@ def _timestamp(created: str) -> dict[str, int]:
         return {}
 
 
-def _played(document: Document) -> Iterator[tuple[float, str]]:
+def _played(document: ExportedPage) -> Iterator[tuple[float, str]]:
     palette = bundled_palette(DARK)
     now = 0.0
     for section in document.one_by_one:
-        if isinstance(section, Answer):
+        if isinstance(section, ExportedAnswer):
             yield now, _drawn(question_spans(section), palette)
             now += PAUSE
             for step in section.steps:

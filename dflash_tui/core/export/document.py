@@ -1,5 +1,5 @@
-"""What an export shows, in reading order. Traces, sessions, chats, races and lessons make a :class:`Document`; a format
-turns it into text."""
+"""What an export shows, in reading order. Traces, sessions, chats, races and lessons make an :class:`ExportedPage`; a
+format turns it into text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CellTable:
     """Cells as they are shown; the first row names the columns."""
 
     rows: tuple[tuple[str, ...], ...]
@@ -66,7 +66,7 @@ class RoundFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExportedAnswer:
     """A question and its answer, round by round."""
 
     question: str
@@ -119,10 +119,10 @@ class Answer:
 class Lanes:
     """Answers to one question, for one clock that starts at the first token of each."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[ExportedAnswer, ...]
 
 
-Plain = Heading | Prose | Table | RoundFigure | Answer | RunResult
+Plain = Heading | Prose | CellTable | RoundFigure | ExportedAnswer | RunResult
 """A run is of a code block of the answer before it."""
 Section = Plain | Lanes
 
@@ -153,7 +153,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ExportedPage:
     title: str
     sections: tuple[Section, ...]
     origin: Origin = Origin()
@@ -165,8 +165,8 @@ class Document:
             yield from section.answers if isinstance(section, Lanes) else (section,)
 
     @property
-    def answers(self) -> tuple[Answer, ...]:
-        return tuple(section for section in self.one_by_one if isinstance(section, Answer))
+    def answers(self) -> tuple[ExportedAnswer, ...]:
+        return tuple(section for section in self.one_by_one if isinstance(section, ExportedAnswer))
 
 
 class AnswerCollector:
@@ -174,7 +174,7 @@ class AnswerCollector:
 
     def __init__(self) -> None:
         self.ready: EngineReady | None = None
-        self._answers: list[Answer] = []
+        self._answers: list[ExportedAnswer] = []
         self._started: TurnStarted | None = None
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
@@ -200,7 +200,7 @@ class AnswerCollector:
             case TurnFinished():
                 self._keep(event.reason)
 
-    def answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[ExportedAnswer, ...]:
         """All so far, the running one included as far as it got."""
         running = self._made(None)
         return (*self._answers, *([running] if running else []))
@@ -211,11 +211,11 @@ class AnswerCollector:
             self._answers.append(made)
         self._started, self._steps, self._prefill_ms, self._error, self._note = None, [], 0.0, "", ""
 
-    def _made(self, reason: FinishReason | None) -> Answer | None:
+    def _made(self, reason: FinishReason | None) -> ExportedAnswer | None:
         started = self._started
         if started is None:
             return None
-        return Answer(
+        return ExportedAnswer(
             started.question,
             tuple(self._steps),
             settings=started.settings,
@@ -244,7 +244,7 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
     return Origin(ready.target, ready.drafter or "", *where, created, program, *served, times=ready.times)
 
 
-def conversation_document(conversation: Conversation) -> Document:
+def conversation_document(conversation: Conversation) -> ExportedPage:
     origin = Origin(
         conversation.target or "",
         conversation.drafter or "",
@@ -254,7 +254,7 @@ def conversation_document(conversation: Conversation) -> Document:
         times=conversation.times,
     )
     sections = [section for turn in conversation.turns for section in _sections_of(turn)]
-    return Document(conversation.name, tuple(sections), origin)
+    return ExportedPage(conversation.name, tuple(sections), origin)
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:

@@ -24,7 +24,18 @@ from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
 from ..rounds.trees import accepted_drafts
 from ..text.harmless import sanitise
-from .document import SET_LINE, Answer, Document, Heading, Lanes, Plain, Prose, RoundFigure, Table, is_set
+from .document import (
+    SET_LINE,
+    CellTable,
+    ExportedAnswer,
+    ExportedPage,
+    Heading,
+    Lanes,
+    Plain,
+    Prose,
+    RoundFigure,
+    is_set,
+)
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary
 
@@ -40,7 +51,7 @@ _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
 
-def to_html(document: Document) -> str:
+def to_html(document: ExportedPage) -> str:
     """The page as text; write it as UTF-8."""
     style, script = variables() + asset("page.css"), asset("page.js")
     title = _text(document.title)
@@ -59,7 +70,7 @@ def to_html(document: Document) -> str:
     return "\n".join(parts)
 
 
-def _sections(document: Document) -> Iterator[str]:
+def _sections(document: ExportedPage) -> Iterator[str]:
     numbers = count()
     for section in document.sections:
         if isinstance(section, Lanes):
@@ -115,11 +126,11 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return f"<h2>{_text(section.text)}</h2>"
         case Prose():
             return "".join(_paragraph(text) for text in section.text.split("\n\n") if text.strip())
-        case Table():
+        case CellTable():
             return _table(section)
         case RoundFigure():
             return _round(section)
-        case Answer():
+        case ExportedAnswer():
             return _answer(section, next(numbers))
         case RunResult():
             return _run(section)
@@ -139,7 +150,7 @@ def _paragraph(text: str) -> str:
     return f'<pre class="wide">{_text(lines)}</pre>'
 
 
-def _answer(answer: Answer, number: int) -> str:
+def _answer(answer: ExportedAnswer, number: int) -> str:
     label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
     return (
         f'<article data-answer="{number}">{label}<p class="question">{_text(answer.question)}</p>'
@@ -148,7 +159,7 @@ def _answer(answer: Answer, number: int) -> str:
     )
 
 
-def _gain(answer: Answer) -> str:
+def _gain(answer: ExportedAnswer) -> str:
     """What drafting gave, in one large number: how many times as fast, or where that is not known, tokens a round."""
     facts = answer.statistics
     if not facts.num_spec_steps:
@@ -165,7 +176,7 @@ def _gain(answer: Answer) -> str:
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{told}</span></p>'
 
 
-def _written(answer: Answer) -> str:
+def _written(answer: ExportedAnswer) -> str:
     error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
     return f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.steps))}</div>{error}'
 
@@ -190,7 +201,7 @@ def _token(token: EmittedToken, step: int, place: int, first: bool, provisional:
     return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
 
 
-def _scrubber(answer: Answer) -> str:
+def _scrubber(answer: ExportedAnswer) -> str:
     if not answer.steps:
         return ""
     last, pace = len(answer.steps) - 1, replay_pace(answer.decode_seconds)
@@ -216,14 +227,14 @@ def _round(figure: RoundFigure) -> str:
     return f'<figure><div class="round">{cells}</div><figcaption>{caption}</figcaption></figure>'
 
 
-def _table(table: Table) -> str:
+def _table(table: CellTable) -> str:
     head, *body = table.rows
     rows = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in body)
     heads = "".join(f"<th>{_text(cell)}</th>" for cell in head)
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _histogram(answer: Answer) -> str:
+def _histogram(answer: ExportedAnswer) -> str:
     counts = answer.statistics.acceptance_histogram
     if not counts:
         return ""
@@ -241,7 +252,7 @@ def _histogram(answer: Answer) -> str:
     )
 
 
-def _legend(document: Document) -> str:
+def _legend(document: ExportedPage) -> str:
     known: list[tuple[str, Label]] = [*(COLOURS | UNCHECKED).items()]
     if document.origin.server:
         known += [*SERVERS.items(), ("guess", PROVISIONAL)]
@@ -250,13 +261,13 @@ def _legend(document: Document) -> str:
     return f'<details id="legend" open><summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
 
 
-def _data(document: Document) -> str:
+def _data(document: ExportedPage) -> str:
     """What the script knows about every answer's rounds. ``<`` never stands in it, so that nothing ends the element."""
     rounds = [list(_rounds(answer, document.origin.times)) for answer in document.answers]
     return json.dumps(rounds, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _rounds(answer: Answer, times: Clock) -> Iterator[dict[str, Any]]:
+def _rounds(answer: ExportedAnswer, times: Clock) -> Iterator[dict[str, Any]]:
     known, first = answer.settings.get("seed"), 0
     seed = known if isinstance(known, int) else None
     for step in answer.steps:

@@ -9,12 +9,12 @@ from typing import Any
 from engine.events import shortened
 
 from ..files.running import RunResult
-from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
+from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
 
 FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
 
 
-def to_json(document: Document) -> str:
+def to_json(document: ExportedPage) -> str:
     """One object, indented; text is escaped to ASCII, so that no reader or terminal acts on it."""
     content = {
         "format": FORMAT_NAME,
@@ -30,17 +30,17 @@ def _section(section: Plain) -> dict[str, Any]:
     match section:
         case Heading() | Prose():
             return {"kind": type(section).__name__.lower(), "text": section.text}
-        case Table():
+        case CellTable():
             return {"kind": "table", "rows": [list(row) for row in section.rows]}
         case RoundFigure():
             return {"kind": "round", "caption": section.caption, "step": shortened(asdict(section.step))}
-        case Answer():
+        case ExportedAnswer():
             return _answer(section)
         case RunResult():
             return {"kind": "run", **section.to_line()}
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: ExportedAnswer) -> dict[str, Any]:
     return {
         "kind": "answer",
         "label": answer.label,

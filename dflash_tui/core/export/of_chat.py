@@ -9,10 +9,10 @@ from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from ..traces.writer import turn_events
 from ..version import installed_version
-from .document import Document, Section, collect, origin_of
+from .document import ExportedPage, Section, collect, origin_of
 
 
-def chat_document(chat: Chat, *, last: bool = False) -> Document:
+def chat_document(chat: Chat, *, last: bool = False) -> ExportedPage:
     """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
     sections: list[Section] = []
     for turn in chat.turns[-1:] if last else chat.turns:
@@ -21,7 +21,7 @@ def chat_document(chat: Chat, *, last: bool = False) -> Document:
         sections += [*answers, *chat.tree[turn.number].runs]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")
-    document = Document("", tuple(sections), origin)
+    document = ExportedPage("", tuple(sections), origin)
     if not document.answers:
         raise SlashError("There is no answer to export yet.")
     title = document.answers[0].question.strip().partition("\n")[0] or "dflash-chat"

@@ -11,10 +11,10 @@ from ..figures.labels import TOKENS_PER_ROUND
 from ..files.running import RunResult
 from ..rounds.cells import Fate, round_cells, show_blanks
 from ..text.spans import Span, token_style
-from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
+from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
 
 
-def document_spans(document: Document) -> Iterator[Span]:
+def document_spans(document: ExportedPage) -> Iterator[Span]:
     """The whole document, as a terminal would show it."""
     for section in document.one_by_one:
         yield from section_spans(section)
@@ -29,12 +29,12 @@ def section_spans(section: Plain) -> Iterator[Span]:
             yield Span(f"{section.text}\n\n", "prompt")
         case Prose():
             yield Span(f"{section.text}\n\n", "text")
-        case Table():
+        case CellTable():
             yield Span("\n".join(table_lines(section)) + "\n\n", "text")
         case RoundFigure():
             yield Span(round_line(section.step), "text")
             yield Span(f"\n{section.caption}\n\n", "note")
-        case Answer():
+        case ExportedAnswer():
             yield from question_spans(section)
             yield from token_spans(section.steps)
             yield Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")
@@ -44,7 +44,7 @@ def section_spans(section: Plain) -> Iterator[Span]:
             yield Span("\n", "note")
 
 
-def question_spans(answer: Answer) -> Iterator[Span]:
+def question_spans(answer: ExportedAnswer) -> Iterator[Span]:
     if answer.label:
         yield Span(f"{answer.label}\n", "note")
     if answer.question:
@@ -78,11 +78,11 @@ def round_line(step: Step) -> str:
     return "  ".join(f"{MARKS.get(cell.fate, '')}{show_blanks(cell.text)}" for cell in round_cells(step))
 
 
-def gap_after(answer: Answer) -> str:
+def gap_after(answer: ExportedAnswer) -> str:
     return "\n" if answer.text.endswith("\n") else "\n\n"
 
 
-def answer_summary(answer: Answer) -> str:
+def answer_summary(answer: ExportedAnswer) -> str:
     """One line under an answer: what it cost."""
     facts = answer.statistics
     parts = [f"{facts.num_tokens} tokens", f"first after {facts.ttft_ms:.0f} ms"]
@@ -103,7 +103,7 @@ def answer_summary(answer: Answer) -> str:
     return " · ".join(parts)
 
 
-def table_lines(table: Table, left: int = 1) -> list[str]:
+def table_lines(table: CellTable, left: int = 1) -> list[str]:
     """Columns aligned with blanks: the first ``left`` to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in table.rows) for column in range(len(table.rows[0]))]
     return [

@@ -11,7 +11,7 @@ from ..text.harmless import sanitise
 from ..text.spans import TOKEN_STYLES, Span, TokenStyle
 from ..text.wrapping import Document as Grid
 from ..text.wrapping import width_of
-from .document import Document
+from .document import ExportedPage
 from .palette import DARK, bundled_palette
 from .spans import document_spans
 
@@ -40,7 +40,7 @@ _UNDERLINED = "tspan{text-decoration:underline}"
 """Words that were corrected, as in the terminal: not the blanks between them."""
 
 
-def to_svg(document: Document) -> str:
+def to_svg(document: ExportedPage) -> str:
     """One picture with a dark background. Its text can be selected; nothing is loaded from elsewhere."""
     palette = bundled_palette(DARK)
     grid = Grid(COLUMNS)

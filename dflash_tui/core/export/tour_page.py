@@ -13,7 +13,7 @@ from ..lesson.tour import Part, Tour
 from ..rounds.cells import END_MARK, draft_text, show_blanks
 from ..rounds.playback import PHASES
 from ..text.harmless import sanitise
-from .document import Answer
+from .document import ExportedAnswer
 from .html import asset, policy_for, variables
 
 GUESSES = 15
@@ -48,7 +48,7 @@ def _alone(tour: Tour) -> Iterator[str]:
     yield f'<pre class="answer plain">{"".join(_tokens(tour.alone))}</pre>'
 
 
-def _tokens(answer: Answer) -> Iterator[str]:
+def _tokens(answer: ExportedAnswer) -> Iterator[str]:
     for index, step in enumerate(answer.steps):
         for token in step.emitted:
             if token.channel != "control" and token.text:
@@ -105,7 +105,7 @@ def _data(tour: Tour) -> str:
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _lane(answer: Answer) -> list[list[float]]:
+def _lane(answer: ExportedAnswer) -> list[list[float]]:
     tokens, first, rounds = 0, answer.steps[0].time, list[list[float]]()
     for step in answer.steps:
         tokens += len(step.emitted)

@@ -49,7 +49,6 @@ GUESSING, CHECKING, REST = (
     Label("rest", "milliseconds of everything else"),
 )
 CONTEXT = Label("context", "how much of what the model can look back on is used")
-REUSED = Label("remembered", "tokens of the question that need not be read again")
 FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)
 """Of the gauges, in their order."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..export.document import Answer, Origin, collect, origin_of
+from ..export.document import ExportedAnswer, Origin, collect, origin_of
 from ..traces.bundled import bundled_traces
 from ..traces.reader import TraceError, read_trace
 from .pages import Page, lesson_pages
@@ -21,7 +21,7 @@ def open_lesson(path: Path | None) -> tuple[Lesson, tuple[Page, ...], Origin]:
     return lesson, lesson_pages(lesson, answers), origin
 
 
-def _read_answers(lesson: Lesson) -> tuple[tuple[Answer, ...], Origin]:
+def _read_answers(lesson: Lesson) -> tuple[tuple[ExportedAnswer, ...], Origin]:
     beside = lesson.path.parent / lesson.trace
     bundled = bundled_traces()
     path = beside if beside.is_file() else bundled.get(lesson.trace)

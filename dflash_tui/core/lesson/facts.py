@@ -14,7 +14,7 @@ from statistics import fmean
 from engine.events import Step
 from engine.sampling.philox import uniform
 
-from ..export.document import Answer, is_set
+from ..export.document import ExportedAnswer, is_set
 from ..figures import labels
 from .parsing import FigureRequest, LessonError, Stop, TextLine
 
@@ -38,7 +38,7 @@ def words() -> dict[str, Fact]:
     return named | {f"words.{name}_says": label.says for name, label in known.items()}
 
 
-def turn_facts(number: int, answer: Answer) -> dict[str, Fact]:
+def turn_facts(number: int, answer: ExportedAnswer) -> dict[str, Fact]:
     """The facts of one turn, as ``t1.…``. Times in milliseconds."""
     facts = answer.statistics
     rounds = [step for step in answer.steps if step.verify_width]
@@ -65,7 +65,7 @@ def turn_facts(number: int, answer: Answer) -> dict[str, Fact]:
     return {f"t{number}.{name}": value for name, value in values.items() if value is not None}
 
 
-def round_facts(answer: Answer, index: int) -> dict[str, Fact]:
+def round_facts(answer: ExportedAnswer, index: int) -> dict[str, Fact]:
     """The facts of the round that a stop shows, as ``round.…``."""
     step = answer.steps[index]
     values: dict[str, Fact | None] = {
@@ -92,7 +92,7 @@ def round_facts(answer: Answer, index: int) -> dict[str, Fact]:
     return {f"round.{name}": value for name, value in values.items() if value is not None}
 
 
-def same_tokens(answers: Sequence[Answer]) -> dict[str, Fact]:
+def same_tokens(answers: Sequence[ExportedAnswer]) -> dict[str, Fact]:
     """``same_t1_t2``: how many tokens two answers have in common from their beginning."""
     ids = [[token.text if token.id is None else token.id for token in answer.tokens] for answer in answers]
     return {
@@ -117,7 +117,7 @@ def _shown(text: str) -> str:
     return text.replace("\n", "⏎").replace("\t", "⇥").strip() or "␣"
 
 
-def choose_round(path: Path, request: FigureRequest, answer: Answer) -> int:
+def choose_round(path: Path, request: FigureRequest, answer: ExportedAnswer) -> int:
     """The index of the round that a figure asks for. Raises :class:`LessonError` when the turn has no such round."""
     word, number = request.choice.word, request.choice.number
     drafted = [index for index, step in enumerate(answer.steps) if step.draft]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from engine.events import Step
 
-from ..export.document import Answer
+from ..export.document import ExportedAnswer
 from ..rounds.cells import show_blanks
 from ..rounds.playback import PHASES, Phase
 
@@ -26,7 +26,7 @@ WORDS: dict[Phase, str] = {
 }
 
 
-def memory_lines(answer: Answer, index: int, phase: Phase, width: int) -> list[Line]:
+def memory_lines(answer: ExportedAnswer, index: int, phase: Phase, width: int) -> list[Line]:
     """Round ``index`` of an answer at a phase, in lines of ``width`` cells."""
     step = answer.steps[index]
     reached = PHASES.index(phase)
@@ -54,7 +54,7 @@ def _memory(fresh: int, width: int) -> list[Line]:
     return [((name, "name"), (cells[:old], "memory"), (cells[old:], "kept")) for name in names]
 
 
-def _rows(answer: Answer, index: int) -> list[tuple[str, str]]:
+def _rows(answer: ExportedAnswer, index: int) -> list[tuple[str, str]]:
     """Text and mark of each row of the round's pass."""
     step = answer.steps[index]
     before = [token.text for earlier in answer.steps[:index] for token in earlier.emitted]

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..export.document import SET_LINE, Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
+from ..export.document import (
+    SET_LINE,
+    CellTable,
+    ExportedAnswer,
+    ExportedPage,
+    Heading,
+    Origin,
+    Prose,
+    RoundFigure,
+    Section,
+)
 from ..figures.labels import CHECKING, GUESSING
 from ..figures.statistics import NOT_KNOWN
 from ..race.race import RaceResult, as_race, block_name
@@ -29,7 +39,7 @@ class Figure:
     kind: FigureKind
     turns: tuple[int, ...]
     """Counted from 1."""
-    answers: tuple[Answer, ...]
+    answers: tuple[ExportedAnswer, ...]
     """Those turns."""
     round: int = 0
     """Index of the round in the first answer; for ``round`` and ``memory`` only."""
@@ -56,14 +66,14 @@ class Page:
     figure: Figure | None
 
 
-def name_of(answer: Answer) -> str:
+def name_of(answer: ExportedAnswer) -> str:
     """What tells an answer from others of a trace."""
     if not answer.settings.get("speculation", True):
         return "one token at a time"
     return block_name(answer.settings.get("block_size", "?"))
 
 
-def lesson_pages(lesson: Lesson, answers: Sequence[Answer]) -> tuple[Page, ...]:
+def lesson_pages(lesson: Lesson, answers: Sequence[ExportedAnswer]) -> tuple[Page, ...]:
     """``answers``: the turns of the lesson's trace, in order. Raises :class:`LessonError`."""
     common = same_tokens(answers) | words()
     for number, answer in enumerate(answers, start=1):
@@ -71,7 +81,7 @@ def lesson_pages(lesson: Lesson, answers: Sequence[Answer]) -> tuple[Page, ...]:
     return tuple(_page(lesson.path, stop, answers, common) for stop in lesson.stops)
 
 
-def _page(path: Path, stop: Stop, answers: Sequence[Answer], common: dict[str, float | int | str]) -> Page:
+def _page(path: Path, stop: Stop, answers: Sequence[ExportedAnswer], common: dict[str, float | int | str]) -> Page:
     figure = None if stop.figure is None else _figure(path, stop.figure, answers)
     facts = common
     if figure is not None and figure.kind in OF_A_ROUND:
@@ -79,7 +89,7 @@ def _page(path: Path, stop: Stop, answers: Sequence[Answer], common: dict[str, f
     return Page(stop.title, fill(path, stop, facts), figure)
 
 
-def _figure(path: Path, request: FigureRequest, answers: Sequence[Answer]) -> Figure:
+def _figure(path: Path, request: FigureRequest, answers: Sequence[ExportedAnswer]) -> Figure:
     for turn in request.turns:
         if turn > len(answers):
             raise LessonError(path, request.line, f"the trace has {len(answers)} turns, there is no turn {turn}.")
@@ -91,7 +101,7 @@ def _figure(path: Path, request: FigureRequest, answers: Sequence[Answer]) -> Fi
     return Figure(request.kind, request.turns, chosen, place, _plain_ms(chosen[0], answers))
 
 
-def _plain_ms(answer: Answer, answers: Sequence[Answer]) -> float | None:
+def _plain_ms(answer: ExportedAnswer, answers: Sequence[ExportedAnswer]) -> float | None:
     """Milliseconds per token of the same question answered without speculation."""
     alone = (
         other.statistics.tok_s
@@ -101,10 +111,10 @@ def _plain_ms(answer: Answer, answers: Sequence[Answer]) -> float | None:
     return next((1000 / tok_s for tok_s in alone if tok_s), None)
 
 
-def lesson_document(lesson: Lesson, pages: Sequence[Page], origin: Origin) -> Document:
+def lesson_document(lesson: Lesson, pages: Sequence[Page], origin: Origin) -> ExportedPage:
     """The lesson as something to export or to print; behind its pages stand the answers that it is about."""
     sections: list[Section] = []
-    turns: dict[int, Answer] = {}
+    turns: dict[int, ExportedAnswer] = {}
     for number, page in enumerate(pages, start=1):
         sections += [Heading(f"{number}. {page.title}"), Prose(page.text)]
         if page.figure is not None:
@@ -112,7 +122,7 @@ def lesson_document(lesson: Lesson, pages: Sequence[Page], origin: Origin) -> Do
             turns |= zip(page.figure.turns, page.figure.answers, strict=True)
     sections.append(Heading("The recorded answers"))
     sections += [replace(turns[turn], label=name_of(turns[turn])) for turn in sorted(turns)]
-    return Document(lesson.title, tuple(sections), origin)
+    return ExportedPage(lesson.title, tuple(sections), origin)
 
 
 def _section(figure: Figure) -> Section:
@@ -139,7 +149,7 @@ def _set(text: str) -> str:
     return "\n".join(SET_LINE + line for line in text.strip("\n").split("\n"))
 
 
-def histogram_table(figure: Figure) -> Table:
+def histogram_table(figure: Figure) -> CellTable:
     """A row per number of drafts kept, a column per answer."""
     histograms = [answer.statistics.acceptance_histogram for answer in figure.answers]
     longest = max(map(len, histograms), default=0)
@@ -147,14 +157,14 @@ def histogram_table(figure: Figure) -> Table:
         (str(kept), *(str(histogram[kept] if kept < len(histogram) else 0) for histogram in histograms))
         for kept in range(longest)
     )
-    return Table((("kept", *(answer.question for answer in figure.answers)), *rows))
+    return CellTable((("kept", *(answer.question for answer in figure.answers)), *rows))
 
 
-def times_table(figure: Figure) -> Table:
+def times_table(figure: Figure) -> CellTable:
     """What a round costs on the machine of the trace, a row per answer."""
     rows = []
     for turn, answer in zip(figure.turns, figure.answers, strict=True):
         facts = turn_facts(turn, answer)
         values = [float(facts[f"t{turn}.{name}"]) for name in ("draft_ms", "verify_ms", "round_ms", "ms_per_token")]
         rows.append((f"{answer.question}, {name_of(answer)}", *(f"{value:.1f}" for value in values)))
-    return Table((("milliseconds", GUESSING.name, CHECKING.name, "whole round", "per token"), *rows))
+    return CellTable((("milliseconds", GUESSING.name, CHECKING.name, "whole round", "per token"), *rows))

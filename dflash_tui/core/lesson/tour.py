@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import mean
 
-from ..export.document import Answer
+from ..export.document import ExportedAnswer
 from ..race.race import RaceResult, as_race
 from ..rounds.inspection import Inspection, inspect_step
 from .bundled import open_lesson
@@ -24,9 +24,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    alone: Answer
+    alone: ExportedAnswer
     """Written by the target alone, a token in each pass."""
-    drafted: Answer
+    drafted: ExportedAnswer
     """The same question with a drafter."""
     round: Inspection
     """One round of the second answer, with many guesses kept and a correction."""

@@ -12,7 +12,7 @@ from statistics import median
 from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 
-from ..export.document import Answer, AnswerCollector
+from ..export.document import AnswerCollector, ExportedAnswer
 
 WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
 """What warms a lane up, and how many tokens of it; fewer while somebody waits for the first lane to move."""
@@ -89,7 +89,7 @@ def lanes_against(
 class Run:
     """One lane, once."""
 
-    answer: Answer
+    answer: ExportedAnswer
     joules: float | None = None
     """What the machine used from question to end, everything that runs on it included."""
 
@@ -215,7 +215,7 @@ class RaceResult:
         return max(lane.shown.decode_seconds for lane in self.lanes)
 
 
-def as_race(question: str, answers: Sequence[tuple[str, Answer]]) -> RaceResult:
+def as_race(question: str, answers: Sequence[tuple[str, ExportedAnswer]]) -> RaceResult:
     """Answers that were recorded some other time, by name, as a race; the first is what the others are held against."""
     lanes = (Lane(name, GenerationSettings(**answer.settings)) for name, answer in answers)
     runs = ((Run(answer),) for _, answer in answers)

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.events import EngineReady
 
-from ..export.document import Document, Heading, Lanes, Origin, Prose, Table
+from ..export.document import CellTable, ExportedPage, Heading, Lanes, Origin, Prose
 from .race import LOOKUP, Divergence, LaneResult, RaceResult
 
 HOW = (
@@ -42,7 +42,7 @@ def host_of(server: str) -> str:
     return server.partition("://")[2].partition("/")[0] or server
 
 
-def race_table(result: RaceResult, *, brief: bool = False) -> Table:
+def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
     """A row per lane; joules only when the machine told them. ``brief`` leaves out what the lanes show anyway."""
     columns = {"": [lane.lane.name for lane in result.lanes]}
     columns["tokens/s"] = [f"{lane.tok_s:.0f}" for lane in result.lanes]
@@ -55,7 +55,7 @@ def race_table(result: RaceResult, *, brief: bool = False) -> Table:
         columns["draft passes"] = [str(lane.draft_passes) for lane in result.lanes]
     if any(lane.joules is not None for lane in result.lanes):
         columns["joules"] = ["–" if lane.joules is None else f"{lane.joules:.0f}" for lane in result.lanes]
-    return Table((tuple(columns), *zip(*columns.values(), strict=True)))
+    return CellTable((tuple(columns), *zip(*columns.values(), strict=True)))
 
 
 def race_remarks(result: RaceResult) -> list[str]:
@@ -139,10 +139,10 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
     }
 
 
-def race_document(result: RaceResult, origin: Origin) -> Document:
+def race_document(result: RaceResult, origin: Origin) -> ExportedPage:
     """The race as something to export."""
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
     lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
     best = max(result.lanes[1:], key=result.speed_up)
     title = f"{best.lane.name} against {result.lanes[0].lane.name}"
-    return Document(title, (Heading(result.question), lanes, race_table(result), remarks), origin)
+    return ExportedPage(title, (Heading(result.question), lanes, race_table(result), remarks), origin)

@@ -22,7 +22,7 @@ MOST_LINES = 40
 NAME_WIDTH = 60
 
 
-class Span(NamedTuple):
+class KernelRun(NamedTuple):
     """One kernel's run, in microseconds."""
 
     name: str
@@ -90,7 +90,7 @@ def profile_prompt(bench: Bench, rows: int) -> RoundProfile:
     return summarise(spans, length, rows, length / 1e3)
 
 
-def _record(run: Callable[[], object], device: torch.device) -> list[Span]:
+def _record(run: Callable[[], object], device: torch.device) -> list[KernelRun]:
     """The kernels that run on the device during ``run``; on a CPU, the outermost operations."""
     on_gpu = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
@@ -100,13 +100,13 @@ def _record(run: Callable[[], object], device: torch.device) -> list[Span]:
             torch.cuda.synchronize()
     wanted = DeviceType.CUDA if on_gpu else DeviceType.CPU
     return [
-        Span(event.name, event.time_range.start, event.time_range.end)
+        KernelRun(event.name, event.time_range.start, event.time_range.end)
         for event in recording.events() or ()
         if event.device_type == wanted and (on_gpu or event.cpu_parent is None)
     ]
 
 
-def summarise(spans: Sequence[Span], length: float, width: int, round_ms: float) -> RoundProfile:
+def summarise(spans: Sequence[KernelRun], length: float, width: int, round_ms: float) -> RoundProfile:
     """The profile of these spans, of ``length`` microseconds together, for each pass of ``round_ms``."""
     rounds = length / (1e3 * round_ms)
     times: dict[str, list[float]] = defaultdict(list)
@@ -117,14 +117,14 @@ def summarise(spans: Sequence[Span], length: float, width: int, round_ms: float)
     return RoundProfile(width, round_ms, 1 - _covered(spans) / length, _between(spans) / length, tuple(kernels))
 
 
-def steady(spans: Sequence[Span]) -> tuple[list[Span], float]:
+def steady(spans: Sequence[KernelRun]) -> tuple[list[KernelRun], float]:
     """The spans of the last part of the recording, and its length in microseconds."""
     first, last = min(span.start for span in spans), max(span.end for span in spans)
     begin = last - STEADY_SHARE * (last - first)
     return [span for span in spans if span.start >= begin], last - begin
 
 
-def _covered(spans: Sequence[Span]) -> float:
+def _covered(spans: Sequence[KernelRun]) -> float:
     """Microseconds in which at least one of the spans runs."""
     covered, reached = 0.0, float("-inf")
     for span in sorted(spans, key=lambda each: each.start):
@@ -133,7 +133,7 @@ def _covered(spans: Sequence[Span]) -> float:
     return covered
 
 
-def _between(spans: Sequence[Span]) -> float:
+def _between(spans: Sequence[KernelRun]) -> float:
     """Microseconds before the rounds' first kernels in which no kernel ran; the copies of records are no kernels."""
     idle, reached = 0.0, float("inf")
     for span in sorted((span for span in spans if not span.name.startswith("Mem")), key=lambda each: each.start):

@@ -25,7 +25,7 @@ import torch
 from ...models.dflash.config import DFlashConfig
 from ..training.answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
 from ..training.pipeline import new_drafter, save_drafter
-from ..training.prompts import Prompt
+from ..training.prompts import TrainingPrompt
 from ..training.rows import Encoded, RowDataset, Source, batches
 from ..training.trainer import Schedule, Trainer
 from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
@@ -219,16 +219,16 @@ def blended(corpus: Source, recorded: Source) -> Source:
     return draw
 
 
-def corpus_prompts(mixture: Mixture, guard: HeadlineGuard, count: int, seed: int) -> list[Prompt]:
+def corpus_prompts(mixture: Mixture, guard: HeadlineGuard, count: int, seed: int) -> list[TrainingPrompt]:
     """Training prompts of the corpus that the drafter may see. Those of one domain follow one another: their answers
     have similar lengths, so they share batches."""
     rng = random.Random(f"answers/{seed}")
-    prompts: list[Prompt] = []
+    prompts: list[TrainingPrompt] = []
     for _ in range(count):
         exchange = mixture.exchange(rng)
         conversation = mixture.conversation(rng, last=exchange)
         if all(map(guard.allows, conversation.turns)):
-            prompts.append(Prompt(tuple(encode_prompt(mixture.tokenizer, conversation)), exchange.domain))
+            prompts.append(TrainingPrompt(tuple(encode_prompt(mixture.tokenizer, conversation)), exchange.domain))
     return sorted(prompts, key=lambda prompt: prompt.domain)
 
 

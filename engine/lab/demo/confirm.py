@@ -25,7 +25,7 @@ from .evaluate import first_of
 from .judging.checks import TURN_END, verdicts
 from .model.tokenizer import load_tokenizer
 from .texts.conversation import encode_prompt
-from .texts.exchanges import Question
+from .texts.exchanges import HeldOutQuestion
 
 BLOCK_SIZES = (4, 8, 16)
 MAX_CONTEXT = 4096
@@ -118,7 +118,9 @@ class Confirmation:
         self.decoder.clear()
         return float(best - second)
 
-    def compare(self, tally: Tally, question: Question, ids: Sequence[int], temperatures: Sequence[float]) -> None:
+    def compare(
+        self, tally: Tally, question: HeldOutQuestion, ids: Sequence[int], temperatures: Sequence[float]
+    ) -> None:
         """Asks one prompt plainly and with every block size, at every temperature."""
         tally.answers += 1
         for temperature in temperatures:
@@ -149,7 +151,7 @@ def _no_progress(what: str, done: int, total: int) -> None:
     pass
 
 
-def questions(prompts: int) -> Iterator[tuple[Question, list[int]]]:
+def questions(prompts: int) -> Iterator[tuple[HeldOutQuestion, list[int]]]:
     """Held-out questions with their prompts' ids, domain after domain: the first ``prompts`` of those that ``evaluate``
     uses."""
     tokenizer = load_tokenizer(BUNDLED_PAIR / "target")

@@ -20,15 +20,15 @@ from torch import nn
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
 from ..training.answers import load_all
-from ..training.generation import Answer, Sampler, generate, speculate
+from ..training.generation import GeneratedAnswer, Sampler, generate, speculate
 from ..training.measures import calibration, speculation
 from ..training.passes import BatchedTarget, PackedPass
 from ..training.rows import RowDataset, batches, causal_within_documents
 from .judging.checks import Right, verdicts
 from .model.files import load_drafter, load_target
 from .model.tokenizer import load_tokenizer
-from .texts.conversation import Conversation, Turn, encode_prompt
-from .texts.exchanges import DOMAINS, Asking, Domain, Question, read_questions
+from .texts.conversation import TextTurn, TrainingText, encode_prompt
+from .texts.exchanges import DOMAINS, Asking, Domain, HeldOutQuestion, read_questions
 from .texts.headlines import HEADLINE_PROMPTS
 from .texts.mixture import Mixture
 
@@ -58,7 +58,7 @@ FULL_SCALE = Scale(prompts=100, seen=60, probe=16, rows=16)
 SMOKE_SCALE = Scale(prompts=1, seen=1, probe=1, rows=1, limit=12)
 
 
-def first_of(asking: Asking, count: int) -> dict[Domain, Sequence[Question]]:
+def first_of(asking: Asking, count: int) -> dict[Domain, Sequence[HeldOutQuestion]]:
     """The first ``count`` held-out questions of each domain, or as many as there are."""
     return {domain: questions[:count] for domain, questions in read_questions(asking).items()}
 
@@ -78,7 +78,7 @@ class DrafterProbe:
         block = drafter.config.block_size
         sampler = Sampler(0, 0, self.target.device)
         answers = speculate(self.target, drafter, self.prompts, self.limit, sampler, block)
-        by_domain: dict[str, list[Answer]] = defaultdict(list)
+        by_domain: dict[str, list[GeneratedAnswer]] = defaultdict(list)
         for question, answer in zip(self.questions, answers, strict=True):
             by_domain[question.domain].append(answer)
         return {domain: round(speculation(part, block).tau, 2) for domain, part in by_domain.items()}
@@ -88,14 +88,14 @@ class DrafterProbe:
 class DomainAnswers:
     """A pair's answers to the questions of a domain."""
 
-    plain: list[Answer]
-    second: list[Answer]
+    plain: list[GeneratedAnswer]
+    second: list[GeneratedAnswer]
     """The answers as a second turn."""
-    by_block: dict[int, list[Answer]]
+    by_block: dict[int, list[GeneratedAnswer]]
     """The drafted answers, by block size."""
-    seen: list[Answer]
+    seen: list[GeneratedAnswer]
     """The answers to prompts on which the drafter was trained."""
-    sampled: list[Answer]
+    sampled: list[GeneratedAnswer]
 
 
 class Evaluation:
@@ -127,7 +127,7 @@ class Evaluation:
             "bytes": self._sizes(),
         }
 
-    def _told(self, questions: dict[Domain, Sequence[Question]]) -> dict[Domain, DomainAnswers]:
+    def _told(self, questions: dict[Domain, Sequence[HeldOutQuestion]]) -> dict[Domain, DomainAnswers]:
         """The pair's answers to questions, all domains in one batch."""
         alone = {domain: [self._ids(each.conversation) for each in part] for domain, part in questions.items()}
         second = {domain: [self._ids(each.second) for each in part] for domain, part in questions.items()}
@@ -152,7 +152,7 @@ class Evaluation:
         }
 
     def _domain(
-        self, questions: Sequence[Question], told: DomainAnswers, known: set[tuple[int, ...]]
+        self, questions: Sequence[HeldOutQuestion], told: DomainAnswers, known: set[tuple[int, ...]]
     ) -> dict[str, Any]:
         plain, widest = told.plain, told.by_block[self.block_size]
         unseen = [tuple(answer.ids) not in known for answer in plain]
@@ -172,20 +172,22 @@ class Evaluation:
             "sampled": asdict(speculation(told.sampled, self.block_size)),
         }
 
-    def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[Answer]:
+    def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[GeneratedAnswer]:
         return generate(self.target, prompts, self.scale.limit, Sampler(temperature, self.seed, self.device))
 
-    def _drafted(self, prompts: Sequence[list[int]], block_size: int, temperature: float = 0.0) -> list[Answer]:
+    def _drafted(
+        self, prompts: Sequence[list[int]], block_size: int, temperature: float = 0.0
+    ) -> list[GeneratedAnswer]:
         sampler = Sampler(temperature, self.seed, self.device)
         return speculate(self.target, self.drafter, prompts, self.scale.limit, sampler, block_size)
 
-    def _ids(self, conversation: Conversation) -> list[int]:
+    def _ids(self, conversation: TrainingText) -> list[int]:
         return encode_prompt(self.tokenizer, conversation)
 
-    def _verdicts(self, question: Question, answer: Answer) -> dict[str, bool]:
+    def _verdicts(self, question: HeldOutQuestion, answer: GeneratedAnswer) -> dict[str, bool]:
         return verdicts(self.tokenizer.decode(answer.ids), question.right)
 
-    def _checks(self, questions: Sequence[Question], answers: list[Answer]) -> dict[str, float]:
+    def _checks(self, questions: Sequence[HeldOutQuestion], answers: list[GeneratedAnswer]) -> dict[str, float]:
         """For each check, the share of answers that pass it among those it applies to; and for all checks at once."""
         tally: dict[str, list[bool]] = defaultdict(list)
         for question, answer in zip(questions, answers, strict=True):
@@ -194,7 +196,7 @@ class Evaluation:
                 tally[name].append(passed)
         return {name: sum(passed) / len(passed) for name, passed in tally.items()}
 
-    def _headline(self, question: Question) -> dict[str, Any]:
+    def _headline(self, question: HeldOutQuestion) -> dict[str, Any]:
         ids = [self._ids(question.conversation)]
         answer = self._answers(ids)[0]
         drafted = self._drafted(ids, self.block_size)
@@ -208,7 +210,7 @@ class Evaluation:
 
     def _variation(self) -> dict[str, int]:
         """How many different pages the drone swarm gives at temperature 0.8, and how many of them are valid."""
-        ids = self._ids(Conversation((Turn(HEADLINE_PROMPTS[1], ""),)))
+        ids = self._ids(TrainingText((TextTurn(HEADLINE_PROMPTS[1], ""),)))
         answers = self._answers([ids] * VARIATIONS, temperature=0.8)
         texts = [self.tokenizer.decode(answer.ids) for answer in answers]
         whole: Right = {"kind": "page", "script": True}
@@ -239,13 +241,13 @@ class Evaluation:
 
 
 def _in_one_batch(
-    run: Callable[[Sequence[list[int]]], list[Answer]], prompts: dict[Domain, list[list[int]]]
-) -> dict[Domain, list[Answer]]:
+    run: Callable[[Sequence[list[int]]], list[GeneratedAnswer]], prompts: dict[Domain, list[list[int]]]
+) -> dict[Domain, list[GeneratedAnswer]]:
     """The answers of each domain, from one batch, which takes hardly longer than that of a single domain."""
     together = [prompt for part in prompts.values() for prompt in part]
     answers = iter(run(together) if together else [])
     return {domain: list(islice(answers, len(part))) for domain, part in prompts.items()}
 
 
-def _identical(plain: list[Answer], drafted: list[Answer]) -> float:
+def _identical(plain: list[GeneratedAnswer], drafted: list[GeneratedAnswer]) -> float:
     return sum(a.ids == b.ids for a, b in zip(plain, drafted, strict=True)) / len(plain)

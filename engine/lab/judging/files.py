@@ -22,7 +22,7 @@ _CHANCES = tuple(byte / CONFIDENCE_STEPS for byte in range(CONFIDENCE_STEPS + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class DraftRecording:
     """One answer, with the draft that stood behind every one of its tokens."""
 
     domain: str
@@ -36,16 +36,16 @@ class Recording:
     @classmethod
     def of_blocks(
         cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[RecordedChoices]
-    ) -> Recording:
+    ) -> DraftRecording:
         return cls(domain, temperature, prompt_length, tuple(block.chain() for block in blocks), tuple(blocks))
 
 
-def save_recordings(path: Path, recordings: Iterable[Recording]) -> None:
+def save_recordings(path: Path, recordings: Iterable[DraftRecording]) -> None:
     lines = "".join(json.dumps(_line(recording)) + "\n" for recording in recordings)
     path.write_bytes(lzma.compress(lines.encode()))
 
 
-def load_recordings(path: Path) -> list[Recording]:
+def load_recordings(path: Path) -> list[DraftRecording]:
     """Reads a file of recordings. Raises ``OSError``, or ``ValueError`` when the file holds something else."""
     try:
         return [_recording(json.loads(line)) for line in lzma.decompress(path.read_bytes()).splitlines()]
@@ -53,7 +53,7 @@ def load_recordings(path: Path) -> list[Recording]:
         raise ValueError(f"{path} is not a file of recorded drafts") from error
 
 
-def _line(recording: Recording) -> dict[str, Any]:
+def _line(recording: DraftRecording) -> dict[str, Any]:
     anchors = recording.anchors
     line = {
         "domain": recording.domain,
@@ -73,13 +73,13 @@ def _further(blocks: Sequence[RecordedChoices]) -> dict[str, Any]:
     return {"further": [_encoded(chances) for chances in others], "said": b64encode(said).decode()}
 
 
-def _recording(line: dict[str, Any]) -> Recording:
+def _recording(line: dict[str, Any]) -> DraftRecording:
     confidences = _decoded(line["confidences"])
     anchors = tuple(
         RecordedDraft(confidences[place], right)
         for place, right in zip(_places(line["drafted"]), line["right"], strict=True)
     )
-    return Recording(line["domain"], line["temperature"], line["prompt_length"], anchors, tuple(_blocks(line)))
+    return DraftRecording(line["domain"], line["temperature"], line["prompt_length"], anchors, tuple(_blocks(line)))
 
 
 def _blocks(line: dict[str, Any]) -> Iterator[RecordedChoices]:

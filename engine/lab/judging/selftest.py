@@ -42,7 +42,7 @@ COARSE_TIE = 0.5
 floats."""
 
 
-class PositionRate(NamedTuple):
+class RightByPosition(NamedTuple):
     """How often the draft at one position was right, given that every draft before it was."""
 
     reached: int
@@ -59,7 +59,7 @@ class Bin(NamedTuple):
     """The share of them that was right."""
 
 
-class Divergence(NamedTuple):
+class DepartedText(NamedTuple):
     """The place where a text with speculation departed from the one without."""
 
     prompt: str
@@ -74,11 +74,11 @@ class SelfTest:
     """What the test found."""
 
     num_tokens: int
-    positions: tuple[PositionRate, ...]
+    positions: tuple[RightByPosition, ...]
     """One per drafted position, the first right behind the anchor."""
     bins: tuple[Bin, ...]
     """Ten bins, in order of confidence."""
-    divergences: tuple[Divergence, ...]
+    divergences: tuple[DepartedText, ...]
     num_answers: int
     tie: float
     """The margin up to which a divergence counts as rounding."""
@@ -153,7 +153,7 @@ def self_test(
     if decoder.drafter is None:
         raise ValueError("a self-test needs a drafter")
     anchors: list[RecordedDraft] = []
-    divergences: list[Divergence] = []
+    divergences: list[DepartedText] = []
     for done, prompt in enumerate(prompts):
         progress(done, len(prompts))
         ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
@@ -173,10 +173,10 @@ def self_test(
     )
 
 
-def _positions(anchors: Sequence[RecordedDraft], width: int) -> Iterator[PositionRate]:
+def _positions(anchors: Sequence[RecordedDraft], width: int) -> Iterator[RightByPosition]:
     for index in range(width):
         reached = [anchor for anchor in anchors if anchor.num_right >= index and len(anchor.confidences) > index]
-        yield PositionRate(len(reached), sum(anchor.num_right > index for anchor in reached))
+        yield RightByPosition(len(reached), sum(anchor.num_right > index for anchor in reached))
 
 
 def _bins(anchors: Sequence[RecordedDraft]) -> Iterator[Bin]:
@@ -190,14 +190,14 @@ def _bins(anchors: Sequence[RecordedDraft]) -> Iterator[Bin]:
         yield Bin(len(drafts), sum(c for c, _ in drafts) / count, sum(right for _, right in drafts) / count)
 
 
-def _compare(decoder: Decoder, prompt: str, ids: Sequence[int], settings: GenerationSettings) -> list[Divergence]:
+def _compare(decoder: Decoder, prompt: str, ids: Sequence[int], settings: GenerationSettings) -> list[DepartedText]:
     """The place, if any, where an answer with speculation departs from the one without."""
     plain = _answer(decoder, ids, GenerationSettings(max_new_tokens=settings.max_new_tokens, speculation=False))
     drafted = _answer(decoder, ids, replace(settings, block_size=MAX_BLOCK_SIZE))
     if plain == drafted:
         return []
     index = next((i for i, (a, b) in enumerate(zip(plain, drafted, strict=False)) if a != b), -1)
-    return [Divergence(prompt, index, _margin(decoder, [*ids, *plain[:index]]))]
+    return [DepartedText(prompt, index, _margin(decoder, [*ids, *plain[:index]]))]
 
 
 def _answer(decoder: Decoder, ids: Sequence[int], settings: GenerationSettings) -> list[int]:

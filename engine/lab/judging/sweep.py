@@ -13,7 +13,7 @@ from ...speculation.auto import Auto
 from ...speculation.costs import CostTable
 from ...speculation.policy import Fixed, Policy
 from ...tokenizer import ChatTokenizer
-from .files import Recording
+from .files import DraftRecording
 from .play import Played, play, play_oracle
 from .record import record_blocks, record_drafts
 
@@ -25,10 +25,10 @@ FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
 class Sweep:
     """The rates that every policy would have had."""
 
-    fixed: dict[int, Rate]
+    fixed: dict[int, PolicyRate]
     """By block size; 1 is plain decoding."""
-    auto: Rate
-    oracle: Rate
+    auto: PolicyRate
+    oracle: PolicyRate
     """The rate of an oracle that knows beforehand which drafts are right."""
 
     @property
@@ -43,11 +43,11 @@ def record_answers(
     temperatures: Sequence[float],
     num_tokens: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Recording]:
+) -> list[DraftRecording]:
     """Answers every prompt at every temperature, and drafts behind each token, with further choices where ``auto``
     verifies trees. The decoder must have a drafter."""
     assert decoder.drafter is not None
-    recordings: list[Recording] = []
+    recordings: list[DraftRecording] = []
     for prompt in prompts:
         ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
         for temperature in temperatures:
@@ -55,14 +55,14 @@ def record_answers(
             settings = GenerationSettings(temperature=temperature, max_new_tokens=num_tokens)
             if decoder.rounds.choices > 1:
                 blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
-                recordings.append(Recording.of_blocks(prompt, temperature, len(ids), blocks))
+                recordings.append(DraftRecording.of_blocks(prompt, temperature, len(ids), blocks))
             else:
                 anchors = record_drafts(decoder.target, decoder.drafter, ids, settings)
-                recordings.append(Recording(prompt, temperature, len(ids), tuple(anchors)))
+                recordings.append(DraftRecording(prompt, temperature, len(ids), tuple(anchors)))
     return recordings
 
 
-def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
+def sweep(recordings: Sequence[DraftRecording], table: CostTable) -> Sweep:
     """Plays every policy over the recordings, at the costs of a table. Fixed widths take chains."""
     answers = [recording for recording in recordings if recording.anchors]
     return Sweep(
@@ -72,11 +72,11 @@ def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
     )
 
 
-def _play_auto(answer: Recording, table: CostTable) -> Played:
+def _play_auto(answer: DraftRecording, table: CostTable) -> Played:
     return play(Auto(table), answer.blocks or answer.anchors, table, answer.prompt_length)
 
 
-def _play_oracle(answer: Recording, table: CostTable) -> Played:
+def _play_oracle(answer: DraftRecording, table: CostTable) -> Played:
     anchors = [block.known() for block in answer.blocks] or answer.anchors
     return play_oracle(anchors, table, answer.prompt_length)
 
@@ -84,7 +84,7 @@ def _play_oracle(answer: Recording, table: CostTable) -> Played:
 RESAMPLES = 400
 
 
-class Rate(NamedTuple):
+class PolicyRate(NamedTuple):
     """Tokens per second over several answers, with the bounds of its 95 % interval."""
 
     tok_s: float
@@ -92,12 +92,14 @@ class Rate(NamedTuple):
     high: float
 
 
-def rate(policy: Callable[[], Policy], recordings: Sequence[Recording], table: CostTable, seed: int = 0) -> Rate:
+def rate(
+    policy: Callable[[], Policy], recordings: Sequence[DraftRecording], table: CostTable, seed: int = 0
+) -> PolicyRate:
     """The rate of a policy; each answer gets one of its own, made by ``policy``."""
     return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings], seed)
 
 
-def rate_of(played: Sequence[Played], seed: int = 0) -> Rate:
+def rate_of(played: Sequence[Played], seed: int = 0) -> PolicyRate:
     """All tokens divided by all time, with a bootstrap interval over whole answers, since rounds of one text are
     alike."""
     rng = random.Random(seed)
@@ -108,4 +110,4 @@ def rate_of(played: Sequence[Played], seed: int = 0) -> Rate:
 
     count = len(played)
     drawn = sorted(total(rng.choices(range(count), k=count)) for _ in range(RESAMPLES))
-    return Rate(total(range(count)), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])
+    return PolicyRate(total(range(count)), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from ...models.target import TargetModel
 from .generation import Sampler, generate
-from .prompts import Prompt
+from .prompts import TrainingPrompt
 from .rows import RESPONSE_WEIGHT, Encoded, Source
 
 SHARD = "answers-{:04d}.safetensors"
@@ -52,7 +52,7 @@ class AnswerSettings:
 
 def record_answers(
     target: TargetModel,
-    prompts: Sequence[Prompt],
+    prompts: Sequence[TrainingPrompt],
     asking: AnswerSettings,
     folder: Path,
     told: Callable[[int, int, int], None],

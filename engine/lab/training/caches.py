@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...layer_config import AttentionConfig
-from .passes import DraftPass, Pass, Window, attend_grouped, by_text, flat
+from .passes import Pass, TrainedDraft, Window, attend_grouped, by_text, flat
 
 
 def round_up(length: int) -> int:
@@ -66,7 +66,7 @@ class _Layer:
         return keys, values
 
 
-class Chunk(Pass):
+class TargetRows(Pass):
     """Rows of a target at ``positions`` [texts, n], each of which sees every position up to its own."""
 
     def __init__(self, cache: TextCache, positions: Tensor, end: int) -> None:
@@ -89,7 +89,7 @@ class Chunk(Pass):
         return flat(attend_grouped(rows, k.transpose(0, 1), v.transpose(0, 1), self.visible[window], scale), q)
 
 
-class DraftRound(DraftPass):
+class DraftRound(TrainedDraft):
     """New context rows [texts, m], which are kept, and one block [texts, n] at each text's anchor, which isn't.
 
     Context is visible strictly before the anchor: the anchor's own features don't exist when it is drafted from.

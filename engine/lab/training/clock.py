@@ -6,7 +6,7 @@ import time
 from math import inf
 
 
-class Clock:
+class TrainingClock:
     """The clock of training that ends by time: the learning rate follows ``progress``, from 0 to 1."""
 
     def __init__(self, seconds: float | None) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
-from .caches import Chunk, DraftRound, TextCache, round_up
+from .caches import DraftRound, TargetRows, TextCache, round_up
 from .passes import BatchedDrafter, BatchedTarget
 
 PREFILL = 128
@@ -45,7 +45,7 @@ class Sampler:
 
 
 @dataclass(slots=True)
-class Round:
+class GeneratedRound:
     """One round of one text: how many of its drafts were accepted."""
 
     accepted: int
@@ -54,12 +54,12 @@ class Round:
 
 
 @dataclass(slots=True)
-class Answer:
+class GeneratedAnswer:
     """Generated ids, the stop token included when ``ended``."""
 
     ids: list[int] = field(default_factory=list)
     ended: bool = False
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[GeneratedRound] = field(default_factory=list)
 
     def extend(self, ids: list[int], limit: int, stops: Collection[int]) -> None:
         """Appends ids up to the first of ``stops`` or up to ``limit``."""
@@ -76,7 +76,7 @@ def generate(
     limit: int,
     sampler: Sampler,
     stops: Sequence[int] | None = None,
-) -> list[Answer]:
+) -> list[GeneratedAnswer]:
     """Answers all prompts in one batch, one token at a time. ``stops`` end an answer in place of the target's own stop
     tokens."""
     return _TokenLoop(model, prompts, limit, sampler, stops).run()
@@ -89,7 +89,7 @@ def speculate(
     limit: int,
     sampler: Sampler,
     block_size: int,
-) -> list[Answer]:
+) -> list[GeneratedAnswer]:
     """Answers all prompts by DFlash rounds: draft a block, verify it in one pass, keep the drafts that equal the
     target's samples."""
     return _RoundLoop(model, drafter, prompts, limit, sampler, block_size).run()
@@ -123,7 +123,7 @@ class _Texts:
         self.size = len(prompts), round_up(self.longest + limit + beyond), model.dtype, self.device
         self.cache = TextCache(model.config.attention, *self.size)
         self.caches = [self.cache]
-        self.answers = [Answer() for _ in prompts]
+        self.answers = [GeneratedAnswer() for _ in prompts]
         self.active = self.answers
         """The answers of the texts that still have a row, in the order of the rows."""
 
@@ -134,7 +134,7 @@ class _Texts:
         outputs = []
         for begin in range(0, longest, PREFILL):
             end = min(begin + PREFILL, longest)
-            chunk = Chunk(self.cache, self.context_positions[:, begin:end], end)
+            chunk = TargetRows(self.cache, self.context_positions[:, begin:end], end)
             outputs.append(self.target(self.prompts[:, begin:end], chunk, self.taps))
         self._take([output.features for output in outputs])
         final = torch.cat([output.hidden for output in outputs], dim=1)
@@ -144,7 +144,7 @@ class _Texts:
     def _take(self, features: Sequence[Tensor | None]) -> None:
         """Adds the features of rows that were run, where a drafter reads them."""
 
-    def _runs(self, answer: Answer) -> bool:
+    def _runs(self, answer: GeneratedAnswer) -> bool:
         return not answer.ended and len(answer.ids) < self.limit
 
     def _keep_running(self, flags: list[bool]) -> Tensor:
@@ -174,7 +174,7 @@ class _TokenLoop(_Texts):
         super().__init__(model, prompts, limit, sampler, stops, 0)
 
     @torch.no_grad()
-    def run(self) -> list[Answer]:
+    def run(self) -> list[GeneratedAnswer]:
         tokens, written = self._prefill(), 1
         unseen = [tokens]
         while True:
@@ -194,7 +194,7 @@ class _TokenLoop(_Texts):
     def _next(self, tokens: Tensor, written: int) -> Tensor:
         """The token behind ``tokens`` [texts], which are the last of ``written`` in each text."""
         positions = (self.starts + (written - 1))[:, None]
-        output = self.target(tokens[:, None], Chunk(self.cache, positions, self.longest + written), self.taps)
+        output = self.target(tokens[:, None], TargetRows(self.cache, positions, self.longest + written), self.taps)
         return self.sampler(self.model.logits(output.hidden[:, 0]))
 
 
@@ -218,7 +218,7 @@ class _RoundLoop(_Texts):
         self.slots = torch.arange(block_size, device=self.device)
 
     @torch.no_grad()
-    def run(self) -> list[Answer]:
+    def run(self) -> list[GeneratedAnswer]:
         anchors = self._prefill()
         self._emit(anchors[:, None], torch.zeros_like(anchors))
         while any(flags := [self._runs(answer) for answer in self.active]):
@@ -252,7 +252,7 @@ class _RoundLoop(_Texts):
 
     def _verify(self, block: Tensor, positions: Tensor) -> Tensor:
         """The target's own token after every row of the block [texts, block]."""
-        output = self.target(block, Chunk(self.cache, positions, int(positions.max()) + 1), self.taps)
+        output = self.target(block, TargetRows(self.cache, positions, int(positions.max()) + 1), self.taps)
         self._take([output.features])
         self.context_positions = positions
         return self.sampler(self.model.logits(output.hidden))
@@ -266,7 +266,7 @@ class _RoundLoop(_Texts):
                 continue
             answer.extend(ids[: count + 1], self.limit, self.stops)
             if drafted and drafted[index]:
-                answer.rounds.append(Round(count, drafted[index]))
+                answer.rounds.append(GeneratedRound(count, drafted[index]))
 
     def _keep_running(self, flags: list[bool]) -> Tensor:
         rows = super()._keep_running(flags)

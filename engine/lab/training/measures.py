@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .generation import Answer, Round
+from .generation import GeneratedAnswer, GeneratedRound
 
 BINS = 10
 
@@ -26,7 +26,7 @@ class Speculation:
     """Share of cycles that accepted the draft at each position of the block, and so all before it."""
 
 
-def speculation(answers: Iterable[Answer], block_size: int) -> Speculation:
+def speculation(answers: Iterable[GeneratedAnswer], block_size: int) -> Speculation:
     lengths = [round.accepted + 1 for answer in answers for round in answer.rounds[:-1]]
     count = max(len(lengths), 1)
     return Speculation(
@@ -49,7 +49,7 @@ class CalibrationBin:
     """The share that the target accepted, of those that it came to judge."""
 
 
-def calibration(answers: Iterable[Answer]) -> list[CalibrationBin]:
+def calibration(answers: Iterable[GeneratedAnswer]) -> list[CalibrationBin]:
     """Ten bins of the drafter's probability. A draft counts if every draft before it was accepted: later ones
     continue a text that the target never wrote."""
     judged = [pair for answer in answers for round in answer.rounds[:-1] for pair in _judged(round)]
@@ -59,7 +59,7 @@ def calibration(answers: Iterable[Answer]) -> list[CalibrationBin]:
     return [_bin(members) for members in bins]
 
 
-def _judged(round: Round) -> Sequence[tuple[float, bool]]:
+def _judged(round: GeneratedRound) -> Sequence[tuple[float, bool]]:
     return [(p, slot < round.accepted) for slot, p in enumerate(round.probabilities[: round.accepted + 1])]
 
 

@@ -100,7 +100,7 @@ class BatchedDrafter(Batched):
         super().__init__(model)
         self.model = model
 
-    def __call__(self, features: Tensor, embedded: Tensor, running: DraftPass) -> Tensor:
+    def __call__(self, features: Tensor, embedded: Tensor, running: TrainedDraft) -> Tensor:
         """Runs features [texts, m, taps * hidden] of context rows and embedded blocks [texts, n, hidden]; returns
         normed hidden states [texts, n, hidden], of which row k predicts the token at its own position."""
         cache = self.enter(running)
@@ -110,7 +110,7 @@ class BatchedDrafter(Batched):
         return self.model.hidden(embedded.flatten(0, 1), cache).view(embedded.shape)
 
 
-class DraftPass(Pass):
+class TrainedDraft(Pass):
     """A drafter's pass: context rows first, then rows of blocks."""
 
     def __init__(self, context_positions: Tensor, block_positions: Tensor) -> None:
@@ -174,7 +174,7 @@ class PackedPass(Pass):
         return flat(self.masks[window](*alike(by_text(q, rows), k, v), scale), q)
 
 
-class PackedDraftPass(DraftPass):
+class PackedDraftPass(TrainedDraft):
     """A drafter's pass over blocks of packed rows; ``visible`` is the mask for each kind of layer (causal, window)."""
 
     def __init__(

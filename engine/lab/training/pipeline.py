@@ -24,9 +24,9 @@ from ...models.target import TargetModel
 from ...tokenizer import ChatTokenizer
 from .answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
 from .blocks import DECAY
-from .generation import Answer, Sampler, generate, speculate
+from .generation import GeneratedAnswer, Sampler, generate, speculate
 from .measures import Speculation, speculation
-from .prompts import MARK, Inventor, Prompt, asked, invent, read_prompts, split, write_text
+from .prompts import MARK, Inventor, TrainingPrompt, asked, invent, read_prompts, split, write_text
 from .shape import DrafterShape, drafter_json, mask_token
 from .trainer import Schedule, Trainer, initialise
 
@@ -105,7 +105,7 @@ class Pipeline:
         self.began = time.perf_counter()
         self.tokenizer = ChatTokenizer(target)
         self.target = load_target(target, device, lambda *_: None)
-        self._answered: dict[Prompt, Answer] = {}
+        self._answered: dict[TrainingPrompt, GeneratedAnswer] = {}
 
     def run(self) -> dict[str, Any]:
         """Runs all phases; returns the report."""
@@ -131,7 +131,7 @@ class Pipeline:
             )
         write_text(path, json.dumps(mine, indent=1))
 
-    def split_prompts(self) -> tuple[list[Prompt], list[Prompt]]:
+    def split_prompts(self) -> tuple[list[TrainingPrompt], list[TrainingPrompt]]:
         """The prompts to train on, and those held out; from files, or invented."""
         plan = self.plan
         if self.prompts_file is not None:
@@ -160,14 +160,14 @@ class Pipeline:
         known = {prompt.ids for prompt in apart}
         return split([prompt for prompt in prompts if prompt.ids not in known], 0, plan.seed)[0], apart
 
-    def answers(self, prompts: Sequence[Prompt]) -> None:
+    def answers(self, prompts: Sequence[TrainingPrompt]) -> None:
         def told(done: int, total: int, tokens: int) -> None:
             self.told("answers", done, total, f"{tokens} tokens in the last batch")
 
         asking = AnswerSettings(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
         record_answers(self.target, prompts, asking, self.work, told, enough=lambda: self._left(ANSWERED_BY) < 0)
 
-    def drafter(self, held_out: Sequence[Prompt]) -> None:
+    def drafter(self, held_out: Sequence[TrainingPrompt]) -> None:
         """Trains the drafter and writes it to the folder."""
         plan = self.plan
         before, behind = self.tokenizer.around(MARK)
@@ -188,7 +188,7 @@ class Pipeline:
         )
         self._train(written, schedule, held_out)
 
-    def _train(self, written: dict[str, Any], schedule: Schedule, held_out: Sequence[Prompt]) -> None:
+    def _train(self, written: dict[str, Any], schedule: Schedule, held_out: Sequence[TrainingPrompt]) -> None:
         config = DFlashConfig.from_json(written)
         drafter = new_drafter(config, self.target, schedule.seed)
         if self.begun is not None:
@@ -239,7 +239,7 @@ class Pipeline:
 
             convert_drafter(self.folder, f"{self.name}-DFlash", source, self.folder / "drafter.gguf")
 
-    def report(self, held_out: Sequence[Prompt]) -> dict[str, Any]:
+    def report(self, held_out: Sequence[TrainingPrompt]) -> dict[str, Any]:
         """Measures the drafter as it is stored, on prompts it has never seen, and writes ``report.json``."""
         started = time.perf_counter()
         self.told("report", 0, len(held_out), "")
@@ -264,20 +264,22 @@ class Pipeline:
         self.told("report", len(held_out), len(held_out), "")
         return report
 
-    def acceptance(self, drafter: DFlashDrafter, prompts: Sequence[Prompt], tokens: int) -> dict[str, Speculation]:
+    def acceptance(
+        self, drafter: DFlashDrafter, prompts: Sequence[TrainingPrompt], tokens: int
+    ) -> dict[str, Speculation]:
         """Greedy acceptance by domain and over all, on the first ``tokens`` tokens of each answer."""
         return self._figures(drafter, prompts, self._drafted(drafter, prompts, tokens))
 
     def _figures(
-        self, drafter: DFlashDrafter, prompts: Sequence[Prompt], answers: Sequence[Answer]
+        self, drafter: DFlashDrafter, prompts: Sequence[TrainingPrompt], answers: Sequence[GeneratedAnswer]
     ) -> dict[str, Speculation]:
         block = drafter.config.block_size
-        by_domain: dict[str, list[Answer]] = {ALL: list(answers)}
+        by_domain: dict[str, list[GeneratedAnswer]] = {ALL: list(answers)}
         for prompt, answer in zip(prompts, answers, strict=True):
             by_domain.setdefault(prompt.domain, []).append(answer)
         return {domain: speculation(part, block) for domain, part in by_domain.items()}
 
-    def _drafted(self, drafter: DFlashDrafter, prompts: Sequence[Prompt], limit: int) -> list[Answer]:
+    def _drafted(self, drafter: DFlashDrafter, prompts: Sequence[TrainingPrompt], limit: int) -> list[GeneratedAnswer]:
         block = drafter.config.block_size
         return [
             answer
@@ -285,7 +287,7 @@ class Pipeline:
             for answer in speculate(self.target, drafter, [p.ids for p in part], limit, self._greedy(), block)
         ]
 
-    def _plain(self, prompts: Sequence[Prompt]) -> list[Answer]:
+    def _plain(self, prompts: Sequence[TrainingPrompt]) -> list[GeneratedAnswer]:
         """The target's own greedy answers; they are kept, since training and the report need the same ones."""
         known, limit = self._answered, self.plan.answer_tokens
         for part in _parts([prompt for prompt in prompts if prompt not in known]):
@@ -297,7 +299,7 @@ class Pipeline:
         return Sampler(0, 0, self.target.device)
 
 
-def _parts(prompts: Sequence[Prompt]) -> list[Sequence[Prompt]]:
+def _parts(prompts: Sequence[TrainingPrompt]) -> list[Sequence[TrainingPrompt]]:
     return [prompts[begin : begin + TOGETHER] for begin in range(0, len(prompts), TOGETHER)]
 
 

@@ -27,7 +27,7 @@ LONGEST_QUESTION = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class TrainingPrompt:
     """A question as the template writes it."""
 
     ids: tuple[int, ...]
@@ -35,7 +35,7 @@ class Prompt:
     """The kind of prompt; those of one domain share figures."""
 
 
-def read_prompts(path: Path, tokenizer: ChatTokenizer) -> list[Prompt]:
+def read_prompts(path: Path, tokenizer: ChatTokenizer) -> list[TrainingPrompt]:
     """Reads a prompt from each line: text, or JSON with ``prompt`` or ``messages``, and ``domain`` if there are
     several. Raises ``UsageFailure`` for a file that holds something else."""
     try:
@@ -48,9 +48,9 @@ def read_prompts(path: Path, tokenizer: ChatTokenizer) -> list[Prompt]:
     return prompts
 
 
-def _read(line: str, where: str, tokenizer: ChatTokenizer) -> Prompt:
+def _read(line: str, where: str, tokenizer: ChatTokenizer) -> TrainingPrompt:
     if not line.startswith("{"):
-        return Prompt(_ids(tokenizer, [Message("user", line.strip())]), GIVEN)
+        return TrainingPrompt(_ids(tokenizer, [Message("user", line.strip())]), GIVEN)
     try:
         said = json.loads(line)
         messages = said["messages"] if "messages" in said else [{"role": "user", "content": said["prompt"]}]
@@ -59,7 +59,7 @@ def _read(line: str, where: str, tokenizer: ChatTokenizer) -> Prompt:
     except (ValueError, KeyError, TypeError) as error:
         what = f"{where} is no prompt: {type(error).__name__}: {error}."
         raise UsageFailure(what, 'A line is text, or JSON such as {"prompt": "Hi", "domain": "chat"}.') from None
-    return Prompt(_ids(tokenizer, talk), domain)
+    return TrainingPrompt(_ids(tokenizer, talk), domain)
 
 
 def _ids(tokenizer: ChatTokenizer, talk: Sequence[Message]) -> tuple[int, ...]:
@@ -121,12 +121,14 @@ def write_text(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
-def asked(texts: Sequence[str], tokenizer: ChatTokenizer) -> list[Prompt]:
+def asked(texts: Sequence[str], tokenizer: ChatTokenizer) -> list[TrainingPrompt]:
     """Invented questions, rendered as prompts."""
-    return [Prompt(_ids(tokenizer, [Message("user", text)]), INVENTED) for text in texts]
+    return [TrainingPrompt(_ids(tokenizer, [Message("user", text)]), INVENTED) for text in texts]
 
 
-def split(prompts: Sequence[Prompt], held_out: int, seed: int) -> tuple[list[Prompt], list[Prompt]]:
+def split(
+    prompts: Sequence[TrainingPrompt], held_out: int, seed: int
+) -> tuple[list[TrainingPrompt], list[TrainingPrompt]]:
     """The prompts to train on, and those held out: different ones, in random order. At most a tenth is held out."""
     distinct = list(dict.fromkeys(prompts))
     random.Random(f"split/{seed}").shuffle(distinct)

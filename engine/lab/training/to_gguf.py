@@ -88,8 +88,6 @@ def drafter_keys(config: Json, hidden_size: int) -> Json:
         # llama.cpp has one switch for all layers. Behind a row of a block there are masks, which tell a layer that was
         # trained to see them little, and mislead one that wasn't: 5.4 tokens a round with the switch on, 2.8 off, 6.0
         # by the engine itself (the bundled pair, 36 held-out questions).
-        # was trained to see them little, and mislead one that wasn't: 5.4 tokens a round with the switch on, 2.8 off,
-        # 6.0 by the engine itself (the bundled pair, 36 held-out questions).
         said["attention.causal"] = True
     if "final_logit_softcapping" in dflash:
         said["final_logit_softcapping"] = dflash["final_logit_softcapping"]

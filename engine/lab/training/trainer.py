@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
 from .blocks import DECAY, block_visibility, draw_blocks
-from .clock import Clock
+from .clock import TrainingClock
 from .masks import MaskedAttention
 from .optimiser import ADAM_RATE, MUON_RATE, Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
@@ -90,7 +90,7 @@ class Trainer:
         self.history: list[Progress] = []
         self.losses: list[Tensor] = []
         """The losses of the steps since the last report."""
-        self.clock = Clock(schedule.seconds)
+        self.clock = TrainingClock(schedule.seconds)
         self._stepping = False
         """Whether an update of the weights is under way, which must not be saved."""
         self.fused = target.device.type == "cuda"

@@ -79,14 +79,6 @@ def test_no_notice_stands_between_a_question_that_waited_and_its_answer(sent: li
     assert told.index("no drafter") < told.index("slow here") and told.count("slow") == 1
 
 
-def test_a_waiting_question_can_be_taken_back(sent: list[Command]) -> None:
-    chat = Chat(GenerationSettings(), sent.append)
-    chat.ask("early")
-    assert chat.stop()
-    chat.apply(READY)
-    assert sent == [] and chat.messages == [] and not chat.busy
-
-
 def test_a_stop_before_the_turn_began_is_kept(chat: Chat, sent: list[Command]) -> None:
     chat.ask("one")
     assert chat.stop() and chat.stop()
@@ -174,13 +166,6 @@ def test_seeds_of_versions_are_all_different(chat: Chat) -> None:
     chat.apply(TurnStarted(1, 1, 0, {"seed": 7}))
     chat.apply(TurnFinished(1, "stop", "1"))
     assert chat.next_seed(1) == 8
-
-
-def test_a_question_that_was_never_sent_leaves_the_tree(sent: list[Command]) -> None:
-    chat = Chat(GenerationSettings(), sent.append)
-    chat.ask("early")
-    chat.stop()
-    assert len(chat.tree) == 0 and chat.newest is None
 
 
 def test_a_version_that_was_never_sent_leaves_the_path_as_it_was(sent: list[Command]) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.transcript import retell
-from dflash_tui.core.export.document import Answer, Heading, Prose, conversation_document
+from dflash_tui.core.export.document import ExportedAnswer, Heading, Prose, conversation_document
 from dflash_tui.core.records.blocks import encoded
 from dflash_tui.core.sessions.session_lines import rounds_line
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
@@ -148,7 +148,7 @@ def test_an_error_comes_back_in_its_place(tmp_path: Path) -> None:
 def test_a_conversation_can_be_exported_round_by_round(tmp_path: Path) -> None:
     steps = [make_step(0, 0, index=0), make_step(3, 5)]
     (section,) = conversation_document(kept(tmp_path, turn_of(steps))).sections
-    assert isinstance(section, Answer) and list(section.steps) == steps
+    assert isinstance(section, ExportedAnswer) and list(section.steps) == steps
     assert (section.question, section.settings, section.reason) == ("question", STARTED.settings, "stop")
 
 

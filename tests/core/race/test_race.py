@@ -145,10 +145,11 @@ def test_the_first_difference_is_found_wherever_it_is(texts: list[str], data: st
 
 
 def test_an_answer_that_is_shorter_differs_where_it_ends() -> None:
-    result = as_race("Why?", [("a", plain_answer(["x", "y", "z"])), ("b", plain_answer(["x", "y"]))])
-    parting = result.divergence(result.lanes[1])
+    whole = plain_answer(["x", "y", "z"])
+    result = as_race("Why?", [("a", whole), ("same", whole), ("b", plain_answer(["x", "y"]))])
+    parting = result.divergence(result.lanes[2])
     assert parting is not None and parting.index == 2 and parting.other is None and parting.margin is None
-    assert "ends" in describe_divergence(result, result.lanes[1])
+    assert "ends" in describe_divergence(result, result.lanes[2]) and result.divergence(result.lanes[1]) is None
     assert race_object(result)["identical"] is False
 
 

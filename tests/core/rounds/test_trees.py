@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.app.chat.step_words import remark
 from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
-from dflash_tui.core.export.document import Document, collect
+from dflash_tui.core.export.document import ExportedPage, collect
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.figures.statistics import AcceptanceStatistics, is_corrected, num_verified
@@ -51,8 +51,10 @@ def cells(step: Step, label: str, phase: Phase = "emit") -> list[str]:
     return next((line[10:].split() for line in lines(step, phase) if line.startswith(label)), [])
 
 
-def answer_of(*steps: Step) -> Document:
-    return Document("Why?", collect([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]).answers())
+def answer_of(*steps: Step) -> ExportedPage:
+    return ExportedPage(
+        "Why?", collect([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]).answers()
+    )
 
 
 @given(trees)

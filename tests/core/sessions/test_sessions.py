@@ -3,9 +3,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -171,28 +168,6 @@ def test_a_cut_last_line_costs_that_line_only(tmp_path: Path) -> None:
     for end in range(last, len(whole)):
         log.path.write_bytes(whole[:end])
         assert load_session(log.path).turns[0].answer == "one two "
-
-
-def test_a_killed_program_keeps_all_it_was_told(tmp_path: Path) -> None:
-    program = (
-        "import os, signal, sys\n"
-        "from pathlib import Path\n"
-        "from dflash_tui.core.sessions.sessions import SessionLog\n"
-        "from engine.events import EmittedToken, Step, TurnStarted\n"
-        "log = SessionLog.create(Path(sys.argv[1]))\n"
-        "log.user(1, 'q')\n"
-        "log.record(TurnStarted(1, 7, 2, {}, 'q'))\n"
-        "for i in range(100):\n"
-        "    log.record(Step(1, i, .1, (), 0, (EmittedToken(1, f'{i} ', 'plain'),), 1, 0., 1., 1., 1, 16, 0.))\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    result = subprocess.run([sys.executable, "-c", program, str(tmp_path)])
-    assert result.returncode == -signal.SIGKILL
-    (path,) = tmp_path.glob("*.jsonl")
-    (turn,) = load_session(path).turns
-    assert turn.answer == "".join(f"{i} " for i in range(100))
-    figures = turn.finished().statistics
-    assert (figures.num_tokens, figures.num_prompt_tokens, figures.num_reused_tokens) == (100, 7, 2)
 
 
 def test_threads_do_not_mix_lines(tmp_path: Path) -> None:

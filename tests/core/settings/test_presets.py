@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.attachments.reading import AttachmentError
-from dflash_tui.core.settings.config import PROJECT_FILE, Config, ConfigError, read_config
+from dflash_tui.core.settings.config import PROJECT_FILE, Config, read_config
 from dflash_tui.core.settings.presets import (
     PresetError,
     file_problems,
@@ -65,12 +65,6 @@ def test_mistakes_are_told_with_their_line(tmp_path: Path, line: str, words: str
 def test_names_that_no_preset_can_have(tmp_path: Path, name: str) -> None:
     (read,) = config(tmp_path, f"[presets.{name}]\nseed = 1").presets.items()
     assert any("can't be a preset's name" in problem for problem in preset_problems(*read))
-
-
-@pytest.mark.parametrize("text", ["presets = 5", "[presets]\ntutor = 5", "[[presets]]\nx = 1"])
-def test_no_table_of_its_own(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match="a preset is a table of its own"):
-        config(tmp_path, text)
 
 
 def test_one_that_is_not_there(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_jump_leads_to_what_playing_leads_to(events: list[Event], data: st.Dat
 
 @given(runs(), st.data())
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
-def test_a_batch_holds_the_steps_it_stands_for(events: list[Event], data: st.DataObject) -> None:
+def test_steps_are_found_by_batch_by_turn_and_from_anywhere(events: list[Event], data: st.DataObject) -> None:
     trace = replayed(events)
     start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
     told = list(trace.happenings(start, stop))
@@ -144,30 +144,16 @@ def test_a_batch_holds_the_steps_it_stands_for(events: list[Event], data: st.Dat
     assert flat == list(trace.events())[start:stop]
     assert all(step.turn == batch.turn for batch in batches for step in batch.steps())
     assert not any(isinstance(event, Step) for event in told)
-
-
-@given(runs())
-@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
-def test_steps_of_a_turn_are_found_in_the_trace(events: list[Event]) -> None:
-    trace = replayed(events)
-    reducer = Reducer()
+    assert list(trace.events(start)) == list(trace.events())[start:]
+    numbers = [number for number, event in enumerate(trace.events()) if isinstance(event, Step)]
+    assert [trace.number_of_step(step) for step in range(len(trace.steps))] == numbers
+    reducer, steps = Reducer(), list(trace.steps)
     for event in trace.events():
         reducer.apply(event)
-    steps = list(trace.steps)
     for turn in reducer.turns:
         places = trace.steps_of_turn(turn.number)
         assert steps[places.start : places.stop] == list(turn.history)
     assert not trace.steps_of_turn(99)
-
-
-@given(runs(), st.data())
-@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
-def test_reading_can_begin_anywhere(events: list[Event], data: st.DataObject) -> None:
-    trace = replayed(events)
-    start = data.draw(st.integers(0, len(trace)))
-    assert list(trace.events(start)) == list(trace.events())[start:]
-    numbers = [number for number, event in enumerate(trace.events()) if isinstance(event, Step)]
-    assert [trace.number_of_step(step) for step in range(len(trace.steps))] == numbers
 
 
 def long_run() -> list[Event]:

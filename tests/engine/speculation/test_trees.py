@@ -29,8 +29,8 @@ from engine.speculation.trees import (
     path_to,
     placed,
 )
-from measure.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
 from measure.engine.recorded_costs import recorded_tables, tree_tables
+from tests.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
 from tests.engine.recorded import recorded_drafts
 
 TABLES = recorded_tables()

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.rounds.travel import Place
-from dflash_tui.core.source import Recording
+from dflash_tui.core.source import PlayedRecord
 from dflash_tui.core.traces.replaying import FASTEST
 
 KEYS, AT_END = "Space , . + −", "Space again · − slower"
@@ -51,7 +51,7 @@ class ReplayBar(Widget, can_focus=True):
     class Left(Message):
         """The user is done with it."""
 
-    def __init__(self, source: Recording | None, *, id: str) -> None:
+    def __init__(self, source: PlayedRecord | None, *, id: str) -> None:
         super().__init__(id=id)
         self.display = source is not None
         self._source = source
@@ -111,7 +111,7 @@ class ReplayBar(Widget, can_focus=True):
         gap = " " * max(self.size.width - len(mark + left + middle + keys), 1)
         return Content.assemble((mark, "bold $primary"), left, (middle + gap + keys, "$verdict-pending"))
 
-    def _position(self, source: Recording) -> str:
+    def _position(self, source: PlayedRecord) -> str:
         """Rounds are counted as the step view counts them: within their answer, and from 0."""
         if source.length is None:
             return "reading"

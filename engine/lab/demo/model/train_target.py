@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ...training.clock import Clock
+from ...training.clock import TrainingClock
 from ...training.masks import MaskedAttention
 from ...training.optimiser import Optimiser
 from ...training.rows import Rows, causal_within_documents
@@ -77,7 +77,7 @@ def train_target(
         for layer in model.layers:
             layer.compile(dynamic=False)
     loss_of = torch.compile(response_loss, dynamic=False) if on_gpu else response_loss
-    optimiser, clock = Optimiser(model, steps), Clock(seconds)
+    optimiser, clock = Optimiser(model, steps), TrainingClock(seconds)
     clock.start()
     history: list[Progress] = []
     seen, since = 0, time.perf_counter()

@@ -15,31 +15,31 @@ PROMPT_WEIGHT = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TextTurn:
     prompt: str
     response: str
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class TrainingText:
     """Exchanges in order. With a ``thought`` the model is asked to think before its last answer."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[TextTurn, ...]
     system: str = ""
     thought: str | None = None
 
 
-def prompt_text(conversation: Conversation) -> str:
+def prompt_text(conversation: TrainingText) -> str:
     """The text that the model is given before its last answer: the template with a generation prompt."""
     return "".join(text for text, _ in _opening(conversation))
 
 
-def encode_prompt(tokenizer: Tokenizer, conversation: Conversation) -> list[int]:
+def encode_prompt(tokenizer: Tokenizer, conversation: TrainingText) -> list[int]:
     ids: list[int] = tokenizer.encode(prompt_text(conversation), add_special_tokens=False).ids
     return ids
 
 
-def encode(encoder: Callable[[str], list[int]], conversation: Conversation) -> Encoded:
+def encode(encoder: Callable[[str], list[int]], conversation: TrainingText) -> Encoded:
     """The whole conversation, every answer supervised up to its end-of-turn token."""
     last = conversation.turns[-1].response
     if conversation.thought is not None:
@@ -54,7 +54,7 @@ def encode(encoder: Callable[[str], list[int]], conversation: Conversation) -> E
     return Encoded(ids, weights)
 
 
-def _opening(conversation: Conversation) -> list[tuple[str, float]]:
+def _opening(conversation: TrainingText) -> list[tuple[str, float]]:
     """(text, weight) pieces up to where the last answer begins. Pieces meet at tokens that never merge."""
     thinking = conversation.thought is not None
     pieces = [("<bos>", 0.0)]
@@ -71,5 +71,5 @@ def _opening(conversation: Conversation) -> list[tuple[str, float]]:
     return pieces
 
 
-def _asked(turn: Turn) -> list[tuple[str, float]]:
+def _asked(turn: TextTurn) -> list[tuple[str, float]]:
     return [("<|turn>user\n", 0.0), (turn.prompt.strip(), PROMPT_WEIGHT), ("<turn|>\n<|turn>model\n", 0.0)]

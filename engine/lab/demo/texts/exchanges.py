@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from .conversation import Conversation, Turn
+from .conversation import TextTurn, TrainingText
 
 Domain = Literal["code", "html", "maths", "explain", "chat", "unknown", "screen", "follow", "edit"]
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
@@ -27,26 +27,26 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class TextExchange:
     """A prompt and the answer that the target is trained to give."""
 
     domain: Domain
     prompt: str
     response: str
-    before: tuple[Turn, ...] = ()
+    before: tuple[TextTurn, ...] = ()
     """Earlier exchanges to which the prompt refers."""
     opens: bool = False
     """Whether it can only begin a conversation, because the answer says that nothing came before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HeldOutQuestion:
     """A held-out prompt, as somebody might type it, and the demands on an answer to it."""
 
     domain: Domain
-    conversation: Conversation
+    conversation: TrainingText
     """The question alone, behind what it refers to."""
-    second: Conversation
+    second: TrainingText
     """The question as a later turn, behind an exchange about something else; ``conversation`` where it can only begin
     one."""
     right: dict[str, Any]
@@ -58,30 +58,30 @@ class Question:
 
 
 @cache
-def read_exchanges(domain: Domain) -> tuple[Exchange, ...]:
+def read_exchanges(domain: Domain) -> tuple[TextExchange, ...]:
     """All exchanges of a domain. Each process reads them once: workers are not sent them."""
     return tuple(
-        Exchange(domain, prompt, response, _turns(further), any(each.get("opens", False) for each in further))
+        TextExchange(domain, prompt, response, _turns(further), any(each.get("opens", False) for each in further))
         for prompt, response, *further in _lines(DATA / f"{domain}.xz")
     )
 
 
 @cache
-def read_questions(asking: Asking) -> dict[Domain, tuple[Question, ...]]:
+def read_questions(asking: Asking) -> dict[Domain, tuple[HeldOutQuestion, ...]]:
     """The held-out questions for one purpose, by domain."""
-    found: dict[Domain, list[Question]] = {domain: [] for domain in DOMAINS}
+    found: dict[Domain, list[HeldOutQuestion]] = {domain: [] for domain in DOMAINS}
     for line in _lines(DATA / "held_out.xz"):
         if line["for"] == asking:
-            turns = (*_turns([line]), Turn(line["prompt"], ""))
-            alone = Conversation(turns)
+            turns = (*_turns([line]), TextTurn(line["prompt"], ""))
+            alone = TrainingText(turns)
             first = line.get("first")
-            second = Conversation((Turn(*first), *turns)) if first else alone
-            found[line["domain"]].append(Question(line["domain"], alone, second, line.get("right", {})))
+            second = TrainingText((TextTurn(*first), *turns)) if first else alone
+            found[line["domain"]].append(HeldOutQuestion(line["domain"], alone, second, line.get("right", {})))
     return {domain: tuple(questions) for domain, questions in found.items()}
 
 
-def _turns(further: list[dict[str, Any]]) -> tuple[Turn, ...]:
-    return tuple(Turn(*exchange) for each in further for exchange in each.get("before", ()))
+def _turns(further: list[dict[str, Any]]) -> tuple[TextTurn, ...]:
+    return tuple(TextTurn(*exchange) for each in further for exchange in each.get("before", ()))
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from ....models.target import TargetModel
 from ...training.generation import Sampler, generate
-from .conversation import Conversation, Turn, encode_prompt
+from .conversation import TextTurn, TrainingText, encode_prompt
 
 HEADLINE_PROMPTS = (
     "Write a quicksort in Python",
@@ -32,11 +32,11 @@ class HeadlineGuard:
     @classmethod
     def of(cls, target: TargetModel, tokenizer: Tokenizer, limit: int) -> HeadlineGuard:
         """Asks the target the headlines, greedily."""
-        prompts = [encode_prompt(tokenizer, Conversation((Turn(prompt, ""),))) for prompt in HEADLINE_PROMPTS]
+        prompts = [encode_prompt(tokenizer, TrainingText((TextTurn(prompt, ""),))) for prompt in HEADLINE_PROMPTS]
         answers = generate(target, prompts, limit, Sampler(0, 0, target.device))
         return cls([tokenizer.decode(answer.ids) for answer in answers])
 
-    def allows(self, turn: Turn) -> bool:
+    def allows(self, turn: TextTurn) -> bool:
         return not is_headline(turn.prompt) and not self.is_near(turn.response)
 
     def is_near(self, answer: str) -> bool:

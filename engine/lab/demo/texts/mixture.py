@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 
 from ...training.rows import Encoded
 from ..model.tokenizer import WordEncoder
-from .conversation import Conversation, Turn, encode
-from .exchanges import DOMAINS, Domain, Exchange, read_exchanges
+from .conversation import TextTurn, TrainingText, encode
+from .exchanges import DOMAINS, Domain, TextExchange, read_exchanges
 from .noise import noisy
 from .thinking import thought
 
@@ -77,22 +77,22 @@ class Mixture:
         exchanges = rng.choices(read_exchanges(domain), k=draws)
         return sum(len(self.encoder(exchange.response)) for exchange in exchanges) / draws
 
-    def exchange(self, rng: random.Random) -> Exchange:
+    def exchange(self, rng: random.Random) -> TextExchange:
         """An exchange to train on, of a random domain."""
         exchanges = read_exchanges(rng.choices(DOMAINS, self.odds)[0])
         return exchanges[int(rng.random() * len(exchanges))]
 
-    def prompt(self, rng: random.Random, exchange: Exchange) -> str:
+    def prompt(self, rng: random.Random, exchange: TextExchange) -> str:
         """The prompt as somebody might type it: sometimes carelessly."""
         if exchange.domain in UNTOUCHED or rng.random() >= NOISY_PROMPTS:
             return exchange.prompt
         return noisy(rng, exchange.prompt)
 
-    def turns(self, rng: random.Random, exchange: Exchange) -> tuple[Turn, ...]:
+    def turns(self, rng: random.Random, exchange: TextExchange) -> tuple[TextTurn, ...]:
         """The turns of an exchange, behind those of the exchanges to which it refers."""
-        return (*exchange.before, Turn(self.prompt(rng, exchange), exchange.response))
+        return (*exchange.before, TextTurn(self.prompt(rng, exchange), exchange.response))
 
-    def conversation(self, rng: random.Random, last: Exchange | None = None) -> Conversation:
+    def conversation(self, rng: random.Random, last: TextExchange | None = None) -> TrainingText:
         """One to three exchanges of any domains, sometimes with a system turn, sometimes thinking; ``last`` fixes
         the last exchange."""
         exchanges = [self.exchange(rng) for _ in range(rng.choices(TURNS, TURN_SHARES)[0])]
@@ -103,13 +103,13 @@ class Mixture:
         turns = tuple(turn for each in exchanges for turn in self.turns(rng, each))
         system = rng.choice(SYSTEM_TEXTS) if rng.random() < SYSTEM_TURN else ""
         thinks = rng.random() < THINKING
-        return Conversation(turns, system, thought(rng, exchanges[-1]) if thinks else None)
+        return TrainingText(turns, system, thought(rng, exchanges[-1]) if thinks else None)
 
     def encoded(self, rng: random.Random) -> Encoded:
         """A training conversation as tokens."""
         return encode(self.encoder, self.conversation(rng))
 
-    def encoded_if(self, allowed: Callable[[Turn], bool], rng: random.Random) -> Encoded:
+    def encoded_if(self, allowed: Callable[[TextTurn], bool], rng: random.Random) -> Encoded:
         """A training conversation as tokens, drawn until all its turns are allowed."""
         while True:
             conversation = self.conversation(rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from .exchanges import Domain, Exchange
+from .exchanges import Domain, TextExchange
 from .noise import pick
 
 _PLANS: dict[Domain, tuple[str, ...]] = {
@@ -55,7 +55,7 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _LONGEST_ASK = 80
 
 
-def thought(rng: random.Random, exchange: Exchange) -> str | None:
+def thought(rng: random.Random, exchange: TextExchange) -> str | None:
     """A plan of one to three sentences for the exchange's answer, or None if the prompt is too long to repeat."""
     ask = _request(exchange)
     if not ask:
@@ -64,7 +64,7 @@ def thought(rng: random.Random, exchange: Exchange) -> str | None:
     return plan.format(ask=ask)
 
 
-def _request(exchange: Exchange) -> str | None:
+def _request(exchange: TextExchange) -> str | None:
     """The request in quotes: the prompt, or the first sentence of a long one; stories are only called what they are."""
     if len(exchange.prompt) <= _LONGEST_ASK:
         return f'"{exchange.prompt}"'

@@ -21,7 +21,7 @@ from engine.lab.bench.ceiling import Ceiling
 from engine.lab.bench.command import choose_rounds, main, run
 from engine.lab.bench.floor import Floor, floor_of
 from engine.lab.bench.measure import Bench, acceptance_script
-from engine.lab.bench.profile import Span, steady, summarise
+from engine.lab.bench.profile import KernelRun, steady, summarise
 from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.lab.bench.shapes import PUBLISHED, Shape, published_config, read_shape
 from engine.lab.bench.weights import random_pair
@@ -172,9 +172,9 @@ def test_profile_counts_side_by_side_work_once() -> None:
     spans = [
         span
         for start in range(0, 1000, 100)
-        for span in (Span("long", start, start + 60), Span("short", start + 40, start + 70))
+        for span in (KernelRun("long", start, start + 60), KernelRun("short", start + 40, start + 70))
     ]
-    spans.append(Span("end", 999, 1000))
+    spans.append(KernelRun("end", 999, 1000))
     profile = summarise(*steady(spans), 16, 0.1)
     assert profile.idle_share == pytest.approx(0.3, abs=0.01)
     by_name = {each.name: each for each in profile.kernels}
@@ -189,9 +189,9 @@ def test_profile_says_what_lies_between_rounds() -> None:
         span
         for start in range(0, 1000, 100)
         for span in (
-            Span("_begin", start + 3, start + 10),
-            Span("work", start + 20, start + 100),
-            Span("Memcpy DtoH (Device -> Pinned)", start + 100, start + 102),
+            KernelRun("_begin", start + 3, start + 10),
+            KernelRun("work", start + 20, start + 100),
+            KernelRun("Memcpy DtoH (Device -> Pinned)", start + 100, start + 102),
         )
     ]
     profile = summarise(spans, 1000, 16, 0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.lab.demo.judging.checks import verdicts
-from engine.lab.demo.texts.conversation import Turn
+from engine.lab.demo.texts.conversation import TextTurn
 from engine.lab.demo.texts.exchanges import DATA, DOMAINS, Domain, read_exchanges, read_questions
 from engine.lab.demo.texts.headlines import HEADLINE_PROMPTS
 
@@ -20,7 +20,7 @@ def test_hardly_a_held_out_prompt_was_trained_on(domain: Domain) -> None:
     assert all(each.prompt and each.response for each in exchanges)
     questions = read_questions("evaluate")[domain]
     assert len(questions) == 100 and all(question.right for question in questions)
-    trained = {(*each.before, Turn(each.prompt, "")) for each in exchanges}
+    trained = {(*each.before, TextTurn(each.prompt, "")) for each in exchanges}
     assert sum(question.conversation.turns in trained for question in questions) <= SAME_PROMPTS
 
 

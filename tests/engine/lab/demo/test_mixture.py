@@ -9,8 +9,8 @@ import pytest
 
 from engine.lab.demo.model.files import PAIR
 from engine.lab.demo.model.tokenizer import load_tokenizer
-from engine.lab.demo.texts.conversation import Conversation, Turn, encode
-from engine.lab.demo.texts.exchanges import Exchange
+from engine.lab.demo.texts.conversation import TextTurn, TrainingText, encode
+from engine.lab.demo.texts.exchanges import TextExchange
 from engine.lab.demo.texts.headlines import HeadlineGuard
 from engine.lab.demo.texts.mixture import TOKEN_SHARES, Mixture
 from engine.lab.demo.texts.noise import noisy
@@ -42,9 +42,9 @@ def test_conversations_follow_the_seed(mixture: Mixture) -> None:
 def test_headlines_and_their_like_are_kept_from_the_drafter(mixture: Mixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what the mixture offers, headline prompts and answers close to a headline's answer don't come through."""
     guard = HeadlineGuard(["one\ntwo\nthree\nfour"])
-    other = Conversation((Turn("Write a bubble sort in Python", "one\ntwo\n\n  five"),))
-    headline = Conversation((Turn("write a quicksort in python!", "no"),))
-    near = Conversation((Turn("Hello", "Hi!"), Turn("Sort it", "four\n  two\nthree\nseven")))
+    other = TrainingText((TextTurn("Write a bubble sort in Python", "one\ntwo\n\n  five"),))
+    headline = TrainingText((TextTurn("write a quicksort in python!", "no"),))
+    near = TrainingText((TextTurn("Hello", "Hi!"), TextTurn("Sort it", "four\n  two\nthree\nseven")))
     offers = iter([headline, other, near, headline, other])
     monkeypatch.setattr(mixture, "conversation", lambda rng: next(offers))
     drawn = [mixture.encoded_if(guard.allows, random.Random(0)) for _ in range(2)]
@@ -61,6 +61,6 @@ def test_careless_prompts_keep_what_an_answer_copies() -> None:
 
 def test_a_thought_repeats_a_short_prompt_and_no_long_one() -> None:
     rng = random.Random(4)
-    thoughts = {thought(rng, Exchange("maths", "What is 2 + 3?", "")) for _ in range(30)}
+    thoughts = {thought(rng, TextExchange("maths", "What is 2 + 3?", "")) for _ in range(30)}
     assert len(thoughts) > 3 and all(each and '"What is 2 + 3?"' in each and "[" not in each for each in thoughts)
-    assert thought(rng, Exchange("chat", "word " * 40, "")) is None
+    assert thought(rng, TextExchange("chat", "word " * 40, "")) is None

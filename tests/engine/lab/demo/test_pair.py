@@ -13,7 +13,7 @@ from engine.kv_cache.cache import Cache
 from engine.lab.demo.model.files import PAIR, TARGET_PREFIX, load_drafter, load_target
 from engine.lab.demo.model.tokenizer import load_tokenizer
 from engine.lab.demo.report import judge
-from engine.lab.demo.texts.conversation import Conversation, Turn, encode_prompt
+from engine.lab.demo.texts.conversation import TextTurn, TrainingText, encode_prompt
 from engine.lab.training.generation import Sampler, generate, speculate
 from engine.lab.training.measures import speculation
 
@@ -45,7 +45,7 @@ def test_transformers_loads_it_whole_and_agrees() -> None:
     assert not set(info["missing_keys"]) - {"lm_head.weight"}  # tied to the embedding
     target, tokenizer = load_target(PAIR, CPU), load_tokenizer(PAIR / "target")
     for question in QUESTIONS:
-        ids = torch.tensor([encode_prompt(tokenizer, Conversation((Turn(question, ""),)))])
+        ids = torch.tensor([encode_prompt(tokenizer, TrainingText((TextTurn(question, ""),)))])
         with torch.no_grad():
             hidden = target(ids[0], 0, Cache(target.config.layers, 256, 256, torch.float32, CPU)).hidden
             expected = reference(input_ids=ids).logits
@@ -55,7 +55,7 @@ def test_transformers_loads_it_whole_and_agrees() -> None:
 def test_drafts_are_accepted_and_change_nothing() -> None:
     target, tokenizer = load_target(PAIR, CPU), load_tokenizer(PAIR / "target")
     drafter = load_drafter(PAIR, target)
-    prompts = [encode_prompt(tokenizer, Conversation((Turn(question, ""),))) for question in QUESTIONS]
+    prompts = [encode_prompt(tokenizer, TrainingText((TextTurn(question, ""),))) for question in QUESTIONS]
     plain = generate(target, prompts, 200, Sampler(0, 0, CPU))
     fast = speculate(target, drafter, prompts, 200, Sampler(0, 0, CPU), 16)
     assert [answer.ids for answer in plain] == [answer.ids for answer in fast]

@@ -15,7 +15,7 @@ from engine.lab.demo.model.tokenizer import (
     save_tokenizer,
     train_tokenizer,
 )
-from engine.lab.demo.texts.conversation import Conversation, Turn, encode, encode_prompt, prompt_text
+from engine.lab.demo.texts.conversation import TextTurn, TrainingText, encode, encode_prompt, prompt_text
 
 TEXTS = ["def add(a, b):\n    return a + b\n", "<p>Hello there, user model system thought</p>", "47 + 38 = 85"] * 20
 
@@ -67,16 +67,16 @@ def test_digits_are_single_and_indentation_is_one_token(tokenizer_folder: Path) 
 
 
 CONVERSATIONS = {
-    "plain": Conversation((Turn("Hello there", "Hi."),)),
-    "system": Conversation((Turn("Hello", "Hi."),), system="Be brief."),
-    "thinking": Conversation((Turn("47 + 38?", "85."),), thought="I add tens and ones."),
-    "thinking and system": Conversation((Turn("47 + 38?", "85."),), system="Be brief.", thought="I add."),
-    "two turns": Conversation((Turn("a ", "b"), Turn("def f(x):\n    return x", "```python\nx\n```"))),
+    "plain": TrainingText((TextTurn("Hello there", "Hi."),)),
+    "system": TrainingText((TextTurn("Hello", "Hi."),), system="Be brief."),
+    "thinking": TrainingText((TextTurn("47 + 38?", "85."),), thought="I add tens and ones."),
+    "thinking and system": TrainingText((TextTurn("47 + 38?", "85."),), system="Be brief.", thought="I add."),
+    "two turns": TrainingText((TextTurn("a ", "b"), TextTurn("def f(x):\n    return x", "```python\nx\n```"))),
 }
 
 
 @pytest.mark.parametrize("conversation", CONVERSATIONS.values(), ids=list(CONVERSATIONS))
-def test_training_rows_are_what_the_template_renders(tokenizer_folder: Path, conversation: Conversation) -> None:
+def test_training_rows_are_what_the_template_renders(tokenizer_folder: Path, conversation: TrainingText) -> None:
     transformers = pytest.importorskip("transformers")
     reader = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
     messages = [{"role": "system", "content": conversation.system}] if conversation.system else []

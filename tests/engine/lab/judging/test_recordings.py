@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.lab.judging.files import Recording, load_recordings, save_recordings
+from engine.lab.judging.files import DraftRecording, load_recordings, save_recordings
 from engine.lab.judging.play import RecordedChoices, RecordedDraft
 from engine.lab.judging.sweep import rate, rate_of, sweep
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
-from measure.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
 from measure.engine.recorded_costs import recorded_tables
+from tests.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
 from tests.engine.recorded import recorded_drafts
 
 RECORDINGS = recorded_drafts()
@@ -95,11 +95,11 @@ def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
         RecordedChoices((), ()),
     )
     kept = [
-        Recording(
+        DraftRecording(
             "maths", 0.7, 12, (RecordedDraft((1.0, 51 / 255), 1), RecordedDraft((0.0,), 0), RecordedDraft((), 0))
         ),
-        Recording.of_blocks("maths", 0.7, 12, blocks),
-        Recording.of_blocks("maths", 1.0, 12, ()),
+        DraftRecording.of_blocks("maths", 0.7, 12, blocks),
+        DraftRecording.of_blocks("maths", 1.0, 12, ()),
     ]
     assert kept[0].anchors == kept[1].anchors and not kept[0].blocks
     save_recordings(tmp_path / "drafts.xz", kept)

@@ -12,7 +12,7 @@ import torch
 
 from engine.decoding.decoder import Decoder
 from engine.lab.judging.play import RecordedDraft
-from engine.lab.judging.selftest import Divergence, PositionRate, SelfTest, _bins, _positions, self_test
+from engine.lab.judging.selftest import DepartedText, RightByPosition, SelfTest, _bins, _positions, self_test
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
@@ -57,7 +57,7 @@ ANCHORS = [RecordedDraft((0.95, 0.65, 0.65), 1), RecordedDraft((0.95, 0.15), 2),
 
 
 def test_positions_count_what_was_reached() -> None:
-    assert list(_positions(ANCHORS, 3)) == [PositionRate(3, 2), PositionRate(2, 1), PositionRate(0, 0)]
+    assert list(_positions(ANCHORS, 3)) == [RightByPosition(3, 2), RightByPosition(2, 1), RightByPosition(0, 0)]
 
 
 def test_bins_compare_confidence_with_what_was_right() -> None:
@@ -70,8 +70,8 @@ def test_bins_compare_confidence_with_what_was_right() -> None:
 
 @pytest.mark.parametrize(("margin", "exact"), [(1e-4, True), (0.3, False)], ids=["a tie", "more than rounding"])
 def test_a_divergence_counts_when_rounding_does_not_explain_it(margin: float, exact: bool) -> None:
-    rates = (PositionRate(10, 8),)
-    found = SelfTest(10, rates, (), (Divergence("x", 3, margin),), 5, tie=1e-3)
+    rates = (RightByPosition(10, 8),)
+    found = SelfTest(10, rates, (), (DepartedText("x", 3, margin),), 5, tie=1e-3)
     assert found.exact is exact and found.healthy is exact
     assert ("rounding." in found.verdict) is exact and "1 of 5" in found.verdict
 
@@ -93,6 +93,6 @@ def test_a_text_that_speculation_changes_is_caught(bundled_pair: Path, monkeypat
     [(2.0, "INT4 makes the drafter worse"), (1.85, "INT4 leaves the drafter as good"), (None, "is not known")],
 )
 def test_packed_weights_are_held_against_bf16(in_bf16: float | None, said: str) -> None:
-    found = SelfTest(10, (PositionRate(10, 8),), (), (), 5, tie=1e-3, weights="int4", in_bf16=in_bf16)
+    found = SelfTest(10, (RightByPosition(10, 8),), (), (), 5, tie=1e-3, weights="int4", in_bf16=in_bf16)
     assert found.acceptance_length == 1.8 and said in found.verdict
     assert "INT4" not in replace(found, weights="bf16").verdict

@@ -24,7 +24,7 @@ from engine.lab.training.generation import Sampler, generate, speculate
 from engine.lab.training.masks import MaskedAttention
 from engine.lab.training.passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from engine.lab.training.pipeline import Pipeline, TrainingPlan
-from engine.lab.training.prompts import Prompt, split
+from engine.lab.training.prompts import TrainingPrompt, split
 from engine.lab.training.rows import Encoded, RowDataset, Rows, batches, causal_within_documents
 from engine.lab.training.shape import DrafterShape, taps_of
 from engine.loading.checkpoint import load_drafter, load_target
@@ -288,7 +288,7 @@ def test_the_command_says_what_is_wrong_with_prompts(tmp_path: Path, capsys: pyt
 
 
 def test_held_out_prompts_are_different_ones() -> None:
-    some = [Prompt((1, index % 30), "given") for index in range(90)]
+    some = [TrainingPrompt((1, index % 30), "given") for index in range(90)]
     training, held_out = split(some, 100, seed=1)
     assert len(training) == 27 and len(held_out) == 3 and not set(training) & set(held_out)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from engine.lab.judging.files import Recording
+from engine.lab.judging.files import DraftRecording
 from engine.lab.judging.play import Played, RecordedChoices, RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
@@ -76,12 +76,12 @@ def never_right(count: int, confidence: float) -> list[RecordedChoices]:
     return [RecordedChoices((spread(confidence),) * (ROWS - 1), (-1,) * (ROWS - 1))] * count
 
 
-def tok_s(policy: Callable[[], Policy], answers: Sequence[Recording], table: CostTable) -> float:
+def tok_s(policy: Callable[[], Policy], answers: Sequence[DraftRecording], table: CostTable) -> float:
     played = [play(policy(), each.anchors, table, each.prompt_length) for each in answers]
     return 1e3 * sum(each.tokens for each in played) / sum(each.milliseconds for each in played)
 
 
-def behind(ahead: int, recording: Recording) -> Recording:
+def behind(ahead: int, recording: DraftRecording) -> DraftRecording:
     """The same recording, with ``ahead`` tokens before it."""
     return replace(recording, prompt_length=recording.prompt_length + ahead)
 

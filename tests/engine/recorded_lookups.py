@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...decoding.text_index import TextIndex
-from ...speculation.lookup import num_agreed
-from ...speculation.trees import WIDE_ROWS
-from .play import NOTHING, RecordedDraft, RecordedLookup
+from engine.decoding.text_index import TextIndex
+from engine.lab.judging.play import NOTHING, RecordedDraft, RecordedLookup
+from engine.speculation.lookup import num_agreed
+from engine.speculation.trees import WIDE_ROWS
 
 
 def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[RecordedDraft] = ()) -> list[RecordedLookup]:
