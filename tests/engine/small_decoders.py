@@ -14,14 +14,13 @@ from torch import Tensor
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
 from engine.kv_cache.cache import Cache
-from engine.kv_cache.delta_state import DeltaState as PublishedDeltaState
+from engine.kv_cache.delta_state import DeltaState
 from engine.kv_cache.layer_cache import LayerCache
 from engine.kv_cache.layer_state import LayerState
 from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.models.target import TargetModel
 from tests.engine.checkpoints import VOCAB_SIZE
-from tests.engine.models.recurrent_family import DeltaState
 
 MAX_CONTEXT = 2048
 
@@ -162,10 +161,8 @@ def _seen(layer: LayerState, position: int) -> tuple[Tensor, ...]:
     """What a query at ``position`` finds: keys and values, or the state that recurs."""
     if isinstance(layer, LayerCache):
         return layer.read(layer.first_visible(position), position)
-    if isinstance(layer, PublishedDeltaState):
-        return layer.moment(position)
     assert isinstance(layer, DeltaState)
-    return layer.now
+    return layer.moment(position)
 
 
 class Conversation:

@@ -74,14 +74,6 @@ def test_what_is_refused_leaves_no_trace(repeating: Pair) -> None:
     assert any(done.num_accepted < done.verify_width - 1 > 32 for done in answers[0].rounds)
 
 
-def test_a_copy_comes_to_wide_rounds_by_itself(repeating: Pair) -> None:
-    decoder = decoder_of(repeating, drafts=False)
-    answer = run_turn(decoder, PROMPT, AUTO)
-    assert answer.ids == plain(repeating, AUTO).ids
-    assert max(len(done.emitted) for done in answer.rounds) > 16
-    assert_caches_equal_recomputation(decoder)
-
-
 def test_a_stop_token_ends_it_inside_a_wide_round(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = replace(SAMPLED, seed=0)
     set_stops(monkeypatch, repeating.target, 3)

@@ -330,9 +330,8 @@ def test_random_rounds_leave_the_bits_of_never_having_drafted(exact: Qwen35Targe
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("part", range(4))
-def test_thousands_of_random_rounds(part: int, exact: Qwen35Target) -> None:
-    done, seed = 0, 1000 * part
+def test_hundreds_of_random_rounds(exact: Qwen35Target) -> None:
+    done, seed = 0, 1000
     while done < 500:
         seed += 1
         done += random_rounds(exact, seed, 60)
