@@ -106,7 +106,7 @@ WAYS = {
     ),
     "lookup": Way(told(ALONE), None, shows_match, repeats=True),
     "in turns": Way(told(BESIDE, ALONE, NEITHER, DRAFT), shows=shows_match, repeats=True),
-    "beside": Way(told(BESIDE), (0, None, None), shows_match, repeats=True),
+    "beside": Way(told(BESIDE), (0, None, None), shows_match, repeats=True, tokens=10),
     "wide": Way(
         told(HALF, DRAFT, ALONE, WIDE),
         shows=lambda answer: max(len(done.emitted) for done in answer.rounds) > 16,

@@ -64,13 +64,13 @@ def test_it_goes_back_as_far_as_the_last_short_pass(pair: Pair) -> None:
     assert [length for length in range(45) if long.can_rewind_to(length)] == [10, 40]
 
 
+@torch.inference_mode()
 def test_a_snapshot_of_an_earlier_row_outlives_what_comes_after_it(pair: Pair) -> None:
     ids = (*prompt_ids(40), *prompt_ids(60, seed=1))
     cache = filled(pair.target, ids, 30, 10)
     here, earlier = cache.snapshot(), cache.snapshot(33)
-    with torch.inference_mode():
-        pair.target(torch.tensor(ids[40:]), 40, cache)
-        cache.commit(100)
+    pair.target(torch.tensor(ids[40:]), 40, cache)
+    cache.commit(100)
     for moment, length in ((here, 40), (earlier, 33)):
         cache.restore(moment)
         assert cache.length == length
