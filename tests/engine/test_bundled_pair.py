@@ -70,8 +70,8 @@ def pair(bundled_pair: Path) -> Pair:
 
 @pytest.mark.parametrize(
     "sampling",
-    [{}, {"temperature": 0.8, "seed": 1}, {"temperature": 1.2, "seed": 2, "top_p": 0.9, "top_k": 40}],
-    ids=["greedy", "warm", "hot"],
+    [{}, {"temperature": 1.2, "seed": 2, "top_p": 0.9, "top_k": 40}],
+    ids=["greedy", "hot"],
 )
 def test_speculation_changes_no_token(sampling: dict[str, float], pair: Pair) -> None:
     """A sample of the prompts: all 200 at full length take minutes."""
