@@ -51,7 +51,7 @@ def test_each_draft_is_priced(pair: Pair) -> None:
 @of("experts, MTP")
 def test_it_drafts_on_behind_wide_rounds(pair: Pair) -> None:
     """Which tell it of the newest row that was kept, wherever in the pass that stood."""
-    pair, wanted = copying(pair), replace(wide.AUTO, max_new_tokens=25)
+    pair, wanted = copying(pair), replace(wide.AUTO, max_new_tokens=44)
     answers = []
     for device in (True, False):
         decoder = wide.decoder_of(pair, wide.HALF, wide.DRAFT, device=device)
