@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
@@ -47,9 +48,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ProcessorTime(Path(__file__).parent), "processor time")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first: one that began last would keep a worker busy while the other has nothing left to do."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests first: one that began last would keep a worker busy while the others have nothing left to do. Under
+    ``--dist worksteal`` each worker begins with a share of the list, so that each share begins with some."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    others = (item for item in items if not item.get_closest_marker("slow"))
+    shares = [slow[worker::workers] for worker in range(workers)]
+    room = len(items) // workers
+    items[:] = [item for share in shares for item in (*share, *islice(others, max(0, room - len(share))))]
+    items += others
 
 
 def pytest_collection_finish() -> None:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 from statistics import median
@@ -105,12 +105,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=24)
     parser.add_argument("--block", choices=BLOCKS, default="16", help="none: one token at a time")
-    wanted = parse(parser, "--pairs 2")
+    parser.add_argument("--tokens", type=int, default=GenerationSettings().max_new_tokens, help="of an answer, at most")
+    wanted = parse(parser, "--pairs 1 --tokens 40")
     sys.setswitchinterval(SWITCH_INTERVAL)
     plain: list[TurnStatistics] = []
     recorded: list[Recorded] = []
     with tempfile.TemporaryDirectory() as folder:
-        pair = Measurement(Path(folder), BLOCKS[wanted.block])
+        pair = Measurement(Path(folder), replace(BLOCKS[wanted.block], max_new_tokens=wanted.tokens))
         pair.plain(), pair.recorded()  # the first answers meet a cold machine
         for number in range(wanted.pairs):
             if number % 2:

@@ -112,6 +112,7 @@ def _load(costs: str | None) -> Pair:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", type=int, default=10, help="of each task, at most ten")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
     parser.add_argument("--draft", nargs="+", choices=tuple(WAYS), default=list(WAYS))
     parser.add_argument(
@@ -119,13 +120,13 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    arguments = parse(parser, "--answers 1 --temperatures 0 --draft none both")
+    arguments = parse(parser, "--answers 1 --tasks continue_list --temperatures 0 --draft none both")
     torch.set_num_threads(arguments.threads)
     figures: dict[str, Figures] = {}
     with _load(arguments.costs) as pair:
         for temperature in arguments.temperatures:
             by_task = figures[f"{temperature:g}"] = {}
-            for task in TASKS:
+            for task in arguments.tasks:
                 tallies = {way: Tally() for way in arguments.draft}
                 for question in edits(task, arguments.answers):
                     runs = {way: run(pair, question.prompt, temperature, WAYS[way]) for way in tallies}

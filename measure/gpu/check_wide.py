@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--tiles", type=int, nargs="+", default=[2, 4], help="of 16 rows")
     parser.add_argument("--rows", type=int, nargs="+", default=COUNTS, help="whose bits are compared")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parse(parser, "--device cpu --shape tiny --context 40 --tiles 2 --rows 5 17", kernels=True)
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --context 40 --tiles 2 --rows 17", kernels=True)
     report, device = Report(), torch.device(options.device)
     weights: WeightFormat = options.weights
     shape = read_shape(options.shape, options.layers)

@@ -96,10 +96,10 @@ def adversarial(name: str, table: CostTable, confidence: float, ahead: int = 0) 
 def collapse(name: str, table: CostTable, confidence: float, ahead: int = 0) -> float:
     """How many times as long as an oracle ``auto`` takes on good drafts, then wrong ones, then good ones again; the
     oracle knows the best way for each part."""
-    sample = chains(scattered(20_000, 0.9, seed=7))
+    sample = chains(scattered(3000, 0.9, seed=7))
     best = min(SIZES, key=lambda size: play(Fixed(size), sample, table, ahead).milliseconds)
     known = auto = 0.0
-    for seed in range(10):
+    for seed in range(4):
         good, again = scattered(600, 0.9, seed), scattered(600, 0.9, seed + 100)
         bad = never_right(560 + 9 * seed, confidence)
         for part, size in ((good, best), (bad, 1), (again, best)):

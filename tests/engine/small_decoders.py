@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
 from engine.kv_cache.cache import Cache
-from engine.kv_cache.delta_state import DeltaState as PublishedDeltaState
+from engine.kv_cache.delta_state import DeltaState
 from engine.kv_cache.last_rows import LastRowsState
 from engine.kv_cache.layer_cache import LayerCache
 from engine.kv_cache.layer_state import LayerState
@@ -22,7 +22,6 @@ from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.models.target import TargetModel
 from tests.engine.checkpoints import VOCAB_SIZE
-from tests.engine.models.recurrent_family import DeltaState
 
 MAX_CONTEXT = 2048
 
@@ -166,10 +165,8 @@ def _seen(layer: LayerState, position: int) -> tuple[Tensor, ...]:
         return layer.read(layer.first_visible(position), position)
     if isinstance(layer, LastRowsState):
         return (layer.at(position),)
-    if isinstance(layer, PublishedDeltaState):
-        return layer.moment(position)
     assert isinstance(layer, DeltaState)
-    return layer.now
+    return layer.moment(position)
 
 
 class Conversation:

@@ -15,7 +15,6 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn
-from tests.pace import sampled
 
 BLOCK_SIZES = (4, 8, 16)
 
@@ -69,15 +68,14 @@ def pair(bundled_pair: Path) -> Pair:
     return Pair(bundled_pair)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampling",
-    [{}, {"temperature": 0.8, "seed": 1}, {"temperature": 1.2, "seed": 2, "top_p": 0.9, "top_k": 40}],
-    ids=["greedy", "warm", "hot"],
+    [{}, {"temperature": 1.2, "seed": 2, "top_p": 0.9, "top_k": 40}],
+    ids=["greedy", "hot"],
 )
 def test_speculation_changes_no_token(sampling: dict[str, float], pair: Pair) -> None:
     """A sample of the prompts: all 200 at full length take minutes."""
-    assert pair.diverging(sampled(PROMPTS[::27], 3), 32, **sampling) == []
+    assert pair.diverging(PROMPTS[::81], 32, **sampling) == []
     assert_caches_equal_recomputation(pair.speculative)
 
 

@@ -92,15 +92,14 @@ def test_a_thought_stands_apart_and_leaves_the_history() -> None:
 
 
 @pytest.mark.usefixtures("bundled_pair")
-@pytest.mark.parametrize("thinking", [False, True])
-def test_asking_again_reuses_the_question_and_says_the_same(thinking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_again_reuses_the_question_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer goes around the rings: only what was remembered leads back to the question."""
     monkeypatch.setattr(decoder, "PREFILL_CHUNK", SLACK)
     with running(OPTIONS) as session:
         for turn in (1, 2):
-            session.service.send(ask(turn, LONG_QUESTION, max_new_tokens=WINDOW + SLACK, thinking=thinking))
+            session.service.send(ask(turn, LONG_QUESTION, max_new_tokens=WINDOW + SLACK))
         first, second = session.wait_for(TurnFinished, 1), session.wait_for(TurnFinished, 2)
-        assert (first.text, first.thought) == (second.text, second.thought) and first.reason == "length"
+        assert first.text == second.text and first.reason == "length"
         again = next(event for event in session.of_turn(2) if isinstance(event, TurnStarted))
         assert again.num_reused_tokens >= again.num_prompt_tokens - 5
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
-import subprocess
+import runpy
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+import torch
 
-from engine.kernels.toolchain.jit import HAS_TRITON
+from engine.kernels.toolchain.jit import INTERPRETED
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
@@ -43,16 +45,25 @@ UNSEEN = {
 @pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.skipif(not HAS_TRITON, reason="kernels need Triton, for its interpreter")
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 @pytest.mark.parametrize("script", [name for name in SCRIPTS if name not in HELPERS and name not in UNSEEN])
-def test_it_runs_in_small(script: str, tmp_path: Path) -> None:
+def test_it_runs_in_small(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In this process: what a script imports is here already."""
     if script in NEEDS and not NEEDS[script]():
         pytest.skip("needs what is not installed here")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(tmp_path)}
-    command = [sys.executable, "-m", script, "--quick"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    assert done.stdout.strip()
+    monkeypatch.setattr(sys, "argv", [script, "--quick"])
+    threads, interval = torch.get_num_threads(), sys.getswitchinterval()
+    try:
+        with patch.dict(os.environ, XDG_CACHE_HOME=str(tmp_path)):  # and what the script sets itself
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        assert not ended.code, capfd.readouterr()
+    finally:
+        torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
+    assert capfd.readouterr().out.strip()
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -109,7 +109,6 @@ PAIRS: dict[str, Callable[[Path], None]] = {
     "dense, MTP": lambda folder: gemma(folder, False, assistant=True),
     "experts, MTP": lambda folder: gemma(folder, True, assistant=True),
     "llama": lambda folder: plain(folder, "llama"),
-    "qwen3": lambda folder: plain(folder, "qwen3"),
     "qwen3_moe": lambda folder: plain(folder, "qwen3_moe"),
     "gpt_oss": gpt,
     "qwen3_5": recurrent,

@@ -1,4 +1,5 @@
-"""The decoding loop: the same text whatever is drafted, and an end exactly where it was asked for."""
+"""The decoding loop by the host: the target's text under settings that change, and an end where it was asked for. Who
+drafts changes no text: ``test_matrix.py``."""
 
 from __future__ import annotations
 
@@ -65,32 +66,6 @@ def with_proposal(pair: TinyPair, proposal: Proposal, max_context: int = MAX_CON
 
 
 # --- the text does not depend on speculation
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_text_is_the_same_with_and_without_speculation(sampler: str, pair: TinyPair) -> None:
-    """Each block size with each rate of errors, in turns."""
-    turn = list(SAMPLERS).index(sampler)
-    for seed, error_rate in enumerate((0.1, 0.4)):
-        prompt = prompt_ids(30 + 13 * seed, seed)
-        wanted = settings(max_new_tokens=60, **SAMPLERS[sampler])
-        expected = plain_answer(pair, prompt, wanted)
-        for block_size in (2, 8) if (turn + seed) % 2 else (3, 16):
-            decoder = with_proposal(pair, faulty(oracle((*prompt, *expected)), error_rate, seed))
-            answer = run_turn(decoder, prompt, replace(wanted, block_size=block_size))
-            assert answer.ids == expected and len(set(expected)) > 5
-            assert 0 < sum(done.num_accepted for done in answer.rounds) < 60 - 1
-            assert_caches_equal_recomputation(decoder)
-
-
-@pytest.mark.parametrize("sampler", ["greedy", "hot"])
-def test_text_is_the_same_with_the_real_drafter(sampler: str, pair: TinyPair) -> None:
-    wanted = settings(**SAMPLERS[sampler])
-    expected = plain_answer(pair, prompt_ids(50), wanted)
-    decoder = new_decoder(pair)
-    answer = run_turn(decoder, prompt_ids(50), wanted)
-    assert answer.ids == expected and any(done.draft_ids for done in answer.rounds)
-    assert_caches_equal_recomputation(decoder)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -165,31 +140,6 @@ def test_divergence_is_found_where_it_is(pair: TinyPair) -> None:
 # --- what the drafter is worth
 
 
-@pytest.mark.parametrize("block_size", [2, 5, 16])
-def test_an_oracle_is_accepted_whole(block_size: int, pair: TinyPair) -> None:
-    prompt, wanted = prompt_ids(40), settings(block_size=block_size, max_new_tokens=1 + 3 * block_size)
-    expected = plain_answer(pair, prompt, wanted)
-    answer = run_turn(with_proposal(pair, oracle((*prompt, *expected))), prompt, wanted)
-    assert answer.ids == expected
-    first, *rounds = answer.rounds
-    assert first.verdicts == ("plain",) and first.verify_width == 0 and len(rounds) == 3
-    for done in rounds:
-        assert done.num_accepted == block_size - 1
-        assert done.verdicts == ("accepted",) * (block_size - 1) + ("bonus",)
-
-
-def test_an_adversary_costs_nothing_but_time(pair: TinyPair) -> None:
-    prompt, wanted = prompt_ids(40), settings(block_size=8)
-    expected = plain_answer(pair, prompt, wanted)
-    wrong = [(token + 1) % 512 for token in (*prompt, *expected)]
-    answer = run_turn(with_proposal(pair, oracle(wrong)), prompt, wanted)
-    assert answer.ids == expected
-    drafted = [done for done in answer.rounds if done.draft_ids]
-    assert len(drafted) == 38, "the prefill's token needs no round, and nothing is drafted for the last"
-    for done in drafted:
-        assert done.num_accepted == 0 and done.verdicts == ("corrected",)
-
-
 def test_the_first_error_ends_the_draft(pair: TinyPair) -> None:
     prompt, wanted = prompt_ids(40), settings(block_size=16, max_new_tokens=17)
     text = [*prompt, *plain_answer(pair, prompt, wanted)]
@@ -218,24 +168,6 @@ def test_drafter_caps_the_block_size(pair: TinyPair, monkeypatch: pytest.MonkeyP
 # --- where an answer ends
 
 
-@pytest.mark.parametrize("block_size", [2, 7, 16])
-def test_a_stop_token_inside_a_block_ends_the_answer(
-    block_size: int, pair: TinyPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prompt, wanted = prompt_ids(40), settings(block_size=block_size, **LOOSE)
-    text = plain_answer(pair, prompt, wanted)
-    for end in (1, 5, 9, 17):
-        stop = text[end]
-        set_stops(monkeypatch, pair.target, stop)
-        decoder = with_proposal(pair, oracle((*prompt, *text)))
-        answer = run_turn(decoder, prompt, wanted)
-        assert answer.ids == text[: text.index(stop) + 1] and answer.finish == "stop"
-        last = answer.rounds[-1]
-        assert last.num_accepted <= len(last.emitted) == len(last.verdicts)
-        assert decoder.prefix.tokens == [*prompt, *answer.ids[:-1]]
-        assert_caches_equal_recomputation(decoder)
-
-
 def test_the_first_token_may_be_a_stop_token(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
     first = plain_answer(pair, prompt_ids(10), settings(max_new_tokens=1))
     set_stops(monkeypatch, pair.target, *first)
@@ -244,25 +176,25 @@ def test_the_first_token_may_be_a_stop_token(pair: TinyPair, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("speculation", [True, False])
-@pytest.mark.parametrize("count", [1, 2, 17, 33])
-def test_max_new_tokens_is_exact(count: int, speculation: bool, pair: TinyPair) -> None:
-    prompt = prompt_ids(20)
-    expected = plain_answer(pair, prompt, settings(max_new_tokens=count))
-    decoder = with_proposal(pair, oracle((*prompt, *expected)))
-    answer = run_turn(decoder, prompt, settings(max_new_tokens=count, speculation=speculation))
-    assert answer.ids == expected and len(answer.ids) == count and answer.finish == "length"
+@pytest.mark.parametrize(("room", "most"), [(1, 40), (2, 40), (40, 1), (40, 17)])
+def test_limits_are_exact(room: int, most: int, speculation: bool, pair: TinyPair) -> None:
+    """Prompt and answer fill the context to the last token, or the answer has as many tokens as were asked for."""
+    prompt = prompt_ids(40)
+    expected = plain_answer(pair, prompt, settings())[: min(room, most)]
+    decoder = with_proposal(pair, oracle((*prompt, *expected)), len(prompt) + room)
+    answer = run_turn(decoder, prompt, settings(max_new_tokens=most, speculation=speculation))
+    assert (answer.ids, answer.finish) == (expected, "context" if room < most else "length")
 
 
-@pytest.mark.parametrize("speculation", [True, False])
-@pytest.mark.parametrize(("max_context", "prompt_length"), [(60, 59), (60, 58), (60, 40)])
-def test_the_context_limit_is_exact(max_context: int, prompt_length: int, speculation: bool, pair: TinyPair) -> None:
-    """Prompt and answer together fill the context to the last token, and no further."""
-    prompt = prompt_ids(prompt_length)
-    expected = plain_answer(pair, prompt, settings())[: max_context - prompt_length]
-    decoder = with_proposal(pair, oracle((*prompt, *expected)), max_context)
-    answer = run_turn(decoder, prompt, settings(speculation=speculation))
-    assert answer.ids == expected and answer.finish == "context"
-    assert len(prompt) + len(answer.ids) == max_context
+def test_a_stop_token_inside_a_block_ends_the_answer(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt, wanted = prompt_ids(40), settings(block_size=16, max_new_tokens=24)
+    text = plain_answer(pair, prompt, wanted)
+    stop = max(set(text[:14]), key=text.index)
+    set_stops(monkeypatch, pair.target, stop)
+    decoder = with_proposal(pair, oracle((*prompt, *text)))
+    answer = run_turn(decoder, prompt, wanted)
+    assert (answer.ids, answer.finish) == (text[: text.index(stop) + 1], "stop") and len(answer.ids) > 2
+    assert_caches_equal_recomputation(decoder)
 
 
 # --- stopping
@@ -279,7 +211,7 @@ def test_stopping_at_every_point_keeps_what_was_said(pair: TinyPair) -> None:
     text = plain_answer(pair, prompt, wanted)
     proposal = oracle((*prompt, *text))
     lengths = []
-    for polls in range(12):
+    for polls in range(10):
         decoder = with_proposal(pair, proposal)
         answer = run_turn(decoder, prompt, stop_after(polls, wanted), stable_length=40)
         lengths.append(len(answer.ids))

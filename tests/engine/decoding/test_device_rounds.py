@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import cast
 
 import pytest
@@ -12,7 +11,7 @@ import torch
 
 from engine.commands import GenerationSettings
 from engine.decoding import pieces
-from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.state import CURSOR, WIDTH
@@ -30,7 +29,6 @@ from tests.engine.decoding.pairs import (
     PROMPT,
     TILES,
     Pair,
-    assert_same_rounds,
     by_host,
     mostly_right,
     of,
@@ -98,7 +96,7 @@ def told(
 @DENSE
 def test_settings_change_between_rounds(pair: Pair) -> None:
     """Block sizes and temperatures take effect at the next round that is enqueued, and no text is lost."""
-    wanted = settings(max_new_tokens=14)
+    wanted = settings(max_new_tokens=12)
     proposal = mostly_right(spoken(pair, wanted), 0.0)
     sizes = iter([16, 2, 2, 3, 5, 2, 4] + [3] * 20)
     used: list[int] = []
@@ -121,28 +119,8 @@ def test_settings_change_between_rounds(pair: Pair) -> None:
 
 
 @DENSE
-def test_stopping_keeps_what_is_under_way(pair: Pair) -> None:
-    """Told to stop, or left by its reader: every round that was enqueued is in the books, and a turn carries on."""
-    wanted = settings(max_new_tokens=14, block_size=4)
-    text = spoken(pair, wanted)
-    proposal = mostly_right(text)
-    device = on_device(pair, proposal)
-    stopped = run_turn(device, PROMPT, told(device, wanted, [wanted, wanted, None]))
-    assert stopped.finish is None and len(stopped.rounds) == 3
-    assert stopped.ids == text[len(PROMPT) :][: len(stopped.ids)]
-    assert_caches_equal_recomputation(device)
-    decoding = device.decode(Prompt(PROMPT, len(PROMPT)), lambda: wanted)
-    left = [progress for progress in islice(decoding, 4) if isinstance(progress, Round)]
-    decoding.close()  # type: ignore[attr-defined]
-    assert len(left) == 2 and device.prefix.tokens == text[: len(device.prefix.tokens)]
-    assert_caches_equal_recomputation(device)
-    again = run_turn(device, PROMPT, wanted)
-    assert again.num_reused == len(PROMPT) - 1 and again.ids == text[len(PROMPT) :]
-
-
-@DENSE
 def test_turns_with_and_without_the_drafter_share_the_caches(pair: Pair) -> None:
-    wanted = settings(max_new_tokens=4, block_size=3)
+    wanted = settings(max_new_tokens=3, block_size=3)
     proposal = mostly_right(spoken(pair, wanted), 0.0)
     device, host = on_device(pair, proposal), by_host(pair, proposal)
     ids = list(PROMPT)
@@ -159,15 +137,6 @@ def test_turns_with_and_without_the_drafter_share_the_caches(pair: Pair) -> None
 
 
 @DENSE
-def test_acceptance_can_be_scripted(pair: Pair) -> None:
-    device, host = (by_script(decoder, [3, 0, 2]) for decoder in (on_device(pair), by_host(pair)))
-    wanted = settings(max_new_tokens=9, block_size=6)
-    actual = run_turn(device, PROMPT, wanted)
-    assert [done.num_accepted for done in actual.rounds[1:4]] == [3, 0, 2]
-    assert_same_rounds(actual, run_turn(host, PROMPT, wanted))
-
-
-@DENSE
 def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
     wanted = settings(max_new_tokens=3, block_size=4)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
@@ -180,7 +149,7 @@ def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
 @DENSE
 def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
     """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
-    wanted = settings(max_new_tokens=18, block_size=8, temperature=0.8, seed=4)
+    wanted = settings(max_new_tokens=14, block_size=8, temperature=0.8, seed=4)
     text = spoken(pair, wanted)
     device = on_device(pair, mostly_right(text, error_rate=0.6))
     policy = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
@@ -200,14 +169,14 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
 
 
 @DENSE
-def test_scripted_confidences_decide_the_width(pair: Pair) -> None:
+def test_acceptance_and_confidence_can_be_scripted(pair: Pair) -> None:
     """Sure and hopeless drafts in turn: all or nothing of them is looked at, and the script goes on either way."""
     device, host = on_device(pair), by_host(pair)
     table = CostTable((0,), (RoundCosts(0.1, tuple(2.0 + 0.2 * row for row in range(16))),))
     for decoder in (device, host):
         by_script(decoder, [3, 2], [[1.0] * 15, [0.0] * 15])
         decoder.use_policy(Auto(table))
-        rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=12, block_size="auto")).rounds[1:5]
+        rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=10, block_size="auto")).rounds[1:5]
         assert [done.draft_probabilities[0] for done in rounds] == [1, 0, 1, 0]
         assert [done.num_accepted for done in rounds] == [3, 0, 3, 0]
         assert [done.verify_width > 1 for done in rounds] == [True, False, True, False]

@@ -21,8 +21,9 @@ def _small_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder_module, "PREFILL_CHUNK", SLACK)
 
 
-@pytest.mark.parametrize("name", ["dense_pair", "moe_pair"])
-@pytest.mark.parametrize("chunk", [7, SLACK, SLACK + 1, 45, 100, 1000])
+@pytest.mark.parametrize(
+    ("name", "chunk"), [("dense_pair", 7), ("dense_pair", SLACK + 1), ("dense_pair", 1000), ("moe_pair", 45)]
+)
 def test_an_answer_does_not_depend_on_how_its_prompt_was_cut(
     name: str, chunk: int, request: pytest.FixtureRequest
 ) -> None:

@@ -12,7 +12,7 @@ from engine.kv_cache import prefix as prefix_module
 from engine.kv_cache.prefix import MOST_SNAPSHOTS
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
-from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings, stop_and_go_on
+from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings
 
 PLAIN = settings(speculation=False)
 SPECULATIVE = settings(block_size=6)
@@ -66,7 +66,7 @@ def test_going_back_to_any_turn_reuses_what_the_branches_share(wanted: Generatio
     talk = Conversation(pair)
     said: tuple[int, ...] = prompt_ids(30)
     starts = []
-    for turn in range(5):
+    for turn in range(3):
         starts.append(len(said))
         answer = talk.ask(said, replace(wanted, max_new_tokens=60))
         said = (*said, *answer.ids, *prompt_ids(20, turn + 1))
@@ -158,12 +158,7 @@ def test_after_a_long_plain_turn_speculation_goes_back(pair: TinyPair) -> None:
     assert talk.ask(said, SPECULATIVE).num_reused == len(said)
 
 
-@pytest.mark.parametrize("polls", range(1, 9))
-def test_a_stopped_turn_can_be_followed(polls: int, pair: TinyPair) -> None:
-    stop_and_go_on(Conversation(pair), SPECULATIVE, polls)
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_conversations(seed: int, pair: TinyPair) -> None:
     """Any order of plain and speculative turns, short and long, of going on, going back and starting over."""
     converse(Conversation(pair), SPECULATIVE, seed, turns=10, longest=60)

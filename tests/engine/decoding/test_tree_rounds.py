@@ -97,7 +97,7 @@ def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
 
 def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:
     """It begins with a whole draft, verified as a chain, and a round without one."""
-    wanted = settings(max_new_tokens=9, block_size="auto")
+    wanted = settings(max_new_tokens=7, block_size="auto")
     text = spoken(pair, wanted)
     device = with_trees(pair, text, Auto(FLAT, live=LiveCosts()))
     first, second = (run_turn(device, PROMPT, wanted) for _ in range(2))

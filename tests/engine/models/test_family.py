@@ -32,17 +32,10 @@ from engine.runner import Runner
 from engine.tokenizer import AnswerStream, ChatTokenizer
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.models.against_transformers import assert_same, assert_same_answers, their_answer
 from tests.engine.models.plain_family import PLAIN, PlainTarget, write_plain_target
 from tests.engine.models.reference_drafter import ReferenceDrafter
-from tests.engine.small_decoders import (
-    assert_caches_equal_recomputation,
-    faulty,
-    oracle,
-    prompt_ids,
-    run_turn,
-    scripted,
-    settings,
-)
+from tests.engine.small_decoders import prompt_ids, run_turn, settings
 
 ROOT = Path(__file__).parents[3]
 TAPS = [0, 2]
@@ -55,11 +48,6 @@ class PlainPair:
     target: TargetModel
     drafter: DFlashDrafter
     drafter_weights: dict[str, Tensor]
-
-    def answer(self, ids: tuple[int, ...], count: int) -> list[int]:
-        """What ``transformers`` says, greedily."""
-        said = self.reference.generate(torch.tensor([ids]), max_new_tokens=count, do_sample=False)
-        return list(said[0, len(ids) :].tolist())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,38 +67,10 @@ def pair(_registered: None, tmp_path_factory: pytest.TempPathFactory) -> PlainPa
     return PlainPair(folder, reference, target, load_drafter(folder / "drafter", target, no_progress), weights)
 
 
-@torch.inference_mode()
-def test_logits_equal_those_of_transformers(pair: PlainPair) -> None:
-    ids = torch.tensor(prompt_ids(40))
-    expected = pair.reference(ids[None], output_hidden_states=True)
-    cache, features, logits = Cache(pair.target.config.layers, 64, 16, torch.float32, CPU), [], []
-    for piece in ids.split([1, 20, 16, 3]):
-        output = pair.target(piece, cache.length, cache, TAPS)
-        cache.commit(cache.length + len(piece))
-        assert output.features is not None
-        features.append(output.features)
-        logits.append(pair.target.logits(output.hidden))
-    torch.testing.assert_close(torch.cat(logits), expected.logits[0], atol=2e-4, rtol=1e-4)
-    tapped = torch.cat([expected.hidden_states[layer + 1][0] for layer in TAPS], dim=-1)
-    torch.testing.assert_close(torch.cat(features), tapped, atol=2e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("speculation", [False, True])
-def test_greedy_answers_equal_those_of_transformers(pair: PlainPair, speculation: bool) -> None:
+def test_it_computes_what_transformers_computes(pair: PlainPair) -> None:
     prompt = prompt_ids(30)
-    decoder = Decoder(pair.target, pair.drafter, 256)
-    answer = run_turn(decoder, prompt, settings(max_new_tokens=48, speculation=speculation, block_size=16))
-    assert answer.ids == pair.answer(prompt, 48)
-    assert any(done.verify_width > 1 for done in answer.rounds) == speculation
-    assert_caches_equal_recomputation(decoder)
-
-
-def test_accepted_drafts_change_nothing(pair: PlainPair) -> None:
-    prompt = prompt_ids(30, seed=1)
-    expected = pair.answer(prompt, 48)
-    drafter = scripted(pair.drafter, faulty(oracle([*prompt, *expected]), 0.2, seed=0))
-    answer = run_turn(Decoder(pair.target, drafter, 256), prompt, settings(max_new_tokens=48, block_size=16))
-    assert answer.ids == expected and len(answer.rounds) < 30
+    assert_same(pair.target, pair.reference, torch.tensor(prompt_ids(40)), [1, 20, 16, 3], TAPS)
+    assert_same_answers(pair.target, pair.drafter, prompt, their_answer(pair.reference, prompt, 48), 16)
 
 
 @torch.inference_mode()
@@ -147,7 +107,7 @@ def test_a_pair_answers_from_its_folders(pair: PlainPair) -> None:
         steps = [event for event in events if isinstance(event, Step) and event.turn == turn]
         said.append([token.id for step in steps for token in step.emitted])
     prompt = runner.tokenizer.prompt([Message("user", "Write a sort.")], thinking=False)
-    assert said[0] == said[1] == pair.answer(prompt.ids, 24)
+    assert said[0] == said[1] == their_answer(pair.reference, prompt.ids, 24)
 
 
 def test_conversations_have_the_family_s_format(pair: PlainPair) -> None:

@@ -14,11 +14,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import GptOssForCausalLM, Mxfp4Config
 
-from engine.decoding.decoder import Decoder
 from engine.errors import UsageFailure, WeightsFailure
 from engine.hub.pairs import known_drafter
 from engine.kernels.weights.kinds import weight_of
-from engine.kv_cache.cache import Cache
 from engine.lab.training.passes import BatchedTarget
 from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
 from engine.loading.memory_plan import plan_memory
@@ -30,23 +28,20 @@ from engine.models.target import TargetModel
 from engine.tokenizer import stream_of
 from tests.engine.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.models.against_transformers import (
+    assert_same,
+    assert_same_answers,
+    assert_same_far_out,
+    in_pieces,
+    their_answer,
+)
 from tests.engine.models.gpt_oss import PARTS, WINDOW, YARN, random_model, write_target
 from tests.engine.models.pre_norm import edit_config
 from tests.engine.models.test_family_chats import TALK, rendered, tokenizer_of
-from tests.engine.small_decoders import (
-    assert_caches_equal_recomputation,
-    faulty,
-    oracle,
-    prompt_ids,
-    run_turn,
-    scripted,
-    settings,
-)
+from tests.engine.small_decoders import prompt_ids
 
 TAPS = [0, 1, 2]
 LENGTH = 5 * WINDOW + 3
-FAR = 6000
-"""Where pairs that turn slowly have turned."""
 GATE_UP = "model.layers.1.mlp.experts.gate_up_proj"
 Tensors = dict[str, Tensor]
 
@@ -69,29 +64,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     return Small(folder, reference, load_target(folder / "target", CPU, no_progress))
 
 
-@torch.inference_mode()
-def run(target: TargetModel, ids: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Logits and features, in pieces of a size."""
-    cache, features, logits = Cache(target.config.layers, 96, max(size, 16), torch.float32, CPU), [], []
-    for piece in ids.split(size):
-        output = target(piece, cache.length, cache, TAPS)
-        cache.commit(cache.length + len(piece))
-        assert output.features is not None
-        features.append(output.features)
-        logits.append(target.logits(output.hidden))
-    return torch.cat(logits), torch.cat(features)
-
-
 @pytest.mark.parametrize("size", [LENGTH, 37, 16, 1], ids=["whole", "chunks", "blocks", "one-by-one"])
 def test_logits_and_taps_equal_those_of_transformers(size: int, small: Small) -> None:
     """Over several windows: a ring overwrites its rows, and pieces are longer than a window."""
-    ids = torch.tensor(prompt_ids(LENGTH))
-    with torch.inference_mode():
-        expected = small.reference(ids[None], output_hidden_states=True)
-    logits, features = run(small.target, ids, size)
-    torch.testing.assert_close(logits, expected.logits[0], atol=1e-4, rtol=0)
-    states = torch.cat([expected.hidden_states[1 + tap][0] for tap in TAPS], dim=-1)
-    torch.testing.assert_close(features, states, atol=1e-4, rtol=0)
+    assert_same(small.target, small.reference, torch.tensor(prompt_ids(LENGTH)), [size], TAPS)
 
 
 def test_the_checkpoint_exercises_what_is_new(small: Small) -> None:
@@ -116,20 +92,12 @@ def test_transformers_reads_the_same_numbers_from_the_same_file(small: Small) ->
     assert held.dtype == torch.uint8 and held.shape == (8, 4, 1, 16, 16)
 
 
-@torch.inference_mode()
 def test_positions_far_out_turn_as_in_transformers(small: Small) -> None:
     target, module = small.target, small.reference.model.rotary_emb
     assert isinstance(target.frequencies, Tensor)
     torch.testing.assert_close(target.frequencies, module.inv_freq, atol=0, rtol=1e-6)
     assert target.config.attention[0].scale == pytest.approx(32**-0.5 * module.attention_scaling**2)
-    ids, places = torch.tensor(prompt_ids(24)), torch.arange(FAR, FAR + 24)
-    expected = small.reference(ids[None], position_ids=places[None]).logits[0]
-    cache = Cache(target.config.layers, FAR + 24, 32, torch.float32, CPU)
-    cache.commit(FAR)
-    for kept in cache.attention:  # rows see only one another, as if nothing stood before
-        extend = kept.extend
-        kept.extend = lambda at, k, v, extend=extend: tuple(each[:, -24:] for each in extend(at, k, v))  # type: ignore[method-assign,misc]
-    torch.testing.assert_close(target.logits(target(ids, FAR, cache).hidden), expected, atol=1e-4, rtol=0)
+    assert_same_far_out(target, small.reference)
 
 
 @pytest.fixture(scope="module")
@@ -149,15 +117,9 @@ def write_gpt_oss_drafter(folder: Path, **changes: Any) -> None:
 
 def test_answers_are_those_of_transformers_whatever_drafts(small: Small, drafter: DFlashDrafter) -> None:
     prompt = prompt_ids(30)
-    said: Any = small.reference.generate(torch.tensor([prompt]), max_new_tokens=40, do_sample=False)  # type: ignore[operator]
-    expected = list(said[0, len(prompt) :].tolist())
-    right = scripted(drafter, faulty(oracle([*prompt, *expected]), 0.2, seed=0))
-    for drafts in (None, drafter, right):
-        decoder = Decoder(small.target, drafts, 256)
-        answer = run_turn(decoder, prompt, settings(max_new_tokens=40, block_size=8))
-        assert answer.ids == expected and len(set(expected)) > 5
-        assert (len(answer.rounds) < 25) == (drafts is right)
-        assert_caches_equal_recomputation(decoder)
+    expected = their_answer(small.reference, prompt, 40)
+    assert len(set(expected)) > 5
+    assert_same_answers(small.target, drafter, prompt, expected, 8)
 
 
 def test_training_refuses_what_it_would_compute_otherwise(small: Small) -> None:
@@ -172,7 +134,8 @@ def test_floats_lie_transposed_and_are_the_same_model(small: Small, tmp_path: Pa
     edit_config(tmp_path, hidden_act="silu")
     target, ids = load_target(tmp_path, CPU, no_progress), torch.tensor(prompt_ids(20))
     assert stored_format(tmp_path).weights == "bf16"
-    torch.testing.assert_close(run(target, ids, 20), run(small.target, ids, 20), atol=1e-5, rtol=0)
+    both = (in_pieces(each, ids, [20], TAPS) for each in (target, small.target))
+    torch.testing.assert_close(*both, atol=1e-5, rtol=0)
     packed = load_target(tmp_path, CPU, no_progress, weights="fp8")
     projection, x = packed.get_submodule("layers.0.self_attn.q_proj"), torch.randn(3, 64)
     assert isinstance(projection, PackedLinear)

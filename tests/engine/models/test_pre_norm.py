@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,21 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import PreTrainedModel
 
-from engine.decoding.decoder import Decoder
 from engine.errors import WeightsFailure
-from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
-from engine.models.dflash.modules import DFlashDrafter
-from engine.models.target import TargetModel
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.models.pre_norm import FAMILIES, LINEAR, LLAMA3, PLAIN, YARN, edit_config, write_target
-from tests.engine.small_decoders import (
-    assert_caches_equal_recomputation,
-    faulty,
-    oracle,
-    prompt_ids,
-    run_turn,
-    scripted,
-    settings,
+from tests.engine.models.against_transformers import (
+    assert_same,
+    assert_same_answers,
+    assert_same_far_out,
+    their_answer,
 )
+from tests.engine.models.pre_norm import FAMILIES, LINEAR, LLAMA3, PLAIN, YARN, edit_config, write_target
+from tests.engine.small_decoders import prompt_ids
 
 TAPS = [1, 3]
-FAR = 6000
-"""Where pairs that turn slowly have turned."""
 
 VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "llama 3.1": ("llama", LLAMA3, {}),
@@ -55,96 +45,34 @@ def refusal(step: Callable[[], object]) -> WeightsFailure:
     return caught.value
 
 
-@torch.inference_mode()
-def run(target: TargetModel, ids: Tensor, pieces: list[int]) -> tuple[Tensor, Tensor]:
-    """Logits and features, in pieces."""
-    cache, features, logits = Cache(target.config.layers, 64, 32, torch.float32, CPU), [], []
-    for piece in ids.split(pieces):
-        output = target(piece, cache.length, cache, TAPS)
-        cache.commit(cache.length + len(piece))
-        assert output.features is not None
-        features.append(output.features)
-        logits.append(target.logits(output.hidden))
-    return torch.cat(logits), torch.cat(features)
-
-
 @pytest.mark.parametrize(("family", "rope", "changes"), VARIANTS.values(), ids=VARIANTS)
-@torch.inference_mode()
 def test_logits_and_taps_equal_those_of_transformers(
     family: str, rope: dict[str, Any], changes: dict[str, Any], tmp_path: Path
 ) -> None:
     reference = write_target(tmp_path, family, 3, rope, **changes)
-    target, ids = load_target(tmp_path, CPU, no_progress), torch.tensor(prompt_ids(40))
-    expected = reference(ids[None], output_hidden_states=True)
-    logits, features = run(target, ids, [1, 20, 16, 3])
-    torch.testing.assert_close(logits, expected.logits[0], atol=1e-4, rtol=1e-5)
-    tapped = torch.cat([expected.hidden_states[1 + TAPS[0]][0], features[:, 64:]], dim=-1)
-    torch.testing.assert_close(features, tapped, atol=1e-4, rtol=1e-5)  # the last one is normed there
+    target = load_target(tmp_path, CPU, no_progress)
+    assert_same(target, reference, torch.tensor(prompt_ids(40)), [1, 20, 16, 3], taps=(1, 2))
 
 
 @pytest.mark.parametrize("rope", [LLAMA3, YARN, LINEAR, PLAIN], ids=lambda rope: rope["rope_type"])
-@torch.inference_mode()
 def test_positions_far_out_turn_as_in_transformers(rope: dict[str, Any], tmp_path: Path) -> None:
     reference = write_target(tmp_path, "llama", 5, rope)
     target = load_target(tmp_path, CPU, no_progress)
     (layer,) = set(target.config.attention)
     module = reference.model.rotary_emb
-    frequencies = target.frequencies
-    assert isinstance(frequencies, Tensor)
-    torch.testing.assert_close(frequencies, module.inv_freq, atol=0, rtol=1e-6)
+    assert isinstance(target.frequencies, Tensor)
+    torch.testing.assert_close(target.frequencies, module.inv_freq, atol=0, rtol=1e-6)
     assert layer.scale == pytest.approx(32**-0.5 * module.attention_scaling**2)
-    ids = torch.tensor(prompt_ids(24))
-    places = torch.arange(FAR, FAR + 24)
-    expected = reference(ids[None], position_ids=places[None]).logits[0]
-    actual = _without_the_past(target, ids, FAR)
-    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-5)
+    assert_same_far_out(target, reference)
 
 
-def _without_the_past(target: TargetModel, ids: Tensor, start: int) -> Tensor:
-    """Logits of rows at ``start`` on that see only one another."""
-    cache = Cache(target.config.layers, start + len(ids), 32, torch.float32, CPU)
-    cache.commit(start)
-    for kept in cache.attention:
-        extend = kept.extend
-
-        def last(at: int, k: Tensor, v: Tensor, extend: Any = extend) -> tuple[Tensor, Tensor]:
-            keys, values = extend(at, k, v)
-            return keys[:, start:], values[:, start:]
-
-        kept.extend = last  # type: ignore[method-assign]
-    return target.logits(target(ids, start, cache).hidden)
-
-
-@dataclass(frozen=True)
-class SmallPair:
-    reference: PreTrainedModel
-    target: TargetModel
-    drafter: DFlashDrafter
-
-    def answer(self, ids: tuple[int, ...], count: int) -> list[int]:
-        said: Any = self.reference.generate(torch.tensor([ids]), max_new_tokens=count, do_sample=False)  # type: ignore[operator]
-        return list(said[0, len(ids) :].tolist())
-
-
-@pytest.fixture(scope="module", params=FAMILIES)
-def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SmallPair:
-    folder = tmp_path_factory.mktemp(request.param)
-    reference = write_target(folder / "target", request.param)
-    write_drafter(folder / "drafter", drafter_config([FULL, SLIDING], TAPS, 4, final_logit_softcapping=None))
-    target = load_target(folder / "target", CPU, no_progress)
-    return SmallPair(reference, target, load_drafter(folder / "drafter", target, no_progress))
-
-
-def test_answers_are_those_of_transformers_whatever_drafts(pair: SmallPair) -> None:
-    prompt = prompt_ids(30)
-    expected = pair.answer(prompt, 40)
-    right = scripted(pair.drafter, faulty(oracle([*prompt, *expected]), 0.2, seed=0))
-    for drafter in (None, pair.drafter, right):
-        decoder = Decoder(pair.target, drafter, 256)
-        answer = run_turn(decoder, prompt, settings(max_new_tokens=40, block_size=16))
-        assert answer.ids == expected
-        assert (len(answer.rounds) < 25) == (drafter is right)
-        assert_caches_equal_recomputation(decoder)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_are_those_of_transformers_whatever_drafts(family: str, tmp_path: Path) -> None:
+    reference = write_target(tmp_path / "target", family)
+    write_drafter(tmp_path / "drafter", drafter_config([FULL, SLIDING], TAPS, 4, final_logit_softcapping=None))
+    target, prompt = load_target(tmp_path / "target", CPU, no_progress), prompt_ids(30)
+    drafter = load_drafter(tmp_path / "drafter", target, no_progress)
+    assert_same_answers(target, drafter, prompt, their_answer(reference, prompt, 40), 16)
 
 
 def test_experts_of_a_published_checkpoint_lie_by_themselves(tmp_path: Path) -> None:

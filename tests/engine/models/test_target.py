@@ -1,4 +1,4 @@
-"""The Gemma 4 target against ``transformers``: whole, in chunks, token by token, and with refused rows in between."""
+"""The Gemma 4 target against ``transformers`` with refused rows in between; ``test_published.py`` has it in pieces."""
 
 from __future__ import annotations
 
@@ -43,21 +43,6 @@ def new_cache(target: Gemma4, slack: int = SLACK) -> Cache:
     return Cache(target.config.layers, 4096, slack, torch.float32, CPU)
 
 
-@torch.inference_mode()
-def run_in_pieces(target: Gemma4, ids: Tensor, sizes: list[int]) -> tuple[Tensor, Tensor]:
-    """Logits and features of all of ``ids``, run in pieces of the given sizes (the last size repeats)."""
-    cache, logits, features = new_cache(target, max(SLACK, sizes[0])), [], []
-    while cache.length < len(ids):
-        size = sizes.pop(0) if len(sizes) > 1 else sizes[0]
-        piece = ids[cache.length : cache.length + size]
-        output = target(piece, cache.length, cache, TAPS)
-        cache.commit(cache.length + len(piece))
-        assert output.features is not None
-        logits.append(target.logits(output.hidden))
-        features.append(output.features)
-    return torch.cat(logits), torch.cat(features)
-
-
 # The last layer's entry of transformers' tuple is replaced by the final norm's output, so the dense pair, whose
 # layer 2 is the last, compares the first two taps only.
 def assert_same(pair: TinyPair, ours: tuple[Tensor, Tensor], ids: Tensor) -> None:
@@ -67,12 +52,7 @@ def assert_same(pair: TinyPair, ours: tuple[Tensor, Tensor], ids: Tensor) -> Non
     torch.testing.assert_close(ours[1][:, :comparable], features[:, :comparable], atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("sizes", [[LENGTH], [37], [SLACK], [1]], ids=["whole", "chunks", "blocks", "one-by-one"])
-def test_equals_transformers(pair: TinyPair, sizes: list[int]) -> None:
-    assert_same(pair, run_in_pieces(pair.target, random_ids(), list(sizes)), random_ids())
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @torch.inference_mode()
 def test_equals_transformers_after_random_rejections(pair: TinyPair, seed: int) -> None:
     """Blocks whose tail is wrong and refused, over several turns of the ring, leave no trace."""

@@ -55,8 +55,7 @@ def rates(policy: Auto, right: float, costs: RoundCosts) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("costs", [EXPERTS, DENSE], ids=["experts", "dense"])
-@pytest.mark.parametrize("right", [0.4, 0.8])
+@pytest.mark.parametrize(("costs", "right"), [(EXPERTS, 0.8), (DENSE, 0.4)], ids=["experts", "dense"])
 @pytest.mark.parametrize("part", ["draft", "passes", "wide passes", "plain", "all but plain"])
 def test_costs_heal_while_answers_are_written(part: str, right: float, costs: RoundCosts) -> None:
     table = CostTable((0,), (wrong(costs, part),))
@@ -73,8 +72,7 @@ def test_without_that_they_cost_every_answer(part: str) -> None:
     assert sum(stuck[2:]) < 0.75 * sum(told[2:])
 
 
-@pytest.mark.parametrize("right", [0.4, 0.8])
-@pytest.mark.parametrize("costs", [EXPERTS, DENSE], ids=["experts", "dense"])
+@pytest.mark.parametrize(("costs", "right"), [(EXPERTS, 0.4), (DENSE, 0.8)], ids=["experts", "dense"])
 def test_where_nothing_was_wrong_it_costs_next_to_nothing(costs: RoundCosts, right: float) -> None:
     table = CostTable((0,), (costs,))
     told, checked = (rates(Auto(table, live=each), right, costs) for each in (None, LiveCosts()))

@@ -16,7 +16,6 @@ from engine.speculation.policy import Fixed
 from measure.engine.calibration import by_fate, parts_by_fate
 from measure.engine.recorded_costs import recorded_tables
 from tests.engine.recorded import recorded_drafts
-from tests.pace import sampled
 
 LENGTHS = {"Math500": 8.61, "GSM8K": 7.71, "HumanEval": 7.80, "MBPP": 6.09, "MT-Bench": 4.33}
 """Tokens per block of 16 on the 26B-A4B drafter's model card."""
@@ -50,10 +49,10 @@ def test_scripted_drafts_are_as_long_as_asked_and_tell_no_more_than_recorded_one
 @pytest.mark.parametrize("routing", ["uniform", "correlated"])
 def test_what_is_wanted_of_the_26b_is_reached_at_recorded_costs(task: str, routing: str) -> None:
     table = recorded_tables()[f"26B-A4B {routing}"]
-    drafts = scripted_drafts(LENGTHS[task], 20_000)  # one for every token: those that a round starts at are as good
+    drafts = scripted_drafts(LENGTHS[task], 8000)  # one for every token: those that a round starts at are as good
     found = play(Auto(table), drafts, table)
     assert found.tok_s >= WANTED[task]
-    assert found.tok_s >= 1.05 * max(play(Fixed(size), drafts, table).tok_s for size in sampled(range(1, 17), 5))
+    assert found.tok_s >= 1.05 * max(play(Fixed(size), drafts, table).tok_s for size in (1, 4, 8, 16))
 
 
 def test_the_bench_measures_policies(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
 from measure.engine.recorded_costs import recorded_tables
-from tests.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
+from tests.engine.played_auto import AHEAD, TREES, behind, chains, play_auto, tok_s
 from tests.engine.recorded import recorded_drafts
 
 RECORDINGS = recorded_drafts()
@@ -34,11 +34,15 @@ CELLS = {
 
 
 TABLES = recorded_tables()
+SIZES = (1, 2, 3, 4, 6, 8, 11, 16)
+WHERE = [
+    (cell, name, AHEAD[(row + column) % len(AHEAD)])
+    for row, cell in enumerate(CELLS)
+    for column, name in enumerate(TABLES)
+]
 
 
-@pytest.mark.parametrize("ahead", AHEAD, ids=["short", "long"])
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("cell", "name", "ahead"), WHERE)
 def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: int) -> None:
     """``ahead``: so many tokens stand before the prompt."""
     table = TABLES[name]
