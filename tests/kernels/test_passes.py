@@ -298,8 +298,8 @@ def test_pieces_of_prompts_equal_the_modules(
 @torch.inference_mode()
 def test_who_taps_the_last_layer_of_a_prompt_changes_no_bit(target: TargetModel, kernels_read: None) -> None:
     """Or an answer's first token would depend on whether a drafter listens."""
-    first, *others = (read(target, (10, 21), True, taps)[0][-1][0] for taps in ((), (0,), (1,)))
-    assert all(torch.equal(first, other) for other in others)
+    nobody, drafter = (read(target, (20,), True, taps)[0][0][0] for taps in ((), (1,)))
+    assert torch.equal(nobody, drafter)
 
 
 def test_merged_weights_are_the_modules_weights() -> None:
