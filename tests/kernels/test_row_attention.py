@@ -86,6 +86,7 @@ class Case:
             part.fill_(float("nan"))
         for _ in range(launches):
             attend_rows(*self.given(cursor, rows, first), self.config, out, scratch, tiles, max_rows, sinks=self.sinks)
+            assert not scratch.arrivals.any(), "the next launch would not find out when its programs are done"
         return out
 
     def reference(self, cursor: int, rows: int) -> Tensor:
