@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.live_rows import leave_out_dead_rows
 from tests.kernels.ordered_sums import sum_in_order
 
 if INTERPRETED:
@@ -17,3 +18,9 @@ if INTERPRETED:
 def ordered_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     """See :func:`sum_in_order`."""
     sum_in_order(monkeypatch)
+
+
+@pytest.fixture
+def only_live_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """See :func:`leave_out_dead_rows`."""
+    leave_out_dead_rows(monkeypatch)

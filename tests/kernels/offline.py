@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,9 @@ TYPES = {
     torch.bool: "i1",
 }
 SAME_PTX = {80: 86, 89: 86}
-"""Cards for which Triton writes what it writes for another: a launch is compiled for that one, and only assembled for
-these."""
-WITNESSES = ("_multiply_many", "_attend_one_row")
-"""Kernels that are compiled for these, too, to see that it does: one unpacks and multiplies, one attends."""
+"""Cards for which Triton writes what it writes for another."""
+WITNESSES = {"_multiply_many", "_attend_one_row"}
+"""Kernels whose first launch is compiled for these, too, to see that: one unpacks and multiplies, one attends."""
 PACKED = ("_project", "_gate_up", "_expert_gate_up", "_expert_down")
 """Kernels that multiply nothing else where their weight is packed, and that of the product beside, if there is one."""
 TWICE = ("_gate_up", "_gate_up_and_route", "_expert_gate_up")
@@ -60,6 +59,7 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "enab
 NEVER_WAITS = "does not wait"
 
 _known: dict[tuple[int, str], CompiledKernel] = {}
+_witnesses: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,15 @@ class Compiled:
     that lie side by side: 16 bytes of FP8, 8 of 4 bits."""
     code: bytes
     """Of the machine."""
+    ptx: str
+    options: dict[str, int]
+
+    def assembled_for(self, capability: int) -> Compiled:
+        """The same for a card that runs the same PTX."""
+        backend = make_backend(target := GPUTarget("cuda", capability, WARP_SIZE))
+        code = backend.make_cubin(_for(capability, self.ptx), {}, backend.parse_options(self.options), target.arch)
+        registers, local = _resources(code)
+        return replace(self, code=code, registers=registers, local=local)
 
 
 @contextmanager
@@ -154,11 +163,12 @@ def compile_launch(launch: Launch) -> Compiled:
     """For the card of the latest ``record``."""
     signature, _, _ = signature_of(launch)
     target = driver.active.get_current_target()
-    built = build(launch, SAME_PTX.get(target.arch, target.arch))
+    built = build(launch, target.arch)
     ptx, cubin = built.asm["ptx"], built.asm["cubin"]
-    if target.arch in SAME_PTX:
-        assert launch.name not in WITNESSES or _code(ptx) == _code(build(launch, target.arch).asm["ptx"])
-        cubin = _assembled(ptx, launch, target)
+    if launch.name in WITNESSES - _witnesses:
+        _witnesses.add(launch.name)
+        for other in (each for each, same in SAME_PTX.items() if same == target.arch):
+            assert _code(ptx) == _code(build(launch, other).asm["ptx"]), f"sm_{other} has code of its own"
     registers, local = _resources(cubin)
     return Compiled(
         name=launch.name,
@@ -187,6 +197,8 @@ def compile_launch(launch: Launch) -> Compiled:
         turns=turns(built.asm["ttgir"]),
         torn=torn(built.asm["ttgir"]),
         code=cubin,
+        ptx=ptx,
+        options=dict(launch.options),
     )
 
 
@@ -202,13 +214,6 @@ def _compiled(launch: Launch, capability: int) -> CompiledKernel:
     signature, constants, attributes = signature_of(launch)
     source = ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
     return triton.compile(source, target=GPUTarget("cuda", capability, WARP_SIZE), options=dict(launch.options))
-
-
-def _assembled(ptx: str, launch: Launch, target: GPUTarget) -> bytes:
-    backend = make_backend(target)
-    options = backend.parse_options(dict(launch.options))
-    code: bytes = backend.make_cubin(_for(target.arch, ptx), {}, options, target.arch)
-    return code
 
 
 def _for(capability: int, ptx: str) -> str:

@@ -2,8 +2,9 @@
 compiles what rounds and prompts launch for cards of these compute capabilities, and says what is out of bounds.
 
 All of it is six cards, three sizes and every format: 510 s on one core. ``86:tile`` compiles less: of launches that
-are alike one, and one format of sizes behind the first; ``types`` and ``name`` leave out those sizes. ``--write`` puts
-tables into the kernels' measurements.
+are alike one, and one format of sizes behind the first; ``types`` and ``name`` leave out those sizes. What is compiled
+for 86 is assembled for those cards, too, for which Triton writes the same. ``--write`` puts tables into the kernels'
+measurements.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
 from engine.kernels.weights.kinds import MAKERS
 from tests.kernels import offline_rounds
 from tests.kernels.early_reads import waits_in_time
-from tests.kernels.offline import Compiled, Launch, compile_launch, signature_of
+from tests.kernels.offline import SAME_PTX, Compiled, Launch, compile_launch, signature_of
 from tests.kernels.offline_target import launches_of
 
 FORMATS = [name for name in MAKERS if (name, True) in MEASURED and (name, False) in MEASURED]
@@ -64,7 +65,8 @@ def by_tile(launch: Launch) -> str:
     types, constants, _ = signature_of(launch)
     named = {launch.kernel.params[index].name: value for (index,), value in constants.items()}
     named |= {name: bool(named[name]) for name in COUNTS if name in named}
-    alike = [value % TILE if isinstance(value, int) and value > LARGEST_TILE else value for value in named.values()]
+    tile = STEP_OF_PROMPTS if launch.name in PROMPTS else TILE
+    alike = [value % tile if isinstance(value, int) and value > LARGEST_TILE else value for value in named.values()]
     return repr((launch.name, types, alike, launch.options))
 
 
@@ -84,6 +86,8 @@ COUNTS = ("EXPERTS",)
 """Constants that masks compare with: what they shape has constants of its own."""
 TILE, LARGEST_TILE = 128, 256
 """Of products: what most tiles have of rows and columns, and the most that one has."""
+STEP_OF_PROMPTS = 64
+"""A prompt's products go no further than this in a step, and columns past the end are the last one's."""
 
 
 def pieces(
@@ -148,6 +152,13 @@ def why_not(one: Compiled, card: Card) -> str | None:
     return None
 
 
+def wrong(one: Compiled, card: Card) -> Iterator[tuple[Card, str]]:
+    """What is wrong with a kernel on a card, and on those that run the same."""
+    for where in (card, *(representative(other) for other, same in SAME_PTX.items() if same == card.capability)):
+        if why := why_not(one if where == card else one.assembled_for(where.capability), where):
+            yield where, why
+
+
 def tables(by_card: dict[Card, list[Piece]]) -> str:
     """Markdown: kernels that decide how many programs fit; then how much was compiled."""
     cards = list(by_card)
@@ -201,8 +212,8 @@ def main() -> int:
             names = sorted({one.name for of, one in by_card[card] if of == what})
             print(f"sm_{card.capability}, {what}: {' '.join(names)}")
         for what, one in by_card[card]:
-            if why := why_not(one, card):
-                print(f"out of bounds: sm_{card.capability}, {what}: {one.name} {why}")
+            for where, why in wrong(one, card):
+                print(f"out of bounds: sm_{where.capability}, {what}: {one.name} {why}")
     print(f"{sum(os.times()[:4]):.0f} s of processor time")
     if options.write:
         write(tables(by_card))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pytest
 
@@ -17,10 +19,11 @@ def sum_in_order(monkeypatch: pytest.MonkeyPatch | None = None) -> None:
     from triton.runtime import interpreter
 
     def multiply(_builder: Any, a: Any, b: Any, total: Any, *_options: Any) -> Any:
-        sums = total.data.copy()
-        for depth in range(a.data.shape[-1]):
-            sums += a.data[..., depth, None] * b.data[..., None, depth, :]
-        return interpreter.TensorHandle(sums, total.dtype.scalar)
+        steps = np.empty((a.data.shape[-1] + 1, *total.data.shape), total.data.dtype)
+        steps[0] = total.data
+        np.multiply(np.moveaxis(a.data, -1, 0)[..., None], np.moveaxis(b.data, -2, 0)[..., None, :], out=steps[1:])
+        # Along its first dimension NumPy adds one after the other, and elsewhere pairs of pairs.
+        return interpreter.TensorHandle(np.add.reduce(steps, axis=0), total.dtype.scalar)
 
     if monkeypatch is None:
         interpreter.InterpreterBuilder.create_dot = multiply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 
 if INTERPRETED:
     from triton.runtime.errors import InterpreterError
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
     @triton.jit
     def _add(numbers: tl.tensor, number: tl.tensor, out: tl.tensor) -> None:
@@ -74,3 +76,14 @@ def test_blocks_are_broadcast_masked_and_divided_as_compiled() -> None:
     negated = -torch.div(beside, 3, rounding_mode="trunc")
     assert torch.equal(out[32:64].view(4, 8), (torch.fmod(negated, 4) | 1).float())
     assert out[64:].tolist() == [99.0, 1.5, 1.5, 1.5]
+
+
+@pytest.mark.parametrize("shapes", [((16, 64), (64, 32)), ((2, 8, 32), (2, 32, 16))])
+def test_products_are_added_up_in_order(shapes: tuple[tuple[int, ...], ...], ordered_sums: None) -> None:
+    """One after the other, as by a loop over the depth: so a product is that of its parts, whatever they are."""
+    a, b = (np.random.default_rng(seed).standard_normal(shape, np.float32) for seed, shape in enumerate(shapes))
+    total = np.ones((*a.shape[:-1], b.shape[-1]), np.float32)
+    found = InterpreterBuilder.create_dot(None, *(TensorHandle(each, tl.float32) for each in (a, b, total))).data
+    for depth in range(a.shape[-1]):
+        total += a[..., depth, None] * b[..., None, depth, :]
+    assert np.array_equal(found, total)

@@ -32,7 +32,10 @@ from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.engine.models.published import write_published
 from tests.engine.small_decoders import prompt_ids
 
-pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+pytestmark = [
+    pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)"),
+    pytest.mark.usefixtures("only_live_rows"),
+]
 
 PROMPT = 27
 """Longer than every window: rings are full, and rows wrap around their ends."""
@@ -119,14 +122,14 @@ def rounded(request: pytest.FixtureRequest, target: TargetModel, ordered_sums: N
 class Pass:
     """A target's rows over a cache that holds a prompt, and what its modules make of the same."""
 
-    def __init__(self, target: TargetModel):
-        self.target, self.length = target, PROMPT
+    def __init__(self, target: TargetModel, length: int = PROMPT):
+        self.target, self.length = target, length
         self.caches = [Cache(target.config.layers, 64, SLACK, target.dtype, CPU) for _ in range(2)]
-        self.cursor, self.count = torch.full((1,), PROMPT, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+        self.cursor, self.count = torch.full((1,), length, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
         self.rows: Any = target.decode_pass(self.caches[0], self.cursor, self.count, TAPS, TILES)
         for cache in self.caches:
-            target(torch.tensor(prompt_ids(PROMPT)), 0, cache)
-            cache.commit(PROMPT)
+            target(torch.tensor(prompt_ids(length)), 0, cache)
+            cache.commit(length)
 
     def commit(self, count: int) -> None:
         """Of the rows just run."""
@@ -183,16 +186,16 @@ def test_rows_equal_the_modules(target: TargetModel) -> None:
 @of("Gemma 26B-A4B", "Llama", "Qwen3", "Qwen3-MoE", "gpt-oss", "Qwen3.5", "Qwen3-Next")
 @torch.inference_mode()
 def test_rows_have_the_same_bits_alone_among_five_and_among_sixteen(rounded: TargetModel) -> None:
-    """Logits, features, and what the layers keep: what DFlash computes in one pass, the target alone in three."""
+    """Logits, features, and what the layers keep: what DFlash computes in one pass, the target alone in two."""
     ids = prompt_ids(16, seed=1)
     whole, part, steps = Pass(rounded), Pass(rounded), Pass(rounded)
     logits, features = whole.by_rows(ids)
     assert equal(part.by_rows(ids[:5]), (logits[:5], features[:5]))
-    for row, token in enumerate(ids[:3]):
+    for row, token in enumerate(ids[:2]):
         assert equal(steps.by_rows([token], max_rows=1), (logits[row : row + 1], features[row : row + 1]))
         steps.commit(1)
     for each in (whole, part):
-        each.commit(3)
+        each.commit(2)
         assert equal(each.kept(), steps.kept())
 
 
@@ -295,8 +298,8 @@ def test_pieces_of_prompts_equal_the_modules(
 @torch.inference_mode()
 def test_who_taps_the_last_layer_of_a_prompt_changes_no_bit(target: TargetModel, kernels_read: None) -> None:
     """Or an answer's first token would depend on whether a drafter listens."""
-    first, *others = (read(target, (10, 21), True, taps)[0][-1][0] for taps in ((), (0,), (1,)))
-    assert all(torch.equal(first, other) for other in others)
+    nobody, drafter = (read(target, (20,), True, taps)[0][0][0] for taps in ((), (1,)))
+    assert torch.equal(nobody, drafter)
 
 
 def test_merged_weights_are_the_modules_weights() -> None:

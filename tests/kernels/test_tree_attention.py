@@ -14,7 +14,18 @@ from engine.kernels.decode.attention import AttendScratch, attend_rows, attend_r
 from engine.kernels.decode.branches import most_branches
 from engine.kernels.round.tree_rows import TreeRows
 from engine.speculation.trees import Node, best_first, in_rows, path_to
-from tests.kernels.test_row_attention import CPU, SMALL_FULL, SMALL_WINDOW, Case, capacity_of, layer, make
+from tests.kernels.test_row_attention import (
+    CPU,
+    SMALL_FULL,
+    SMALL_WINDOW,
+    Case,
+    _few_splits_in_order,
+    capacity_of,
+    layer,
+    make,
+)
+
+__all__ = ["_few_splits_in_order"]
 
 LAYERS = {
     "window": layer(2, 1, 16, 40),

@@ -18,6 +18,7 @@ WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned 0")
 STILL_RUN = re.compile(r"wgmma\.wait_group\.sync\.aligned [1-9]")
 IN_REGISTERS = re.compile(r"wgmma\.mma_async\S+ \{([^}]*)\}, \{")
 LABEL = re.compile(r"^(\$\w+):", re.MULTILINE)
+JUMP = re.compile(r"(?:@!?%\w+ +)?bra(?:\.uni)?\s+(\$\w+);")
 WAITED_AT_ONCE = re.compile(
     r"wgmma\.commit_group\.sync\.aligned;(?:(?!wgmma).)*?(^\s*wgmma\.wait_group[^\n]* 0;\n)", re.M | re.S
 )
@@ -72,14 +73,12 @@ def finished_in_loops(ptx: str, left_running: bool = False) -> str:
     if not IN_REGISTERS.search(ptx):
         return ptx
     begun = {label[1]: label.end() for label in LABEL.finditer(ptx)}
-    jumps = [
-        jump.start()
-        for label, begin in begun.items()
-        for jump in re.compile(rf"(?:@!?%\w+ +)?bra(?:\.uni)?\s+{re.escape(label)};").finditer(ptx, begin)
-        if STILL_RUN.search(ptx, begin, jump.start()) or (left_running and _last_runs(ptx[begin : jump.start()]))
+    backward = [
+        (begun[jump[1]], jump.start()) for jump in JUMP.finditer(ptx) if begun.get(jump[1], len(ptx)) <= jump.start()
     ]
-    for place in sorted(jumps, reverse=True):
-        ptx = ptx[:place] + FINISH + ptx[place:]
+    for begin, place in reversed(backward):
+        if STILL_RUN.search(ptx, begin, place) or (left_running and _last_runs(ptx[begin:place])):
+            ptx = ptx[:place] + FINISH + ptx[place:]
     return ptx
 
 
