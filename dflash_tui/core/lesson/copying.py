@@ -65,11 +65,12 @@ def copied_lines(answer: Answer, moment: int, width: int) -> list[Line]:
         for place, text in enumerate(at.guesses)
     ]
     own = next((show_blanks(token.text) for token in tokens[at.place + at.right :]), END_MARK)
-    outcome = f"{at.right} of them right: {at.right + 1} tokens in one pass" if at.right else "none of them right"
+    yielded = f"the target writes “{own}”"
+    if at.right:
+        yielded = f"with the target's “{own}” {at.right + 1} tokens in one pass"
     words = (
-        f"The newest {at.length} tokens stood {at.distance} tokens before. What followed there is guessed here: "
-        f"{len(at.guesses)} tokens, {outcome}. The target adds “{own}”, and no drafter ran. Place {moment + 1} of "
-        f"{len(places)} in this answer."
+        f"Looked up {at.distance} tokens back, {at.right} of {len(at.guesses)} guesses right: {yielded}; no drafter "
+        f"ran. Place {moment + 1} of {len(places)}."
     )
     rows: list[tuple[str, list[tuple[str, Ink]]]] = [("before", followed), ("now", judged)]
     lines: list[Line] = []

@@ -45,10 +45,10 @@ class Experts:
             )  # fmt: skip
             rows.append(((f"{'' if first else 'experts':<{NAME_WIDTH}}", "name"), *cells))
         read = len(before | newest)
-        tokens = "one token goes" if not moment else f"{moment + 1} tokens go"
-        words = (
-            f"In one layer {tokens} through {read} of {self.count} experts, by lot; the newest ({NEWEST}) wants "
-            f"{len(newest - before)} that no other does. Each is read from memory: {read / self.per_token:.1f} times "
-            "as much as for one token."
-        )
+        words = f"One token wants {read} of {self.count} experts ({NEWEST}), by lot: no others are read."
+        if moment:
+            words = (
+                f"{moment + 1} tokens want {read} of {self.count} experts, by lot: {read / self.per_token:.1f} times "
+                f"the reading of one. The newest ({NEWEST}) adds {len(newest - before)}."
+            )
         return [*rows, (), *said(words, width)]
