@@ -86,7 +86,7 @@ SCENES = (
     Scene("sampling", (120, 36), "Explain what a drafter is", settings=GenerationSettings(temperature=0.8, seed=7)),
     Scene("narrow", (80, 24), "Write a quicksort in Python"),
     Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
-    Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", "home", "right_curly_bracket")),
+    Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", *["left_curly_bracket"] * 6)),
     Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
     Scene("presenter", (120, 36), "Write a quicksort in Python", keys=("f8", *["right_square_bracket"] * 4)),
     Scene("statistics", (120, 36), ("Write a quicksort in Python", "/stats")),
