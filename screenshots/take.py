@@ -23,6 +23,7 @@ from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.cli.commands.serve import about
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Source, SourceFactory
@@ -85,7 +86,7 @@ SCENES = (
     Scene("sampling", (120, 36), "Explain what a drafter is", settings=GenerationSettings(temperature=0.8, seed=7)),
     Scene("narrow", (80, 24), "Write a quicksort in Python"),
     Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
-    Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", "left_curly_bracket")),
+    Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", *["left_curly_bracket"] * 6)),
     Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
     Scene("presenter", (120, 36), "Write a quicksort in Python", keys=("f8", *["right_square_bracket"] * 4)),
     Scene("statistics", (120, 36), ("Write a quicksort in Python", "/stats")),
@@ -136,7 +137,8 @@ async def take(scene: Scene, folder: Path) -> Path:
     queue = EventQueue(SessionLog.create(folder / "sessions"))
     engine = engine_source(EngineOptions(device="cpu"))
     clients = Clients(engine, scene.settings)
-    app = ChatApp(scene.settings, folder, queue, clients.source if scene.served else engine, scene.theme)
+    begin = Start(time_alone=not scene.served)
+    app = ChatApp(scene.settings, folder, queue, clients.source if scene.served else engine, scene.theme, begin)
     async with app.run_test(size=scene.size) as pilot:
 
         async def until(moment: Callable[[Chat], bool]) -> None:
@@ -145,6 +147,8 @@ async def take(scene: Scene, folder: Path) -> Path:
                     await pilot.pause(0.02)
 
         await until(lambda chat: chat.reducer.ready is not None)
+        if not scene.served:
+            await until(lambda chat: chat.reducer.plain_ms is not None)  # what answers are held against
         for asked in (scene.asked,) if isinstance(scene.asked, str) else scene.asked:
             if scene.served:
                 await asyncio.to_thread(clients.ask, asked)

@@ -99,6 +99,7 @@ def _is_named(key: str) -> bool:
 _NAMES = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "Esc", "comma": ",", "full_stop": ".",
     "left_curly_bracket": "{", "right_curly_bracket": "}", "left_square_bracket": "[", "right_square_bracket": "]",
+    "pageup": "PageUp", "pagedown": "PageDown", "plus": "+", "minus": "-", "equals_sign": "=",
 }  # fmt: skip
 
 

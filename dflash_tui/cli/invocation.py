@@ -9,6 +9,9 @@ from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Attach, Engine, Target
 
+COMPLETION = "_DFLASH_CHAT_COMPLETE"
+"""A shell sets it when it asks how a line may go on; click's convention."""
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:

@@ -6,9 +6,10 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,55 +22,42 @@ from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
 
 from .chat import chat
-from .commands.bench import bench
-from .commands.completion import VARIABLE, answer_shell, completion_command
-from .commands.config import config_command
-from .commands.doctor import doctor
-from .commands.export import export
-from .commands.help import help_command
-from .commands.lesson import lesson
-from .commands.pull import pull
-from .commands.race import race
-from .commands.replay import replay
-from .commands.selftest import selftest
-from .commands.serve import serve
-from .commands.sessions import sessions
-from .commands.tour import tour
-from .commands.train import train
-from .commands.tune import tune
 from .flags.chat_flags import HELP_HINT
 from .flags.config_files import SHARED, defaults_of, load_config
-from .invocation import Invocation
+from .invocation import COMPLETION, Invocation
 from .problems import Problem, engine_problem, show_problem
 from .terminal.streams import prepare_streams, silence_stdout
 
-COMMANDS: dict[str, click.Command] = {
-    "pull": pull,
-    "doctor": doctor,
-    "serve": serve,
-    "replay": replay,
-    "race": race,
-    "lesson": lesson,
-    "tour": tour,
-    "export": export,
-    "bench": bench,
-    "selftest": selftest,
-    "tune": tune,
-    "train": train,
-    "sessions": sessions,
-}
+COMMANDS = (
+    "pull", "doctor", "serve", "replay", "race", "lesson", "tour", "export", "bench", "selftest", "tune", "train",
+    "sessions", "config", "completion", "help",
+)  # fmt: skip
+OF_THE_PROGRAM = ("config", "completion", "help")
+"""Commands that describe the program itself."""
 
 
-def commands() -> dict[str, click.Command]:
-    """By name: every command, those included that describe the program itself."""
-    return {
-        **COMMANDS,
-        "config": config_command(chat),
-        "completion": completion_command(chat),
-        "help": help_command(chat),
-    }
+class Commands(Mapping[str, click.Command]):
+    """Every command by name. One is imported when it is asked for: most starts want none of them."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        module = import_module(f"{__package__}.commands.{name}")
+        found = getattr(module, f"{name}_command")(chat) if name in OF_THE_PROGRAM else getattr(module, name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
 
 
+commands = Commands()
 SURE = 0.75
 """How alike two words are, in [0, 1], when one is offered for the other."""
 CHATS_WORDS = {
@@ -101,7 +89,9 @@ def program() -> NoReturn:
 def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, attach: Attach = server_source) -> int:
     """Run the program and return its exit code; ``engine`` and ``attach`` make the source of events."""
     prepare_streams()
-    if request := os.environ.get(VARIABLE):
+    if request := os.environ.get(COMPLETION):
+        from .commands.completion import answer_shell
+
         return answer_shell(chat, commands, request)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -148,10 +138,10 @@ def _give_up(problem: Problem) -> ExitCode:
 def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
     arguments = _command_first(arguments)
-    name = arguments[0] if arguments and arguments[0] in commands() else ""
+    name = arguments[0] if arguments and arguments[0] in commands else ""
     if arguments and not name:
         _refuse_typo(arguments[0])
-    chosen = commands()[name] if name else chat
+    chosen = commands[name] if name else chat
     _refuse_other_encodings(chosen, arguments)
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
     code = chosen.main(
@@ -192,7 +182,7 @@ def _is_other_encoding(word: str) -> bool:
 
 def _refuse_typo(word: str) -> None:
     """Raise :class:`Problem` for a word that is nearly a command's name, and nothing that could be a model's."""
-    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, commands(), 1, cutoff=SURE)
+    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, commands, 1, cutoff=SURE)
     if near and not Path(word).exists():
         raise Problem(
             f"There is no command {word!r}. Did you mean {near[0]}?",
@@ -202,11 +192,11 @@ def _refuse_typo(word: str) -> None:
 
 def _command_first(arguments: list[str]) -> list[str]:
     """With a command in front that was typed behind flags, where it would be taken for a model."""
-    if commands().keys().isdisjoint(arguments):
+    if commands.keys().isdisjoint(arguments):
         return arguments
     lenient: dict[str, Any] = {"resilient_parsing": True, "ignore_unknown_options": True, "allow_extra_args": True}
     model = chat.make_context("dflash-chat", [*arguments], **lenient).params["model"]
-    if model not in commands() or Path(model).exists():
+    if model not in commands or Path(model).exists():
         return arguments
     place = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
     return [model, *arguments[:place], *arguments[place + 1 :]]

@@ -252,7 +252,7 @@ def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     step = replace(make_step(11, 15), verify_width=13, choice=WidthChoice(0.0004, 0.2, 700.0))
     scene = Scene(inspect_step(step, 7, 107, None, 6.5), keys=("Esc close",))
     *_, choice, cost, _ = map(str, scene_lines(scene, width, 9))
-    assert "all 13 hold is under 0.1" in choice and choice.endswith("0.20 ms")
+    assert "the 13th is kept in under 0.1" in choice and choice.endswith("0.20 ms")
     assert cost.endswith("one at a time: 12 × 6.5 = 78.0 ms")
 
 

@@ -12,10 +12,11 @@ import click
 import pytest
 
 from dflash_tui.cli.chat import chat
-from dflash_tui.cli.commands.completion import SHELLS, VARIABLE
+from dflash_tui.cli.commands.completion import SHELLS
 from dflash_tui.cli.flags.config_files import settable
 from dflash_tui.cli.flags.options import variable_of
 from dflash_tui.cli.flags.screen import chosen_screen_options
+from dflash_tui.cli.invocation import COMPLETION
 from dflash_tui.cli.main import commands
 from dflash_tui.cli.terminal.background import suited_theme
 from dflash_tui.core.exit_codes import ExitCode
@@ -188,7 +189,7 @@ def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytes
 @pytest.mark.parametrize("shell", list(SHELLS))
 def test_every_shell_has_a_script(program: Program, own: Path, shell: str) -> None:
     script = program.run("completion", shell).out.decode()
-    assert program.code == ExitCode.OK and VARIABLE in script and "dflash-chat" in script
+    assert program.code == ExitCode.OK and COMPLETION in script and "dflash-chat" in script
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_every_shell_has_a_script(program: Program, own: Path, shell: str) -> No
 def test_a_shell_is_answered(
     program: Program, own: Path, monkeypatch: pytest.MonkeyPatch, words: str, expected: str
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "bash_complete")
+    monkeypatch.setenv(COMPLETION, "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
     text = program.run().out.decode()
@@ -209,9 +210,9 @@ def test_a_shell_is_answered(
 
 
 def test_commands_are_described() -> None:
-    for name, chosen in commands().items():
+    for name, chosen in commands.items():
         assert isinstance(chosen, click.Command) and (chosen.help or chosen.callback.__doc__), name
-    assert json.dumps(sorted(commands()))
+    assert json.dumps(sorted(commands))
 
 
 def test_config_alone_shows_what_is_in_force(program: Program, own: Path) -> None:

@@ -154,7 +154,7 @@ def test_the_shell_completes_names_of_servers(program: Program, team: Path, monk
     monkeypatch.setenv("COMP_WORDS", "dflash-chat --server ")
     monkeypatch.setenv("COMP_CWORD", "")
     program.run()
-    assert program.out.decode().split() == ["plain,box", "plain,team"] and "race" in commands()
+    assert program.out.decode().split() == ["plain,box", "plain,team"] and "race" in commands
 
 
 def test_config_shows_servers_and_no_secrets(program: Program, team: Path) -> None:

@@ -163,7 +163,7 @@ def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkey
 
 def test_help_names_every_command(program: Program) -> None:
     words = re.findall(r"[\w-]+", program.run("--help").out.decode())
-    assert [name for name in commands() if name not in words] == []
+    assert [name for name in commands if name not in words] == []
 
 
 def test_every_flag_has_a_topic_that_describes_it(program: Program) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,17 @@ from rich.cells import cell_len
 from dflash_tui.core.export.document import Origin, Prose
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.lesson.bundled import DEFAULT_LESSON, open_lesson
+from dflash_tui.core.lesson.copying import copied_places
+from dflash_tui.core.lesson.drawn import as_text
+from dflash_tui.core.lesson.experts import Experts
 from dflash_tui.core.lesson.facts import turn_facts
-from dflash_tui.core.lesson.memory import as_text, memory_lines
+from dflash_tui.core.lesson.memory import memory_lines
 from dflash_tui.core.lesson.pages import Page, lesson_document, lesson_pages
 from dflash_tui.core.lesson.parsing import LessonError, parse_lesson, read_lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.race.race import as_race
 from dflash_tui.core.rounds.playback import PHASES
+from engine.events import EmittedToken
 
 from .answers_for_tests import make_answer, plain_answer
 
@@ -223,3 +228,28 @@ def test_a_memory_takes_in_what_counts_and_nothing_else() -> None:
     (fresh,) = {text for line in seen["emit"] for text, ink in line if ink == "kept"}
     assert len(fresh) == 2 and inks["emit"]["fallen"] == 2
     assert all(cell_len(text) <= 60 for text in as_text(seen["judge"]).split("\n")[:-1])
+
+
+def test_a_text_that_repeats_itself_is_looked_up() -> None:
+    """The guesses that are right and the first that is wrong are those of the text itself."""
+    words = ["a", "b", "c", "d", "e", "x", "a", "b", "c", "d", "y"]
+    tokens = [EmittedToken(ord(word), word, "plain") for word in words]
+    (found,) = copied_places(tokens)
+    assert (found.place, found.length, found.distance, found.right) == (9, 3, 6, 1)
+    assert found.guesses[:3] == ("d", "e", "x")
+    assert not copied_places([EmittedToken(None, word, "plain") for word in words])
+
+
+def test_more_tokens_read_more_experts_as_the_lesson_says() -> None:
+    experts = Experts(128, 8, 16)
+    read = [sum(ink != "faint" for _, ink in chain(*(line[1:] for line in experts.lines(at, 80)))) for at in range(16)]
+    assert read[0] == 8 and read == sorted(read)
+    assert all(f" {count} of 128" in as_text(experts.lines(at, 400)) for at, count in enumerate(read))
+    expected = [128 * (1 - (1 - 8 / 128) ** tokens) for tokens in range(1, 17)]
+    assert all(abs(count - mean) < 4 for count, mean in zip(read, expected, strict=True))
+
+
+@pytest.mark.parametrize("numbers", ["8", "128 8", "8 128 16", "128 8 0", "128 8 65"])
+def test_experts_that_cannot_be_drawn_are_refused(numbers: str) -> None:
+    with pytest.raises(LessonError, match=r"line 6.*three numbers"):
+        pages_of(f"# One\n@figure experts {numbers}")

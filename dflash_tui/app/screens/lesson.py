@@ -18,9 +18,8 @@ from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import token_spans
 from dflash_tui.core.figures.labels import STEPS
 from dflash_tui.core.files.saving import save_text
-from dflash_tui.core.lesson.memory import memory_lines
 from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
-from dflash_tui.core.lesson.parsing import OF_A_ROUND, Lesson
+from dflash_tui.core.lesson.parsing import OF_A_ROUND, FigureKind, Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.pace import pace_words
@@ -29,7 +28,7 @@ from dflash_tui.core.rounds.playback import PHASES
 from ..notices import tell_saved
 from ..options import options_of
 from ..widgets.lesson_chart import histogram_lines, spread, times_lines
-from ..widgets.lesson_memory import inked
+from ..widgets.lesson_drawn import inked
 from ..widgets.race_drawing import clock_lines
 from ..widgets.rounds.large_round import LargeRound
 from ..widgets.rounds.step_table import Scene, StepTable
@@ -38,6 +37,8 @@ from .keys import KeysScreen
 from .once import LeavesOnce
 
 FRAME = 1 / 30
+MOMENT: dict[FigureKind, float] = {"copy": 4.0, "experts": 0.4}
+"""Seconds that a moment of a picture stands which plays by itself."""
 ROWS_FOR_LARGE = 34
 """Of a screen that has room for a round in large cells above its table."""
 
@@ -75,7 +76,10 @@ class LessonScreen(LeavesOnce[bool]):
         self._origin = origin
         self._out_dir = out_dir
         self._round = 0
-        self._phase = len(PHASES) - 1
+        self._moment = 0
+        """Of the picture on this page, see ``Figure.num_moments``."""
+        self._next: float | None = None
+        """When the picture's next moment comes, by the clock; None while it stands still."""
         self._clock: RaceClock | None = None
         self._resumed = self.place > 0
 
@@ -139,16 +143,17 @@ class LessonScreen(LeavesOnce[bool]):
     def _show(self) -> None:
         page = self.pages[self.place]
         self._round = 0 if page.figure is None else page.figure.round
-        self._phase = len(PHASES) - 1
-        self._clock = None
+        self._moment = 0 if page.figure is None else page.figure.still
+        self._clock = self._next = None
         self.query_one("#lesson-title", Static).update(Content(page.title))
         self.query_one("#lesson-words", Static).update(Content(page.text))
         self.query_one("#lesson-text").scroll_home(animate=False)
         self._draw_head()
         self._choose_widget(page.figure)
-        if page.figure is not None and page.figure.kind in ("race", "answer") and self._moves:
+        if page.figure is not None and page.figure.kind not in OF_A_ROUND and self._moves:
             self.action_play()
         self._draw_figure()
+        self.call_after_refresh(self._draw_figure)  # the text above has its height by then
 
     def _draw_head(self) -> None:
         dots = "●" * (self.place + 1) + "○" * (len(self.pages) - self.place - 1)
@@ -163,7 +168,8 @@ class LessonScreen(LeavesOnce[bool]):
     def _keys(self) -> str:
         """The keys that lead somewhere from this page, as many as there is room for."""
         doing = {"round": "Space plays it · , . rounds", "race": "Space plays it, or pauses"}
-        doing["answer"], doing["memory"] = doing["race"], doing["round"]
+        doing |= dict.fromkeys(("answer", *MOMENT), doing["race"])
+        doing["memory"] = doing["round"]
         keys = [
             "→ next" if self.place < len(self.pages) - 1 else "Enter opens the chat",
             "← back" if self.place else "",
@@ -183,7 +189,7 @@ class LessonScreen(LeavesOnce[bool]):
         frame.set_class(kind == "round" and self.size.height >= ROWS_FOR_LARGE, "-large")
         self.query_one("#lesson-round").display = kind == "round"
         self.query_one("#lesson-answer").display = kind == "answer"
-        self.query_one("#lesson-chart").display = kind in ("memory", "histogram", "race", "times")
+        self.query_one("#lesson-chart").display = kind not in ("", "round", "answer")
         self.query_one("#lesson-text").set_class(figure is None, "-alone")
         log = self.query_one(TokenLog)
         log.clear()
@@ -211,9 +217,8 @@ class LessonScreen(LeavesOnce[bool]):
                 self.query_one("#lesson-figure").set_class(self.size.height >= ROWS_FOR_LARGE, "-large")
                 self.query_one(StepTable).show(self._scene(figure))
                 self.query_one(LargeRound).show(self._scene(figure))
-            case "memory":
-                lines = memory_lines(figure.answers[0], self._round, PHASES[self._phase], width)
-                chart.update(Content("\n").join(inked(lines, width)))
+            case "memory" | "copy" | "experts":
+                chart.update(inked(figure.lines(self._round, self._moment, width)))
             case "histogram":
                 chart.update(Content("\n").join(histogram_lines(figure.answers, width, room.height)))
             case "times":
@@ -223,9 +228,9 @@ class LessonScreen(LeavesOnce[bool]):
 
     def _scene(self, figure: Figure) -> Scene:
         inspection = figure.inspection(self._round)
-        phase = PHASES[self._phase]
+        phase = PHASES[self._moment]
         answer = figure.answers[0]
-        playing = self._phase < len(PHASES) - 1
+        playing = self._moment < len(PHASES) - 1
         title = f"round {inspection.step.index} of {len(answer.steps) - 1}"
         return Scene(inspection, phase=phase, title=title, notes=(answer.question,), phases=playing)
 
@@ -250,6 +255,10 @@ class LessonScreen(LeavesOnce[bool]):
 
     def _frame(self) -> None:
         clock, figure = self._clock, self.figure
+        if figure is not None and self._next is not None and monotonic() >= self._next:
+            self._moment += 1
+            self._go_on(figure)
+            self._draw_figure()
         if clock is None or figure is None:
             return
         self._draw_figure()
@@ -257,7 +266,7 @@ class LessonScreen(LeavesOnce[bool]):
             self._clock = None
 
     def action_play(self) -> None:
-        """A race pauses, goes on, or runs again; a round goes on by one phase."""
+        """What plays by itself pauses, goes on, or plays again; a round goes on by one phase."""
         figure = self.figure
         if figure is None:
             return
@@ -269,8 +278,19 @@ class LessonScreen(LeavesOnce[bool]):
             self._clock = RaceClock(figure.race())
             self._clock.play(monotonic())
         elif figure.kind in OF_A_ROUND:
-            self._phase = (self._phase + 1) % len(PHASES)
+            self._moment = (self._moment + 1) % len(PHASES)
             self._draw_figure()
+        elif self._next is not None:
+            self._next = None
+        elif figure.kind in MOMENT:
+            self._moment %= max(figure.num_moments - 1, 1)  # at the last one it begins again
+            self._go_on(figure)
+            self._draw_figure()
+
+    def _go_on(self, figure: Figure) -> None:
+        """The picture's next moment comes by itself, until the last stands there."""
+        last = self._moment >= figure.num_moments - 1
+        self._next = None if last else monotonic() + MOMENT[figure.kind]
 
     def _pause(self, clock: RaceClock) -> None:
         clock.tick(monotonic())
@@ -280,11 +300,15 @@ class LessonScreen(LeavesOnce[bool]):
             clock.play(monotonic())
 
     def action_step(self, by: int) -> None:
-        """Look at the rounds before and after the one that the text speaks of."""
+        """Look at the rounds before and after the one that the text speaks of, or at a picture's other moments."""
         figure = self.figure
         if figure is not None and figure.kind in OF_A_ROUND:
             self._round = min(max(self._round + by, 0), len(figure.answers[0].steps) - 1)
-            self._phase = len(PHASES) - 1
+            self._moment = len(PHASES) - 1
+            self._draw_figure()
+        elif figure is not None and figure.kind in MOMENT:
+            self._next = None
+            self._moment = min(max(self._moment + by, 0), figure.num_moments - 1)
             self._draw_figure()
 
     def action_export(self) -> None:

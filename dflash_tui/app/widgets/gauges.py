@@ -127,7 +127,7 @@ class RateGauge(Gauge):
         words = [*below, *self._shares(), *self._remark()][: max(height - 4, 0)]
         room = height - 4 - len(words)
         chart = bars(_history(self.facts.turn.rate, self.size.width), room) if room else []
-        return [Content.styled(head, "bold"), *figures, *(Content.styled(row, "$primary") for row in chart), *words]
+        return [Content.styled(head, "bold"), *figures, *(Content.styled(row, MUTED) for row in chart), *words]
 
     def compact(self) -> Content:
         if self.facts.speedup is not None:

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from .rounds.living_round import LivingRound
 
-LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 16
+LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 26
 """Rows of a screen that has room for a round that lives; what of them is not its own; and its own at most."""
 
 

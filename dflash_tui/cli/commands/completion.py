@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from dflash_tui.core.exit_codes import ExitCode
 
-VARIABLE = "_DFLASH_CHAT_COMPLETE"
-"""The shell sets it when it asks; click's convention."""
+from ..invocation import COMPLETION
+
 SHELLS: Mapping[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 INSTALL = {
     "bash": 'eval "$(dflash-chat completion bash)" in ~/.bashrc',
@@ -27,12 +27,12 @@ class _Everything(click.Group):
         super().__init__("dflash-chat", commands=dict(commands), params=list(options), invoke_without_command=True)
 
 
-def answer_shell(program: click.Command, commands: Callable[[], Mapping[str, click.Command]], request: str) -> int:
-    """Answer what a shell asked through ``VARIABLE``, such as ``bash_complete``."""
+def answer_shell(program: click.Command, commands: Mapping[str, click.Command], request: str) -> int:
+    """Answer what a shell asked through ``COMPLETION``, such as ``bash_complete``."""
     shell, _, instruction = request.partition("_")
     if shell not in SHELLS or instruction != "complete":
         return ExitCode.USAGE
-    complete = SHELLS[shell](_Everything(program, commands()), {}, "dflash-chat", VARIABLE)
+    complete = SHELLS[shell](_Everything(program, commands), {}, "dflash-chat", COMPLETION)
     click.echo(complete.complete())
     return ExitCode.OK
 
@@ -52,5 +52,5 @@ def completion_command(program: click.Command) -> click.Command:
 
 
 def _source(shell: str, program: click.Command) -> str:
-    made = SHELLS[shell](program, {}, "dflash-chat", VARIABLE)
+    made = SHELLS[shell](program, {}, "dflash-chat", COMPLETION)
     return made.source_template % made.source_vars()  # BashComplete.source() would run bash to learn its version

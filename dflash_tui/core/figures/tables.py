@@ -78,7 +78,7 @@ def _speed(facts: GaugeFacts) -> Table:
         rows.append(("tokens per second, target alone", f"{1e3 / facts.plain_ms:.1f}"))
     if facts.speedup is not None:
         rows.append((f"{SPEED_UP.name} as the target alone", f"{facts.speedup:.2f}×"))
-    unknown = "Speed-up: not measured. Ask once with /speculation off, and the next answer is compared with it."
+    unknown = "Speed-up: not measured yet. It is while nothing is asked, and by an answer with /speculation off."
     note = CLOCK_NOTES[facts.times] or ("" if facts.plain_ms else unknown)
     return Table("speed", "Speed", tuple(rows), note=note)
 
@@ -95,9 +95,10 @@ def _acceptance(facts: GaugeFacts) -> Table:
         ("drafted tokens that were checked", f"{drafted:,}"),
         ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
         *((f"of the accepted guessed by {name}", f"{share:.0%}") for name, share in acceptance.shares),
-        (TOKENS_PER_ROUND.told, f"{acceptance.mean_acceptance_length:.2f}"),
+        (TOKENS_PER_ROUND.name, f"{acceptance.mean_acceptance_length:.2f}"),
     )
-    note = "The share of accepted drafts falls with the block size by itself; compare block sizes by tokens per second."
+    note = f"{TOKENS_PER_ROUND.told.capitalize()}. The share of accepted drafts falls with the block size by itself; "
+    note += "compare block sizes by tokens per second."
     return Table("acceptance", "Acceptance", rows, note=note)
 
 
@@ -109,7 +110,7 @@ def _totals(totals: TurnStatistics) -> Table:
         ("rounds with a draft", f"{totals.num_spec_steps:,}" if totals.num_spec_steps else NOT_KNOWN),
         ("drafted tokens that were checked", f"{drafted:,}"),
         ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
-        (TOKENS_PER_ROUND.told, length),
+        (TOKENS_PER_ROUND.name, length),
     )
     return Table("acceptance", "Acceptance", rows, note="Totals of the whole answer: the server tells no rounds.")
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from engine.events import Step
 
 from ..export.document import ExportedAnswer
 from ..rounds.cells import show_blanks
 from ..rounds.playback import PHASES, Phase
-
-Ink = Literal["name", "memory", "row", "kept", "fallen", "words"]
-Line = tuple[tuple[str, Ink], ...]
-"""Texts side by side, and what each of them is."""
+from .drawn import NAME_WIDTH, Ink, Line, said
 
 FADES = "░▒▓█"
 """Of the memory's cells, the oldest first."""
-NAME_WIDTH, LONGEST_ROW, MOST_CELLS, HEIGHT = 8, 9, 64, 2
+LONGEST_ROW, MOST_CELLS, HEIGHT = 9, 64, 2
 WORDS: dict[Phase, str] = {
     "block": "The memory stands behind all that was said. The older, the fainter: to learn it forgets.",
     "draft": "The newest token and {drafts} guesses: {rows} rows, which lie beside it.",
@@ -32,7 +27,7 @@ def memory_lines(answer: ExportedAnswer, index: int, phase: Phase, width: int) -
     reached = PHASES.index(phase)
     rows = _rows(answer, index) if reached >= PHASES.index("draft") else []
     kept = len(step.emitted)
-    said = WORDS[phase].format(
+    words = WORDS[phase].format(
         drafts=step.verify_width - 1, rows=step.verify_width, kept=kept, fallen=step.verify_width - kept
     )
     lines: list[Line] = [*_memory(kept if phase == "emit" else 0, width), ()]
@@ -42,7 +37,7 @@ def memory_lines(answer: ExportedAnswer, index: int, phase: Phase, width: int) -
         for place, (text, mark) in enumerate(rows)
     ]
     lines += _beside([each for each in beside if not (gone and each[2] == "kept")], width)
-    return [*lines, (), ((said, "words"),)]
+    return [*lines, (), *said(words, width)]
 
 
 def _memory(fresh: int, width: int) -> list[Line]:
@@ -83,8 +78,3 @@ def _beside(rows: list[tuple[str, str, Ink]], width: int) -> list[Line]:
         line += [(cell, ink), (" ", "row")]
         used += len(cell) + 1
     return [*lines, tuple(line)] if line else lines
-
-
-def as_text(lines: list[Line]) -> str:
-    """For where there are no colours."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)

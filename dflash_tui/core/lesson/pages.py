@@ -22,14 +22,16 @@ from ..figures.statistics import NOT_KNOWN
 from ..race.race import RaceResult, as_race, block_name
 from ..race.report import race_table
 from ..rounds.inspection import Inspection, inspect_step
-from ..rounds.playback import Phase
+from ..rounds.playback import PHASES
+from .copying import best_moment, copied_lines, copied_places
+from .drawn import Line, as_text
+from .experts import Experts
 from .facts import choose_round, fill, round_facts, same_tokens, turn_facts, words
-from .memory import as_text, memory_lines
+from .memory import memory_lines
 from .parsing import OF_A_ROUND, FigureKind, FigureRequest, Lesson, LessonError, Stop
 
-MOMENTS: tuple[Phase, ...] = ("judge", "emit")
 SET_WIDTH = 76
-"""Of a memory on a page that doesn't move: when, and how wide."""
+"""Of a picture in letters on a page that doesn't move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,39 @@ class Figure:
     """Index of the round in the first answer; for ``round`` and ``memory`` only."""
     plain_ms: float | None = None
     """What a token costs without speculation, as another turn of the trace tells."""
+    experts: Experts | None = None
+
+    @property
+    def num_moments(self) -> int:
+        """In how many steps the picture comes about; 0 for one that doesn't, or that a clock moves."""
+        match self.kind:
+            case "round" | "memory":
+                return len(PHASES)
+            case "copy":
+                return max(len(copied_places(tuple(self.answers[0].tokens))), 1)
+            case "experts":
+                return self.experts.tokens if self.experts else 0
+        return 0
+
+    @property
+    def still(self) -> int:
+        """The moment that says most by itself."""
+        return best_moment(self.answers[0]) if self.kind == "copy" else self.num_moments - 1
+
+    @property
+    def set_moments(self) -> tuple[int, ...]:
+        """Those that a page shows which doesn't move."""
+        if self.kind == "memory":
+            return PHASES.index("judge"), PHASES.index("emit")
+        return (self.still,) if self.kind == "copy" else (0, self.still)
+
+    def lines(self, index: int, moment: int, width: int) -> list[Line]:
+        """A picture in letters, ``width`` cells wide; ``index`` is the round of one that shows a round."""
+        if self.experts is not None:
+            return self.experts.lines(moment, width)
+        if self.kind == "copy":
+            return copied_lines(self.answers[0], moment, width)
+        return memory_lines(self.answers[0], index, PHASES[moment], width)
 
     def inspection(self, index: int) -> Inspection:
         """Round ``index`` of the first answer, taken apart."""
@@ -90,6 +125,8 @@ def _page(path: Path, stop: Stop, answers: Sequence[ExportedAnswer], common: dic
 
 
 def _figure(path: Path, request: FigureRequest, answers: Sequence[ExportedAnswer]) -> Figure:
+    if request.kind == "experts":
+        return Figure(request.kind, (), (), experts=Experts(*request.turns))
     for turn in request.turns:
         if turn > len(answers):
             raise LessonError(path, request.line, f"the trace has {len(answers)} turns, there is no turn {turn}.")
@@ -133,8 +170,8 @@ def _section(figure: Figure) -> Section:
             inspection = figure.inspection(figure.round)
             caption = f"round {inspection.step.index}: {inspection.summary}; {inspection.cost[0]}"
             return RoundFigure(inspection.step, caption)
-        case "memory":
-            seen = (memory_lines(figure.answers[0], figure.round, phase, SET_WIDTH) for phase in MOMENTS)
+        case "memory" | "copy" | "experts":
+            seen = (figure.lines(figure.round, at, SET_WIDTH) for at in figure.set_moments)
             return Prose(_set("\n\n".join(map(as_text, seen))))
         case "histogram":
             return histogram_table(figure)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-FigureKind = Literal["answer", "round", "memory", "histogram", "race", "times"]
+FigureKind = Literal["answer", "round", "memory", "copy", "experts", "histogram", "race", "times"]
 OF_A_ROUND: tuple[FigureKind, ...] = ("round", "memory")
 MAX_BYTES = 1_000_000
 _FENCE = "---"
@@ -16,11 +16,17 @@ _TURNS: dict[FigureKind, tuple[int, int]] = {
     "answer": (1, 1),
     "round": (1, 1),
     "memory": (1, 1),
+    "copy": (1, 1),
+    "experts": (3, 3),
     "histogram": (1, 3),
     "race": (2, 3),
     "times": (1, 3),
 }
-"""Fewest and most turns that a figure takes."""
+"""Fewest and most turns that a figure takes; of ``experts`` the numbers that it draws."""
+EXPERTS_WANTED = (
+    "@figure experts takes three numbers: how many a layer has (up to 1024), how many a token goes through, and up to "
+    "how many tokens (64 at most) a pass checks."
+)
 ROUND_WORDS = ("first", "best", "worst", "bonus", "rejection")
 
 
@@ -171,9 +177,15 @@ def _figure(path: Path, line: int, words: list[str]) -> FigureRequest:
     least, most = _TURNS[kind]
     while rest and rest[0].isdecimal() and len(numbers) < most:
         numbers.append(int(rest.pop(0)))
+    if kind == "experts" and not _drawable(numbers):
+        raise LessonError(path, line, EXPERTS_WANTED)
     if len(numbers) < least or 0 in numbers:
         raise LessonError(path, line, f"@figure {kind} takes the numbers of {least} to {most} turns, counted from 1.")
     return FigureRequest(kind, tuple(numbers), _choice(path, line, kind, rest), line)
+
+
+def _drawable(numbers: list[int]) -> bool:
+    return len(numbers) == 3 and 0 < numbers[1] <= numbers[0] <= 1024 and 0 < numbers[2] <= 64
 
 
 def _choice(path: Path, line: int, kind: FigureKind, words: list[str]) -> RoundChoice:

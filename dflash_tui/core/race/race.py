@@ -12,6 +12,7 @@ from statistics import median
 from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 
+from ..attachments.attachment import without_files
 from ..export.document import AnswerCollector, ExportedAnswer
 
 WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
@@ -286,7 +287,8 @@ class Race:
 
     @property
     def question(self) -> str:
-        return self._messages[-1].content
+        """As it was typed, without its files."""
+        return without_files(self._messages[-1].content)[0]
 
     @property
     def over(self) -> bool:

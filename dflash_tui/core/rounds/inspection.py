@@ -149,9 +149,9 @@ class Inspection:
         cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
         which = f"{'all' if verified == drafted else f'{verified} of'} {drafted}"
         said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
-        what = f"the {ordinal(further)} is" if step.tree or further == 1 else f"that all {further} hold is"
-        likely = f"{what} {_percent(choice.chance)} likely"
-        return f"{said}{likely} and {cost}", f"{said}{likely}, {cost}", f"{likely} and {cost}"
+        likely = f"the {ordinal(further)} is kept in {_percent(choice.chance)}"
+        brief = f"checked {verified}: {likely}, {cost}"
+        return f"{said}{likely} of such rounds and {cost}", f"{said}{likely}, {cost}", brief
 
     @property
     def _choice(self) -> str:

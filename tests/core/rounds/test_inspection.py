@@ -110,9 +110,9 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert corrected.columns[3].outcome == "unverified"
     assert "only 3 guesses in this round" in corrected.why(3)
     chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
-    assert chosen.width[0] == f"checked 3 of {len(step.draft)}: that all 4 hold is 12% likely and costs 0.40 ms"
+    assert chosen.width[0] == f"checked 3 of {len(step.draft)}: the 4th is kept in 12% of such rounds and costs 0.40 ms"
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
-    assert free.width[0].endswith("is under 0.1% likely and costs nothing")
+    assert free.width[0].endswith("is kept in under 0.1% of such rounds and costs nothing")
     assert inspect_step(step, 0, 0, SEED).width == ()
     resting = replace(make_step(0, 0, index=4), choice=WidthChoice(0.0, 1.42, 350.0))
     assert (

@@ -24,7 +24,7 @@ LEAST_HIGH, MOST_HIGH = 2, 16
 """Rows of a position at least and at most."""
 SQUARE = 2.2
 """How many times as high as wide a cell of a terminal is, about."""
-BONUS, NO_BONUS = "bonus place", "no bonus"
+MAYBE, BONUS, NO_BONUS = "bonus?", "bonus", "no bonus"
 QUIET = "$foreground on $foreground 15%"
 PLACE = "italic $verdict-pending on $foreground 4%"
 """Where a bonus may come."""
@@ -152,8 +152,9 @@ def _unlined(style: str) -> str:
 
 def _guess(scene: Scene, column: Column) -> str:
     if column.draft is None:
-        filled = column.choice is not None or not scene.reached("judge")
-        return (BONUS if filled else NO_BONUS) if scene.inspection.step.draft else ""
+        if not scene.inspection.step.draft:
+            return ""
+        return MAYBE if not scene.reached("judge") else BONUS if column.choice is not None else NO_BONUS
     return show_blanks(draft_text(column.draft)) if scene.reached("draft") else MASK
 
 
