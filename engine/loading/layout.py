@@ -31,7 +31,7 @@ from .refusals import advice, declared_block, declared_weights, quantization_of,
 from .stored_format import OF_BLOCKS, Files, format_of
 
 PACKED, SCALE, ZERO_POINT = "_packed", "_scale", "_zero_point"
-BLOCKS_4, EXPONENTS = Mxfp4Weight.endings
+BLOCKS_4, EXPONENTS = "_blocks", "_scales"
 ENDINGS = ("", PACKED, SCALE, OF_BLOCKS, ZERO_POINT, BLOCKS_4, EXPONENTS)
 """What follows a weight's name in the names of its tensors."""
 SCALES = ("BF16", "F16", "F32")

@@ -23,8 +23,6 @@ class Fp8Weight(Weight):
     """Bits of E4M3 numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 32], ordered by ``_laid_out``, and fp32
     scales [..., rows]. They are bits, because not every card has the type: kernels make bf16 of them by shifting."""
 
-    endings: ClassVar[tuple[str, ...]] = ("", "_scale")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
     rows_together: ClassVar[int] = ROWS
 
     @property

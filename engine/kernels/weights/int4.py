@@ -30,8 +30,6 @@ class Int4Weight(Weight):
     [..., rows / 16, depth / group, 16] in bf16, fp16 or fp32, as the checkpoint has them, laid out by
     ``scales_to_panels``."""
 
-    endings: ClassVar[tuple[str, ...]] = ("_packed", "_scale")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
     rows_together: ClassVar[int] = ROWS
 
     @property

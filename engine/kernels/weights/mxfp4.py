@@ -43,8 +43,6 @@ class Mxfp4Weight(Weight):
     """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], their bits ordered by ``PLACES``, and scales, the
     exponents that checkpoints have, uint8 [..., rows / 16, depth / 32, 16], laid out by ``scales_to_panels``."""
 
-    endings: ClassVar[tuple[str, ...]] = ("_blocks", "_scales")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
     rows_together: ClassVar[int] = ROWS
 
     @property

@@ -13,8 +13,9 @@ from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
 from ..drafter import Drafter
+from ..layers import merge_projections
 from ..merged_weights import biases_of, side_by_side
-from ..packed import hold, settle
+from ..packed import hold
 from .modules import DFlashDrafter, DraftLayer
 
 KEPT_FLOATS = ("codebook",)
@@ -28,7 +29,7 @@ def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> Non
         if parameter.ndim == 2 and not name.endswith(KEPT_FLOATS):
             hold(drafter, name, kind.of(parameter.detach()))
     if kind is ByteWeight:
-        settle(drafter, drafter.read_together)
+        merge_projections(drafter, drafter.read_together)
 
 
 @dataclass(frozen=True, slots=True)
