@@ -48,10 +48,10 @@ def packable(model: TargetModel) -> Iterator[str]:
 
 
 def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
-    """Names of the parameters that a format packs; in MXFP4 only experts."""
+    """Names of the parameters that a format packs."""
     for name in packable(model) if weights != "bf16" else ():
         *outer, rows, depth = model.get_parameter(name).shape
-        if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or weights != "mxfp4"):
+        if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or not PACKED[weights].experts_only):
             yield name
 
 

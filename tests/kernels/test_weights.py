@@ -13,7 +13,7 @@ from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import GROUPS, Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import PACKED, bytes_of, hold_in, weight_of
-from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight, floats_of
+from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.models.merged_weights import side_by_side
@@ -154,8 +154,8 @@ def test_every_code_and_scale_of_mxfp4_is_what_the_format_says() -> None:
     codes = torch.arange(16, dtype=torch.uint8).repeat(2).expand(len(scales), 32)
     numbers = torch.tensor([meaning(code) for code in range(16)] * 2, dtype=torch.float64)
     numbers = numbers * 2.0 ** (scales.double() - 127)
-    assert torch.equal(floats_of(codes, scales, torch.float32).double(), numbers)
-    assert torch.equal(floats_of(codes, scales, torch.bfloat16).double(), numbers)
+    assert torch.equal(Mxfp4Weight.floats(codes, scales).double(), numbers)
+    assert torch.equal(Mxfp4Weight.floats(codes, scales).to(torch.bfloat16).double(), numbers)
     assert torch.equal((numbers / 32).to(torch.bfloat16).double(), numbers / 32)
 
 
@@ -167,6 +167,6 @@ def test_mxfp4_keeps_a_checkpoint_s_bits() -> None:
     weight = Mxfp4Weight.packed(codes, scales)
     assert torch.equal(weight.codes(), codes) and weight.shape == codes.shape
     assert weight.nbytes == codes.numel() // 2 + scales.numel()
-    assert torch.equal(weight.restored(), floats_of(codes, scales, torch.float32))
+    assert torch.equal(weight.restored(), Mxfp4Weight.floats(codes, scales))
     again = Mxfp4Weight.of(weight.restored())
     assert torch.equal(again.restored(), weight.restored())

@@ -13,12 +13,11 @@ from ...commands import WeightFormat
 from .fp8 import Fp8Weight
 from .int4 import Int4Weight
 from .mxfp4 import Mxfp4Weight
+from .panels import PackedWeight
 from .plain import PlainWeight
 from .weight import Weight
 
-PACKED: Final[dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]]] = {
-    "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
-}  # fmt: skip
+PACKED: Final[dict[WeightFormat, type[PackedWeight]]] = {"fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight}
 """What a target's matrices are in formats other than floats."""
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "bf16": PlainWeight, **{weights: kind.of for weights, kind in PACKED.items()}
