@@ -3,14 +3,15 @@ for 32 neighbours. The file doesn't say which scale, nor which number the larges
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
-from ..kernels.weights.panels import ROWS
+from ..kernels.weights.panels import Rows
 
 BLOCK = 32
 """Neighbours that share a scale."""
@@ -31,19 +32,18 @@ def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weig
     as ``Int4Weight.of``."""
     if scales_of(weight) is None:
         return Int4Weight.of(weight)
-    whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32)
-    assert whole.scales is not None
     rows = _as_rounded(weight).flatten(0, -2)
-    values, scales = whole.values.view(-1, *whole.values.shape[-3:]), whole.scales.view(-1, *whole.scales.shape[-2:])
     exact = torch.zeros(len(SCALES), dtype=torch.int64, device=weight.device)
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        found = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
-        exact += torch.stack([each.sum() for each in found.exact])
-        part = Int4Weight.packed((found.numbers + 8).to(torch.uint8).flatten(-2), found.unit)
-        assert part.scales is not None
-        panels = slice(start // ROWS, start // ROWS + len(part.values))
-        values[panels], scales[panels] = part.values, part.scales
-    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact, preferred)))
+
+    def parts() -> Iterator[Rows]:
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            found = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
+            exact.add_(torch.stack([each.sum() for each in found.exact]))
+            yield start, (found.numbers + 8).to(torch.uint8).flatten(-2), found.unit
+
+    whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32).filled(parts())
+    assert whole.scales is not None
+    return replace(whole, scales=whole.scales.to(_narrowest(exact, preferred)))
 
 
 def scales_of(weight: Tensor) -> torch.dtype | None:

@@ -53,8 +53,6 @@ ENDINGS = {
 }
 """Endings of tensor names that only one format has."""
 ANY_ENDING = tuple(ENDINGS)
-MXFP4_BLOCKS = "_blocks"
-"""The ending of names of experts in MXFP4, which some families read."""
 
 FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 """Formats of packed floats, by the dtype of their scales."""
@@ -63,9 +61,6 @@ FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None) -> None:
     """Raises ``WeightsFailure`` where tensors show a format that is not read. ``config.json`` only helps to name it:
     the tensors are what is there. ``room``: bytes free on the device."""
-    family = find_family(config)
-    if family is not None and family.mxfp4:
-        headers = {name: header for name, header in headers.items() if not name.endswith(MXFP4_BLOCKS)}
     for name in _told(headers):
         method = str(quantization_of(config).get("quant_method", "")).lower()
         refuse(METHODS.get(method, name), config, room)

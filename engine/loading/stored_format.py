@@ -1,5 +1,5 @@
-"""Finds out in which format a folder's weights are stored, from its tensors' names and headers: without torch, and
-without reading a weight."""
+"""Finds out in which format a folder's weights are stored, from its tensors' names and headers, without reading a
+weight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from ..files.gguf import gguf_file, read_gguf
 from ..files.headers import BLOCKS, Headers, read_headers
 from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE
-from .refusals import MXFP4_BLOCKS, refuse_config, refuse_gguf, refuse_tensors
+from ..models.registry import find_family
+from .file_formats import FILE_FORMATS, FP8_IN_BLOCKS, FP8_ROWS, endings_of
+from .refusals import refuse_config, refuse_gguf, refuse_tensors
+from .stored_weight import FileFormat
 
 BESIDE_GGUF = (
     "config.json",
@@ -27,8 +30,6 @@ BESIDE_GGUF = (
 them."""
 GGUF_LAYERS = "blk."
 """The beginning of the names of a GGUF file's layers."""
-OF_BLOCKS = "_scale_inv"
-"""The ending of the names of scales that matrices in FP8 have for each block of so many rows and columns."""
 IN_LEVELS = "Q4_1"
 """A type of blocks whose numbers lie on 16 even levels."""
 
@@ -40,9 +41,9 @@ class StoredFormat:
     weights: WeightFormat
     """The format; ``bf16`` stands for floats of any size. In a mixture it is the packed format with the most bytes."""
     group: int = 0
-    """INT4: how many neighbours share a scale."""
+    """How many neighbours share a scale, where that differs."""
     scales: str = ""
-    """INT4: the scales' dtype, as safetensors calls it: BF16, F16 or F32."""
+    """The scales' dtype, as safetensors calls it, where that differs."""
     blocks: str = ""
     """For floats that a file holds in blocks of fewer bits: the type of most of these, such as Q4_1."""
     in_levels: bool = False
@@ -54,11 +55,10 @@ class StoredFormat:
     def __str__(self) -> str:
         if self.unpacked:
             return self.unpacked
-        if self.weights == "int4":
-            return f"INT4 in groups of {self.group}"
         if self.blocks:
             return self.blocks
-        return FORMAT_NAMES[self.weights]
+        name = FORMAT_NAMES[self.weights]
+        return f"{name} in groups of {self.group}" if self.group else name
 
 
 def stored_format(folder: Path, room: int | None = None) -> StoredFormat:
@@ -98,22 +98,21 @@ def read_files(folder: Path, weights: WeightFormat | None = None, room: int | No
         file = read_gguf(path)
         refuse_gguf(path, file, config)
         return Files(config, file.tensors, gguf=True)
-    refuse_tensors(headers, config, room)
+    family = find_family(config)
+    own = () if family is None else endings_of(family.published_in)
+    refuse_tensors({name: each for name, each in headers.items() if not name.endswith(own)}, config, room)
     refuse_config(config, format_of(headers).weights != "bf16", room)
     return Files(config, headers, gguf=False)
 
 
 def format_of(headers: Headers) -> StoredFormat:
     """The format of tensors, none of which is refused."""
-    sizes: Counter[WeightFormat] = Counter()
-    in_blocks = any(name.endswith(OF_BLOCKS) for name in headers)
+    sizes: Counter[FileFormat] = Counter()
     for name, header in headers.items():
-        if (name.endswith("_packed") and header.dtype == "I32") or header.dtype == "Q4_0":
-            sizes["int4"] += header.nbytes
-        elif header.dtype == "F8_E4M3" and not in_blocks:
-            sizes["fp8"] += header.nbytes
-        elif name.endswith(MXFP4_BLOCKS) and header.dtype == "U8":
-            sizes["mxfp4"] += header.nbytes
+        sizes.update({each: header.nbytes for each in FILE_FORMATS if each.marks(name, header)})
+    in_blocks = any(name.endswith(FP8_IN_BLOCKS.endings[1]) for name in headers)
+    if in_blocks:
+        del sizes[FP8_ROWS]
     if not sizes:
         blocks = Counter(header.dtype for header in headers.values() if header.dtype in BLOCKS)
         matrices = {
@@ -122,17 +121,5 @@ def format_of(headers: Headers) -> StoredFormat:
         most = max(blocks, key=lambda name: blocks[name], default="")
         unpacked = "FP8 in blocks" if in_blocks else ""
         return StoredFormat("bf16", blocks=most, in_levels=matrices == {IN_LEVELS}, unpacked=unpacked)
-    weights = sizes.most_common(1)[0][0]
-    return _int4(headers) if weights == "int4" else StoredFormat(weights)
-
-
-def _int4(headers: Headers) -> StoredFormat:
-    """The INT4 format of the largest packed tensor."""
-    packed = {name: header for name, header in headers.items() if name.endswith("_packed")}
-    if not packed:
-        return StoredFormat("int4", 32, "F16")
-    largest = max(packed, key=lambda name: packed[name].nbytes)
-    scales = headers.get(largest.removesuffix("_packed") + "_scale")
-    if scales is None or not scales.shape or not scales.shape[-1]:
-        return StoredFormat("int4")
-    return StoredFormat("int4", packed[largest].shape[-1] * 8 // scales.shape[-1], scales.dtype)
+    file = sizes.most_common(1)[0][0]
+    return StoredFormat(file.weights, *file.details(headers))

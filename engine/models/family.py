@@ -241,8 +241,8 @@ class Family:
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Endings of parameter names that stack all experts; and of the tensors of one expert, in checkpoints that don't
     stack them ({} is its number), which make its part when put below one another."""
-    mxfp4: bool = False
-    """Whether experts are published in MXFP4, with which products compute directly."""
+    published_in: tuple[WeightFormat, ...] = ()
+    """Formats that only some families are published in, with which products compute directly."""
     transposed: tuple[str, ...] = ()
     """Endings of parameter names whose floats, unlike packed numbers, are stored by columns: [..., depth, rows]."""
     gguf: GgufNames | None = None

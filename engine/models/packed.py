@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
 from ..kernels.weights.host_products import FLOATS, HOST_MAKERS, NIBBLES, HostProducts
-from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.integers import IntegerWeight
-from ..kernels.weights.kinds import PACKED, format_of, weight_of
-from ..kernels.weights.mxfp4 import Mxfp4Weight
+from ..kernels.weights.kinds import PACKED, HeldWeight, format_of, hold_in
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.q4 import Q4Weight
@@ -25,18 +23,18 @@ META = torch.device("meta")
 
 
 class PackedLinear(nn.Module):
-    """A linear layer whose weight may be of any kind, with that weight's tensors as its parameters."""
+    """A linear layer whose weight may be of any kind."""
+
+    weight: HeldWeight
 
     def __init__(self, weight: Weight, bias: nn.Parameter | None):
         super().__init__()
         self.out_features, self.in_features = weight.shape
         self.bias = bias
-        _set(self, "weight", weight)
-        self.whole: Weight | None = None
-        """The weight itself, once its parameters stay what they are; None before that."""
+        self.weight = HeldWeight(weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        product = (self.whole or weight_of(self)).linear(x)
+        product = self.weight.weight.linear(x)
         return product if self.bias is None else product + self.bias
 
 
@@ -50,21 +48,16 @@ def packable(model: TargetModel) -> Iterator[str]:
 
 
 def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
-    """Names of the parameters that a format packs; in MXFP4 only experts."""
+    """Names of the parameters that a format packs."""
     for name in packable(model) if weights != "bf16" else ():
         *outer, rows, depth = model.get_parameter(name).shape
-        if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or weights != "mxfp4"):
+        if rows % ROWS == 0 and depth % DEPTH == 0 and (outer or not PACKED[weights].experts_only):
             yield name
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
-    """The weights of a model that are packed, so that their values are whole numbers."""
-    for name, parameter in model.layers.named_parameters():
-        path, _, last = name.rpartition(".")
-        scales = last.endswith(Mxfp4Weight.endings[1])
-        if not parameter.is_floating_point() and not scales:
-            stem = last.removesuffix(Int4Weight.endings[0]).removesuffix(Mxfp4Weight.endings[0])
-            yield weight_of(model.layers.get_submodule(path), stem)
+    """The weights of a model that are no floats."""
+    return (module.weight for module in model.layers.modules() if isinstance(module, HeldWeight))
 
 
 def format_of_target(model: TargetModel) -> WeightFormat:
@@ -74,18 +67,14 @@ def format_of_target(model: TargetModel) -> WeightFormat:
 
 
 def hold(model: nn.Module, name: str, weight: Weight) -> None:
-    """Makes a model hold ``weight`` in place of the parameter ``name``: its tensors are stored under that name with
-    each of the kind's endings."""
-    path, _, stem = name.rpartition(".")
+    """Makes a model hold ``weight`` in place of the parameter ``name``."""
+    path, _, last = name.rpartition(".")
     owner = model.get_submodule(path)
-    if isinstance(weight, PlainWeight):
-        setattr(owner, stem, nn.Parameter(weight.values, requires_grad=False))
-    elif isinstance(owner, nn.Linear):
+    if isinstance(owner, nn.Linear) and not isinstance(weight, PlainWeight):
         parent, _, attribute = path.rpartition(".")
         setattr(model.get_submodule(parent), attribute, PackedLinear(weight, owner.bias))
     else:
-        delattr(owner, stem)
-        _set(owner, stem, weight)
+        hold_in(owner, last, weight)
 
 
 def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
@@ -112,7 +101,7 @@ def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None)
         if (held := packed[name] if packed else make(part)) is not None:
             hold(model, name, held)
     _multiply_by(model, HOST_MAKERS[products.head](model.head))
-    settle(model, model.read_together)
+    merge_projections(model, model.read_together)
     model.when_settled()
     return "int4" if packed else "float32" if products.others == FLOATS else "int8"
 
@@ -121,14 +110,6 @@ def gives_same_bits_by_any_threads(model: TargetModel) -> bool:
     """Whether all of a model's products on a CPU have the same bits with any number of threads: they are of few bits
     and added up in one order, or in fp64 and rounded."""
     return model.packed_head is not None and not isinstance(model.packed_head, PlainWeight) and not model.routers
-
-
-def settle(model: nn.Module, read_together: Sequence[Sequence[str]]) -> None:
-    """Merges projections of a model on a CPU and looks each weight up once, for when its weights stay what they are."""
-    merge_projections(model, read_together)
-    for module in model.modules():
-        if isinstance(module, PackedLinear):
-            module.whole = weight_of(module)
 
 
 def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:
@@ -162,9 +143,3 @@ def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) ->
     for name in list(packed_in(model, weights)):
         hold(model, name, PACKED[weights].allocate(*model.get_parameter(name).shape, device=META))
     return model
-
-
-def _set(module: nn.Module, stem: str, weight: Weight) -> None:
-    tensors = (weight.values, weight.scales) if weight.scales is not None else (weight.values,)
-    for ending, tensor in zip(weight.endings, tensors, strict=True):
-        module.register_parameter(stem + ending, nn.Parameter(tensor, requires_grad=False))

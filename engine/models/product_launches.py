@@ -15,8 +15,9 @@ from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.experts import expert_down_rows
 from ..kernels.decode.head import HeadOutput, head_rows
 from ..kernels.decode.router import Assignment, reference_assignment
+from ..kernels.decode.target_tiles import plain_choices
 from ..kernels.decode.tile_trials import Launch
-from ..kernels.decode.tiles import TargetTiles, Tiles, plain_choices
+from ..kernels.decode.tiles import TargetTiles, Tiles
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
 from ..kernels.weights.plain import PlainWeight

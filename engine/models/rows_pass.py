@@ -16,8 +16,9 @@ from ..kernels.decode.attention import AttendScratch, attend_rows
 from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ..kernels.decode.norm import NormStyle, embed_rows
+from ..kernels.decode.target_tiles import target_tiles, tiles_of_plain
 from ..kernels.decode.tile_trials import TileTrials
-from ..kernels.decode.tiles import TargetTiles, target_tiles, tiles_of_plain
+from ..kernels.decode.tiles import TargetTiles
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.card import card_of

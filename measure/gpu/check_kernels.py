@@ -28,7 +28,8 @@ from engine.kernels.decode.packed import is_packed
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.decode.router import route_rows as router_alone
-from engine.kernels.decode.tiles import DraftTiles, Tiles, draft_tiles, target_tiles
+from engine.kernels.decode.target_tiles import target_tiles
+from engine.kernels.decode.tiles import DraftTiles, Tiles, draft_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.reference.joins import (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine.commands import WeightFormat
-from engine.kernels.decode.tiles import MEASURED
+from engine.kernels.decode.target_tiles import tiles_of
 from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
 from engine.kernels.weights.kinds import MAKERS
 from tests.kernels import offline_rounds
@@ -24,7 +24,7 @@ from tests.kernels.early_reads import waits_in_time
 from tests.kernels.offline import SAME_PTX, Compiled, Launch, compile_launch, signature_of
 from tests.kernels.offline_target import launches_of
 
-FORMATS = [name for name in MAKERS if (name, True) in MEASURED and (name, False) in MEASURED]
+FORMATS = [name for name in MAKERS if tiles_of(name).dense is not None]
 """That Gemma's passes have tiles for."""
 
 SIZES = ("26B-A4B", "31B", "12B", "gpt-oss-20b")

@@ -9,26 +9,30 @@ import torch
 
 from engine.decoding.decoder import GPU_PREFILL_CHUNK
 from engine.kernels.decode.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
+from engine.kernels.decode.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
 from engine.kernels.decode.tiles import (
-    BITS,
     DRAFT_TILES,
     DRAFT_TILES_IN_8_BITS,
-    MEASURED,
     RESIDENT,
     TargetTiles,
     Tiles,
     draft_tiles,
-    plain_choices,
-    target_tiles,
 )
 from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
 from engine.kernels.prefill.products import LONG, MOST_ROWS, OF_EXPERTS, SHORT, many_tiles
 from engine.kernels.toolchain import card as cards
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES, Card, card_of, representative, stand_in
+from engine.kernels.weights.kinds import MAKERS
 from engine.layer_config import MoeConfig
 from engine.models.attention_backends import TRITON
 from tests.kernels.test_row_attention import LAYERS
 
+MEASURED = {
+    (weights, experts): tiles
+    for weights in MAKERS
+    for experts, tiles in ((True, tiles_of(weights).experts), (False, tiles_of(weights).dense))
+    if tiles is not None
+}
 MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
 SIZES = (128, 256, 512)
 OTHERS = [card for card in REPRESENTATIVES if card != HOPPER]
@@ -50,7 +54,7 @@ def test_measured_cards_have_the_tiles_of_the_source() -> None:
 @pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
 def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
     targets = [
-        (tiles, target_tiles(MOE if experts else None, card, weights), BITS[weights], plain_choices(weights))
+        (tiles, target_tiles(MOE if experts else None, card, weights), bits_of(weights), plain_choices(weights))
         for (weights, experts), tiles in MEASURED.items()
     ]
     for measured, fitted, bits, plain_names in (

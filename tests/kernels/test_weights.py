@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 
 import pytest
 import torch
@@ -11,11 +12,9 @@ from torch import Tensor, nn
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import GROUPS, Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
-from engine.kernels.weights.integers import ByteWeight, IntegerWeight, RoundedRowsWeight
-from engine.kernels.weights.kinds import KINDS, weight_from, weight_of
-from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight, floats_of
+from engine.kernels.weights.kinds import PACKED, bytes_of, hold_in, weight_of
+from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
-from engine.kernels.weights.q4 import Q4Weight
 from engine.kernels.weights.weight import Weight
 from engine.models.merged_weights import side_by_side
 
@@ -29,30 +28,40 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-class Holder(nn.Module):
-    """A module whose parameters are a weight's tensors."""
-
-    def __init__(self, weight: Weight):
-        super().__init__()
-        for ending, tensor in zip(weight.endings, (weight.values, weight.scales), strict=False):
-            assert tensor is not None
-            setattr(self, f"weight{ending}", nn.Parameter(tensor, requires_grad=False))
+def holder(weight: Weight) -> nn.Module:
+    """A module that holds a weight in place of a parameter."""
+    module = nn.Module()
+    module.weight = nn.Parameter(torch.empty(0))
+    hold_in(module, "weight", weight)
+    return module
 
 
 def test_every_kind_that_kernels_read_has_a_format_of_its_own() -> None:
     weights = [make(noise(16, 32)) for make in MAKERS]
     assert len({weight.format for weight in weights}) == len(weights)
-    of_a_cpu = {Q4Weight, IntegerWeight, RoundedRowsWeight, ByteWeight}
-    assert {type(weight) for weight in weights} == set(KINDS) - of_a_cpu
+    assert {type(weight) for weight in weights} == {PlainWeight, Int8Weight, *PACKED.values()}
 
 
 @EVERY_KIND
 @pytest.mark.parametrize("shape", [(48, 32), (3, 48, 32)])
-def test_a_module_holds_a_weight_s_tensors(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
+def test_a_module_holds_a_weight(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
     weight = make(noise(*shape))
-    found = weight_of(Holder(weight))
-    assert type(found) is type(weight) and found.shape == shape and torch.equal(found.restored(), weight.restored())
-    assert found.nbytes == weight.nbytes == sum(tensor.nbytes for tensor in Holder(weight).parameters())
+    module = holder(weight)
+    assert torch.equal(weight_of(module).restored(), weight.restored()) and weight_of(module).shape == shape
+    assert weight_of(module).values.data_ptr() == weight.values.data_ptr() and bytes_of(module) == weight.nbytes
+    hold_in(module, "weight", PlainWeight(noise(4, 8)))
+    assert isinstance(weight_of(module), PlainWeight) and bytes_of(module) == 4 * 4 * 8
+
+
+@EVERY_KIND
+def test_a_weight_moves_with_its_module(make: Callable[[Tensor], Weight]) -> None:
+    module = holder(make(noise(48, 32)))
+    copy, before = deepcopy(module), weight_of(module)
+    module.to("meta")
+    assert weight_of(module).values.is_meta and weight_of(module).shape == (48, 32)
+    assert weight_of(module).scales is None or weight_of(module).scales.is_meta  # type: ignore[union-attr]
+    assert type(weight_of(copy)) is type(before) and bytes_of(copy) == bytes_of(module)
+    assert torch.equal(weight_of(copy).restored(), before.restored())
 
 
 def test_a_weight_of_stacked_experts_is_found_by_its_name() -> None:
@@ -73,7 +82,7 @@ def test_rows_are_a_view_and_lie_below_one_another(make: Callable[[Tensor], Weig
 
 @EVERY_KIND
 def test_modules_side_by_side_hold_views_of_one_weight(make: Callable[[Tensor], Weight]) -> None:
-    modules = [Holder(make(noise(rows, 32, seed=rows))) for rows in (32, 16)]
+    modules = [holder(make(noise(rows, 32, seed=rows))) for rows in (32, 16)]
     before = [weight_of(module).restored() for module in modules]
     merged = side_by_side(*modules)
     assert torch.equal(merged.restored(), torch.cat(before)) and merged.is_contiguous
@@ -93,11 +102,6 @@ def test_products_of_rows_sorted_by_expert(make: Callable[[Tensor], Weight]) -> 
     ends = torch.tensor([2, 2, 7], dtype=torch.int32)
     expected = torch.cat([x[:2] @ weight.restored()[0].T, x[2:] @ weight.restored()[2].T])
     torch.testing.assert_close(weight.grouped(x, ends), expected)
-
-
-def test_tensors_of_no_kind_are_named() -> None:
-    with pytest.raises(ValueError, match="_zero_point"):
-        weight_from({"": noise(6, 8), "_zero_point": noise(6)})
 
 
 def test_fp8_rounds_each_row_to_its_own_scale() -> None:
@@ -150,8 +154,8 @@ def test_every_code_and_scale_of_mxfp4_is_what_the_format_says() -> None:
     codes = torch.arange(16, dtype=torch.uint8).repeat(2).expand(len(scales), 32)
     numbers = torch.tensor([meaning(code) for code in range(16)] * 2, dtype=torch.float64)
     numbers = numbers * 2.0 ** (scales.double() - 127)
-    assert torch.equal(floats_of(codes, scales, torch.float32).double(), numbers)
-    assert torch.equal(floats_of(codes, scales, torch.bfloat16).double(), numbers)
+    assert torch.equal(Mxfp4Weight.floats(codes, scales).double(), numbers)
+    assert torch.equal(Mxfp4Weight.floats(codes, scales).to(torch.bfloat16).double(), numbers)
     assert torch.equal((numbers / 32).to(torch.bfloat16).double(), numbers / 32)
 
 
@@ -163,6 +167,6 @@ def test_mxfp4_keeps_a_checkpoint_s_bits() -> None:
     weight = Mxfp4Weight.packed(codes, scales)
     assert torch.equal(weight.codes(), codes) and weight.shape == codes.shape
     assert weight.nbytes == codes.numel() // 2 + scales.numel()
-    assert torch.equal(weight.restored(), floats_of(codes, scales, torch.float32))
+    assert torch.equal(weight.restored(), Mxfp4Weight.floats(codes, scales))
     again = Mxfp4Weight.of(weight.restored())
     assert torch.equal(again.restored(), weight.restored())

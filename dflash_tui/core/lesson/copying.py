@@ -10,7 +10,7 @@ from engine.commands import MAX_BLOCK_SIZE
 from engine.events import EmittedToken
 from engine.speculation.lookup import continuation, longest_match, num_agreed
 
-from ..export.document import Answer
+from ..export.document import ExportedAnswer
 from ..rounds.cells import END_MARK, show_blanks
 from ..text.wrapping import width_of
 from .drawn import NAME_WIDTH, Ink, Line, said
@@ -51,7 +51,7 @@ def copied_places(tokens: Sequence[EmittedToken]) -> list[Copied]:
     return found
 
 
-def copied_lines(answer: Answer, moment: int, width: int) -> list[Line]:
+def copied_lines(answer: ExportedAnswer, moment: int, width: int) -> list[Line]:
     """The match at a moment, counted from 0: where it stood, where it stands, and what came of it."""
     tokens = tuple(answer.tokens)
     places = copied_places(tokens)
@@ -90,7 +90,7 @@ def _cut(line: Line, width: int) -> Line:
     return tuple(piece for piece, end in zip(line, ends, strict=True) if end <= width)
 
 
-def best_moment(answer: Answer) -> int:
+def best_moment(answer: ExportedAnswer) -> int:
     """The first of those with the most right guesses."""
     right = [each.right for each in copied_places(tuple(answer.tokens))]
     return right.index(max(right)) if right else 0

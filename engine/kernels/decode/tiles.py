@@ -4,12 +4,10 @@ measured on Hopper; ``on_card`` adapts them to another card."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from ...commands import WeightFormat
-from ...layer_config import MoeConfig
 from ..toolchain.card import HOPPER, Card
 from ..toolchain.jit import MAX_ROWS
 
@@ -120,43 +118,6 @@ DENSE_TARGET = TargetTiles(
 
 SHARED_WITH_PACKED = 132
 """Kilobytes out of 228: one program of a window's attention, or two of the head."""
-FP8_TARGET = TargetTiles(
-    qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
-    output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=96),
-    gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
-    down=Tiles(columns=32, depth=256),
-    expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
-    expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
-    expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
-    rows=RowTiles(warps=16),
-    pairs=8,
-    shared=SHARED_WITH_PACKED,
-)
-"""For packed weights: a warp takes 64 of the depth, so that a thread reads 8 bytes at once in INT4, 16 in FP8, and 16
-warps with 128 registers each fill a multiprocessor. What a target holds in bf16 has these splits, too."""
-INT4_TARGET = TargetTiles(
-    qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
-    output=Tiles(columns=32, depth=512, splits=2, warps=8, registers=128),
-    gate_up=Tiles(columns=32, depth=512, warps=8, stages=3, registers=168, turned=True),
-    down=Tiles(columns=32, depth=256),
-    expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
-    expert_gate_up_alone=Tiles(columns=16, depth=256, registers=128),
-    expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
-    rows=RowTiles(warps=16),
-    pairs=8,
-    shared=SHARED_WITH_PACKED,
-)
-MXFP4_TARGET = TargetTiles(
-    qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
-    output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
-    router=Tiles(columns=32, depth=64, splits=23),
-    expert_gate_up=Tiles(columns=32, depth=256, stages=2, registers=128),
-    expert_gate_up_alone=Tiles(columns=32, depth=256, stages=2, registers=168),
-    expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
-    pairs=8,
-    shared=SHARED_WITH_PACKED,
-)
-"""For gpt-oss, whose attention is bf16."""
 PACKED_DENSE_TARGET = TargetTiles(
     qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
     output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=3, registers=128),
@@ -165,103 +126,57 @@ PACKED_DENSE_TARGET = TargetTiles(
     shared=SHARED_WITH_PACKED,
 )
 """Set by analogy; nobody has timed them."""
-MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
-    ("bf16", True): TargetTiles(),
-    ("bf16", False): DENSE_TARGET,
-    ("fp8", True): FP8_TARGET,
-    ("fp8", False): PACKED_DENSE_TARGET,
-    ("int4", True): INT4_TARGET,
-    ("int4", False): PACKED_DENSE_TARGET,
-    ("mxfp4", True): MXFP4_TARGET,
-}
-"""The tiles in use, by format and whether there are experts."""
 Sizes = tuple[int, int]
 """A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
-MEASURED_AT: dict[tuple[WeightFormat, Sizes], TargetTiles] = {
-    ("bf16", (4096, 14336)): TargetTiles(  # Llama-3.1-8B
-        qkv=Tiles(columns=64, depth=256, early=1, turned=True),
-        output=Tiles(columns=64, depth=256, splits=2),
-        gate_up=Tiles(columns=32, depth=128, warps=2, stages=3),
-        down=Tiles(columns=64, depth=128, splits=4, warps=2, early=1),
-    ),
-    ("bf16", (4096, 12288)): TargetTiles(  # Qwen3-8B
-        qkv=Tiles(columns=64, depth=256, early=1),
-        output=Tiles(columns=64, depth=128, splits=2, stages=5),
-        gate_up=Tiles(columns=32, depth=128, warps=2, early=1),
-        down=Tiles(columns=64, depth=128, splits=4, stages=5, early=1, turned=True),
-    ),
-    ("int4", (5120, 17408)): TargetTiles(  # Qwen3.5-27B
-        qkv=Tiles(columns=32, depth=256, stages=3, registers=128),
-        output=Tiles(columns=32, depth=256, splits=2, stages=3, registers=128),
-        gate_up=Tiles(columns=16, depth=256, stages=2),
-        down=Tiles(columns=32, depth=256, splits=4, stages=3),
-        shared=SHARED_WITH_PACKED,
-    ),
-    ("bf16", (2048, 768)): TargetTiles(  # Qwen3-Coder-30B-A3B
-        qkv=Tiles(columns=64, depth=256, stages=5, early=1),
-        output=Tiles(columns=32, depth=256, splits=4, warps=2, early=1),
-        router=Tiles(columns=32, depth=256, splits=8),
-        expert_gate_up=Tiles(columns=128, depth=128, programs=396),
-        expert_gate_up_alone=Tiles(columns=64, depth=128, programs=264),
-        expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
-        rows=RowTiles(warps=16),
-    ),
-    ("bf16", (2048, 512)): TargetTiles(  # Qwen3.5-35B-A3B, Qwen3-Coder-Next
-        output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
-        gate_up=Tiles(columns=16, depth=128, stages=5, early=1),
-        down=Tiles(columns=32, depth=128, splits=3),
-        expert_gate_up_alone=Tiles(columns=32, depth=128),
-        expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
-    ),
-    ("int4", (2048, 512)): replace(
-        INT4_TARGET,
-        qkv=Tiles(columns=32, depth=256, stages=2),
-        gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
-        down=Tiles(columns=32, depth=512, warps=8, registers=128),
-        expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128),
-        expert_down=Tiles(columns=32, depth=256, registers=128),
-    ),
-}
-"""What a search in whole passes found for targets of these sizes; used in place of ``MEASURED``."""
-BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}
 
 
-def plain_choices(weights: WeightFormat) -> tuple[str, ...]:
-    """The fields of ``TargetTiles`` whose weights are bf16 in targets of this format. In MXFP4 only experts are
-    packed."""
-    return ("head", "router", "qkv", "output") if weights == "mxfp4" else ("head", "router")
+@dataclass(frozen=True, slots=True)
+class FormatTiles:
+    """The tiles in use for targets in one format. For packed weights a warp takes 64 of the depth, so that a thread
+    reads 8 bytes at once in INT4, 16 in FP8, and 16 warps with 128 registers each fill a multiprocessor."""
+
+    experts: TargetTiles
+    dense: TargetTiles | None = None
+    """For targets without experts; None where nobody publishes any."""
+    of_sizes: Mapping[Sizes, TargetTiles] = field(default_factory=dict)
+    """What a search in whole passes found for targets of these sizes; used in place of the others."""
 
 
-def target_tiles(
-    moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16", sizes: Sizes | None = None
-) -> TargetTiles:
-    """The tiles in use on a card for a target with these experts, or without, whose weights have a format. ``sizes``:
-    None for any."""
-    tiles = MEASURED[weights, moe is not None]
-    if sizes is not None:
-        tiles = MEASURED_AT.get((weights, sizes), tiles)
-    if sizes is not None and moe is not None:
-        used = -(-sizes[0] // tiles.router.depth)  # further splits would add nothing, exactly
-        tiles = replace(tiles, router=replace(tiles.router, splits=min(used, tiles.router.splits)))
-    return on_card(tiles, card, BITS[weights], plain_choices(weights), packed=weights != "bf16")
-
-
-def tiles_of_plain(
-    tiles: TargetTiles, moe: MoeConfig | None, card: Card, weights: WeightFormat, sizes: Sizes
-) -> TargetTiles:
-    """The tiles for those layers that a target, with these ``tiles`` for its format, holds in bf16."""
-    if "qkv" in plain_choices(weights):
-        return tiles
-    return with_splits_of(tiles, target_tiles(moe, card, "bf16", sizes))
-
-
-def with_splits_of(tiles: TargetTiles, others: TargetTiles) -> TargetTiles:
-    """``others`` with the splits of ``tiles``: layers of two formats leave their sums in one place."""
-    return replace(
-        others,
-        output=replace(others.output, splits=tiles.output.splits),
-        down=replace(others.down, splits=tiles.down.splits),
-    )
+PLAIN_TILES = FormatTiles(
+    experts=TargetTiles(),
+    dense=DENSE_TARGET,
+    of_sizes={
+        (4096, 14336): TargetTiles(  # Llama-3.1-8B
+            qkv=Tiles(columns=64, depth=256, early=1, turned=True),
+            output=Tiles(columns=64, depth=256, splits=2),
+            gate_up=Tiles(columns=32, depth=128, warps=2, stages=3),
+            down=Tiles(columns=64, depth=128, splits=4, warps=2, early=1),
+        ),
+        (4096, 12288): TargetTiles(  # Qwen3-8B
+            qkv=Tiles(columns=64, depth=256, early=1),
+            output=Tiles(columns=64, depth=128, splits=2, stages=5),
+            gate_up=Tiles(columns=32, depth=128, warps=2, early=1),
+            down=Tiles(columns=64, depth=128, splits=4, stages=5, early=1, turned=True),
+        ),
+        (2048, 768): TargetTiles(  # Qwen3-Coder-30B-A3B
+            qkv=Tiles(columns=64, depth=256, stages=5, early=1),
+            output=Tiles(columns=32, depth=256, splits=4, warps=2, early=1),
+            router=Tiles(columns=32, depth=256, splits=8),
+            expert_gate_up=Tiles(columns=128, depth=128, programs=396),
+            expert_gate_up_alone=Tiles(columns=64, depth=128, programs=264),
+            expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
+            rows=RowTiles(warps=16),
+        ),
+        (2048, 512): TargetTiles(  # Qwen3.5-35B-A3B, Qwen3-Coder-Next
+            output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=1),
+            gate_up=Tiles(columns=16, depth=128, stages=5, early=1),
+            down=Tiles(columns=32, depth=128, splits=3),
+            expert_gate_up_alone=Tiles(columns=32, depth=128),
+            expert_down=Tiles(columns=128, depth=128, stages=5, early=1),
+        ),
+    },
+)
+"""For weights in bf16."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import torch
@@ -42,9 +42,6 @@ class FbgemmWeight(Weight):
 
     packed: Any = None
     """The weight as FBGEMM packed it."""
-
-    endings: ClassVar[tuple[str, ...]] = ()
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = ()
 
     @property
     def format(self) -> int:

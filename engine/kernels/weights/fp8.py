@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from ..decode.tiles import PACKED_DENSE_TARGET, SHARED_WITH_PACKED, FormatTiles, RowTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
-from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, to_panels
-from .weight import Weight
+from .panels import DEPTH, PackedWeight, from_panels, to_panels
 
 FP8 = 2
 HIGHEST = 448.0
@@ -19,53 +18,56 @@ HIGHEST = 448.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fp8Weight(Weight):
+class Fp8Weight(PackedWeight):
     """Bits of E4M3 numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 32], ordered by ``_laid_out``, and fp32
     scales [..., rows]. They are bits, because not every card has the type: kernels make bf16 of them by shifting."""
 
-    endings: ClassVar[tuple[str, ...]] = ("", "_scale")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
-    rows_together: ClassVar[int] = ROWS
+    bits: ClassVar[int] = 8
+    scale_dtype: ClassVar[torch.dtype] = torch.float32
+    scale_of_row: ClassVar[bool] = True
+    tiles: ClassVar[FormatTiles] = FormatTiles(
+        experts=TargetTiles(
+            qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
+            output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=2, registers=96),
+            gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
+            down=Tiles(columns=32, depth=256),
+            expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
+            expert_gate_up_alone=Tiles(columns=16, depth=256, stages=3, registers=128),
+            expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
+            rows=RowTiles(warps=16),
+            pairs=8,
+            shared=SHARED_WITH_PACKED,
+        ),
+        dense=PACKED_DENSE_TARGET,
+    )
 
     @property
     def format(self) -> int:
         return FP8
 
-    @property
-    def shape(self) -> torch.Size:
-        *outer, panels, blocks, rows, width = self.values.shape
-        return torch.Size((*outer, panels * rows, blocks * width))
+    @classmethod
+    def packed(cls, numbers: Tensor, scales: Tensor) -> Self:
+        """Makes a weight of E4M3 numbers' bits and a scale for each row."""
+        return cls(_laid_out(to_panels(numbers, DEPTH)), scales.float())
 
     @classmethod
-    def allocate(cls, *shape: int, device: torch.device) -> Fp8Weight:
-        *outer, rows, depth = shape
-        values = torch.empty(*outer, rows // ROWS, depth // DEPTH, ROWS, DEPTH, dtype=torch.uint8, device=device)
-        return cls(values, torch.empty(*outer, rows, dtype=torch.float32, device=device))
+    def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
+        """The largest number of each row becomes ``HIGHEST``."""
+        highest = torch.linalg.vector_norm(rows, torch.inf, dim=-1, dtype=torch.float32)
+        scale = highest.clamp(min=1e-30) / HIGHEST
+        return (rows / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8), scale
 
     @classmethod
-    def packed(cls, bits: Tensor, scales: Tensor) -> Fp8Weight:
-        """Makes a weight of E4M3 numbers' bits, uint8 [..., rows, depth], and scales [..., rows]."""
-        return cls(_laid_out(to_panels(bits, DEPTH)), scales.float())
+    def floats(cls, numbers: Tensor, scales: Tensor) -> Tensor:
+        return numbers.view(torch.float8_e4m3fn).float() * scales[..., None]
 
     @classmethod
-    def of(cls, weight: Tensor) -> Fp8Weight:
-        """Rounds a weight [..., rows, depth]; the largest number of each row becomes ``HIGHEST``."""
-        copy = cls.allocate(*weight.shape, device=weight.device)
-        assert copy.scales is not None
-        rows = weight.flatten(0, -2)
-        values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.flatten()
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = rows[start : start + ROWS_AT_ONCE]
-            highest = torch.linalg.vector_norm(part, torch.inf, dim=-1, dtype=torch.float32)
-            scale = highest.clamp(min=1e-30) / HIGHEST
-            bits = (part / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8)
-            scales[start : start + len(part)] = scale
-            values[start // ROWS : (start + len(part)) // ROWS] = _laid_out(to_panels(bits, DEPTH))
-        return copy
+    def zeros(cls, numbers: Tensor) -> Tensor:
+        return numbers & 0x7F == 0
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        return from_panels(_bits_of(self.values)).view(torch.float8_e4m3fn).float() * self.scales[..., None]
+        return self.floats(from_panels(_bits_of(self.values)), self.scales)
 
 
 def _laid_out(bits: Tensor) -> Tensor:

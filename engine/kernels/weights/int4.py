@@ -4,15 +4,14 @@ bf16, and the numbers of llama.cpp's q4_0 and of compressed-tensors' symmetric `
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from ..decode.tiles import PACKED_DENSE_TARGET, SHARED_WITH_PACKED, FormatTiles, RowTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
-from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, scales_from_panels, scales_to_panels
-from .weight import Weight
+from .panels import DEPTH, ROWS, PackedWeight, from_panels, scales_from_panels, scales_to_panels
 
 GROUPS = (32, 64, 128)
 """How many neighbours may share a scale."""
@@ -20,19 +19,54 @@ NIBBLES = (0, 2, 16, 18, 1, 3, 17, 19)
 """Which numbers of a block, from 0 to 15, lie in the eight nibbles of its first four bytes, from the lowest on; four
 further on lie in the next four bytes, and so on. So two neighbours stand at the same place of the two halves of a
 word, which are two bf16 numbers in a register."""
-HIGHEST_SCALE = 2.0**32
-"""Scales must be smaller: products are computed 2^37 times too small (``int4_words``)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Int4Weight(Weight):
+class Int4Weight(PackedWeight):
     """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], ordered by ``NIBBLES``, and scales
     [..., rows / 16, depth / group, 16] in bf16, fp16 or fp32, as the checkpoint has them, laid out by
     ``scales_to_panels``."""
 
-    endings: ClassVar[tuple[str, ...]] = ("_packed", "_scale")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
-    rows_together: ClassVar[int] = ROWS
+    bits: ClassVar[int] = 4
+    scale_dtype: ClassVar[torch.dtype] = torch.bfloat16
+    scale_end: ClassVar[float] = 2.0**32
+    """Products are computed 2^37 times too small (``int4_words``)."""
+    tiles: ClassVar[FormatTiles] = FormatTiles(
+        experts=TargetTiles(
+            qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
+            output=Tiles(columns=32, depth=512, splits=2, warps=8, registers=128),
+            gate_up=Tiles(columns=32, depth=512, warps=8, stages=3, registers=168, turned=True),
+            down=Tiles(columns=32, depth=256),
+            expert_gate_up=Tiles(columns=16, depth=256, stages=3, programs=396, registers=168),
+            expert_gate_up_alone=Tiles(columns=16, depth=256, registers=128),
+            expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
+            rows=RowTiles(warps=16),
+            pairs=8,
+            shared=SHARED_WITH_PACKED,
+        ),
+        dense=PACKED_DENSE_TARGET,
+        of_sizes={
+            (5120, 17408): TargetTiles(  # Qwen3.5-27B
+                qkv=Tiles(columns=32, depth=256, stages=3, registers=128),
+                output=Tiles(columns=32, depth=256, splits=2, stages=3, registers=128),
+                gate_up=Tiles(columns=16, depth=256, stages=2),
+                down=Tiles(columns=32, depth=256, splits=4, stages=3),
+                shared=SHARED_WITH_PACKED,
+            ),
+            (2048, 512): TargetTiles(  # Qwen3.5-35B-A3B, Qwen3-Coder-Next
+                qkv=Tiles(columns=32, depth=256, stages=2),
+                output=Tiles(columns=32, depth=512, splits=2, warps=8, registers=128),
+                gate_up=Tiles(columns=16, depth=512, warps=8, stages=3, registers=128),
+                down=Tiles(columns=32, depth=512, warps=8, registers=128),
+                expert_gate_up=Tiles(columns=16, depth=256, stages=3, registers=128),
+                expert_gate_up_alone=Tiles(columns=16, depth=256, registers=128),
+                expert_down=Tiles(columns=32, depth=256, registers=128),
+                rows=RowTiles(warps=16),
+                pairs=8,
+                shared=SHARED_WITH_PACKED,
+            ),
+        },
+    )
 
     @property
     def group(self) -> int:
@@ -44,45 +78,28 @@ class Int4Weight(Weight):
     def format(self) -> int:
         return self.group
 
-    @property
-    def shape(self) -> torch.Size:
-        *outer, panels, blocks, rows, width = self.values.shape
-        return torch.Size((*outer, panels * rows, 2 * blocks * width))
-
     @classmethod
-    def allocate(
-        cls, *shape: int, device: torch.device, group: int = 32, scales: torch.dtype = torch.bfloat16
-    ) -> Int4Weight:
-        *outer, rows, depth = shape
-        assert group in GROUPS and depth % group == 0, f"{depth} numbers are no groups of {group}"
-        values = torch.empty(*outer, rows // ROWS, depth // DEPTH, ROWS, DEPTH // 2, dtype=torch.uint8, device=device)
-        return cls(values, torch.empty(*outer, rows // ROWS, depth // group, ROWS, dtype=scales, device=device))
-
-    @classmethod
-    def packed(cls, numbers: Tensor, scales: Tensor) -> Int4Weight:
-        """Makes a weight of numbers 0 to 15, uint8 [..., rows, depth], of which 8 stands for zero, and scales [...,
-        rows, groups] in the dtype to keep."""
+    def packed(cls, numbers: Tensor, scales: Tensor) -> Self:
+        """Makes a weight of numbers 0 to 15, of which 8 stands for zero, and scales in the dtype to keep."""
         return cls(_nibbles_of(numbers), scales_to_panels(scales))
 
     @classmethod
-    def of(cls, weight: Tensor, group: int = 32) -> Int4Weight:
-        """Rounds a weight [..., rows, depth]. The number furthest from zero in each group becomes -8, as in q4_0, so
-        that a scale may be negative."""
-        copy = cls.allocate(*weight.shape, device=weight.device, group=group)
-        assert copy.scales is not None
-        rows = weight.flatten(0, -2)
-        values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.view(-1, *copy.scales.shape[-2:])
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = rows[start : start + ROWS_AT_ONCE].float()
-            groups = part.reshape(len(part), -1, group)
-            furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True)).squeeze(-1)
-            scale = (furthest / -8).to(copy.scales.dtype)
-            steps = torch.where(scale == 0, 0.0, 1 / scale.float())[..., None]
-            numbers = (groups * steps).round_().clamp_(-8, 7).add_(8).to(torch.uint8).flatten(-2)
-            done, panels = cls.packed(numbers, scale), slice(start // ROWS, (start + len(part)) // ROWS)
-            assert done.scales is not None
-            values[panels], scales[panels] = done.values, done.scales
-        return copy
+    def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
+        """The number furthest from zero in each group becomes -8, as in q4_0, so that a scale may be negative."""
+        groups = rows.float().reshape(len(rows), -1, group)
+        furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True)).squeeze(-1)
+        scale = (furthest / -8).to(cls.scale_dtype)
+        steps = torch.where(scale == 0, 0.0, 1 / scale.float())[..., None]
+        return (groups * steps).round_().clamp_(-8, 7).add_(8).to(torch.uint8).flatten(-2), scale
+
+    @classmethod
+    def floats(cls, numbers: Tensor, scales: Tensor) -> Tensor:
+        groups = numbers.reshape(*scales.shape, -1).float() - 8
+        return (groups * scales.float()[..., None]).flatten(-2)
+
+    @classmethod
+    def zeros(cls, numbers: Tensor) -> Tensor:
+        return numbers == 8
 
     def numbers(self) -> Tensor:
         """The numbers 0 to 15 again, uint8 [..., rows, depth]."""
@@ -90,8 +107,7 @@ class Int4Weight(Weight):
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        numbers, scales = self.numbers().float() - 8, scales_from_panels(self.scales.float())
-        return (numbers.reshape(*scales.shape, self.group) * scales[..., None]).flatten(-2)
+        return self.floats(self.numbers(), scales_from_panels(self.scales))
 
     def restored_for(self, dtype: torch.dtype) -> Tensor:
         return self.restored().to(dtype).float()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,9 +18,6 @@ ROWS_AT_ONCE = 8192
 @dataclass(frozen=True, slots=True)
 class Int8Weight(Weight):
     """int8 values [..., rows, depth], and fp32 scales [..., rows]: the size of one step in each row."""
-
-    endings: ClassVar[tuple[str, ...]] = ("", "_scale")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.int8,)
 
     @property
     def format(self) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -47,8 +46,6 @@ def in_levels(x: Tensor) -> tuple[Tensor, Tensor]:
 class IntegerWeight(Int8Weight):
     """Weights of 8 bits that are multiplied in whole numbers."""
 
-    endings: ClassVar[tuple[str, ...]] = ("", "_step")
-
     def linear(self, x: Tensor) -> Tensor:
         """Products of fp32 rows, in fp32. Where whole numbers saturate, they are computed in floats."""
         if not multiplies_integers():
@@ -68,8 +65,6 @@ class RoundedRowsWeight(IntegerWeight):
     """Weights of 8 bits that PyTorch multiplies by rows rounded to bf16: each row is added up in one order, alone and
     among others, on every CPU."""
 
-    endings: ClassVar[tuple[str, ...]] = ("", "_of_rounded")
-
     @staticmethod
     def takes(depth: int) -> bool:
         """Whether it multiplies rows of this length; others stay floats."""
@@ -88,8 +83,6 @@ class RoundedRowsWeight(IntegerWeight):
 class ByteWeight(RoundedRowsWeight):
     """A drafter's weights: few rows are rounded to bf16 and multiplied so, in a third of the time. A row among more
     than ``FEW_ROWS`` has other bits where whole numbers are faster, which in a draft costs a token at most."""
-
-    endings: ClassVar[tuple[str, ...]] = ("", "_unit")
 
     def linear(self, x: Tensor) -> Tensor:
         if not self.takes(x.shape[1]) or (len(x) > FEW_ROWS and multiplies_integers()):

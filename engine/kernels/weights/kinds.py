@@ -1,8 +1,10 @@
-"""The kinds of weights, and which of them a module holds."""
+"""The kinds of weights, and how modules hold them: floats as a parameter of the module's own, any other kind as a part
+of the module."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from torch import Tensor, nn
@@ -10,20 +12,12 @@ from torch import Tensor, nn
 from ...commands import WeightFormat
 from .fp8 import Fp8Weight
 from .int4 import Int4Weight
-from .int8 import Int8Weight
-from .integers import ByteWeight, IntegerWeight, RoundedRowsWeight
 from .mxfp4 import Mxfp4Weight
+from .panels import PackedWeight
 from .plain import PlainWeight
-from .q4 import Q4Weight
 from .weight import Weight
 
-KINDS: tuple[type[Weight], ...] = (
-    PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight, Q4Weight, IntegerWeight, RoundedRowsWeight, ByteWeight
-)  # fmt: skip
-
-PACKED: Final[dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]]] = {
-    "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
-}  # fmt: skip
+PACKED: Final[dict[WeightFormat, type[PackedWeight]]] = {"fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight}
 """What a target's matrices are in formats other than floats."""
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "bf16": PlainWeight, **{weights: kind.of for weights, kind in PACKED.items()}
@@ -31,11 +25,39 @@ MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
 """By format, what packs a weight of floats. On a CPU "bf16" is fp32 and stays as it is."""
 
 
-def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
-    """The weight that a module holds in its parameters ``stem`` + the ``endings`` of a kind."""
-    # named_parameters() is five times as slow, and CPUs come here in every pass.
-    named = [(name, part) for name, part in module._parameters.items() if part is not None]
-    return weight_from({name[len(stem) :]: part.detach() for name, part in named if name.startswith(stem)})
+class HeldWeight(nn.Module):
+    """A weight in the place of a module's parameter. Its tensors are parameters, so that they move and count as others
+    do."""
+
+    values: nn.Parameter
+    scales: nn.Parameter | None
+
+    def __init__(self, weight: Weight):
+        super().__init__()
+        self.weight = weight
+        for name, tensor in (("values", weight.values), ("scales", weight.scales)):
+            self.register_parameter(name, None if tensor is None else nn.Parameter(tensor, requires_grad=False))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> HeldWeight:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        scales = None if self.scales is None else self.scales.detach()
+        self.weight = replace(self.weight, values=self.values.detach(), scales=scales)
+        return self
+
+
+def weight_of(module: nn.Module, name: str = "weight") -> Weight:
+    """The weight that a module holds under this name."""
+    held = getattr(module, name)
+    return held.weight if isinstance(held, HeldWeight) else PlainWeight(held.detach())
+
+
+def hold_in(module: nn.Module, name: str, weight: Weight) -> None:
+    """Makes a module hold a weight in place of the one that it holds under this name."""
+    if isinstance(weight, PlainWeight):
+        setattr(module, name, nn.Parameter(weight.values, requires_grad=False))
+    else:
+        delattr(module, name)
+        setattr(module, name, HeldWeight(weight))
 
 
 def format_of(weight: Weight) -> WeightFormat:
@@ -44,14 +66,5 @@ def format_of(weight: Weight) -> WeightFormat:
 
 
 def bytes_of(*models: nn.Module) -> int:
-    """Bytes of the weights of models, norms included: a model's parameters are its weights' tensors."""
+    """Bytes of the weights of models, norms included."""
     return sum(parameter.nbytes for model in models for parameter in model.parameters())
-
-
-def weight_from(tensors: Mapping[str, Tensor]) -> Weight:
-    """The weight of tensors by their names' endings ({"": values}: plain); ``ValueError`` for no kind."""
-    for kind in KINDS:
-        if set(kind.endings) == tensors.keys() and tensors[kind.endings[0]].dtype in kind.dtypes:
-            return kind(*(tensors[ending] for ending in kind.endings))
-    what = ", ".join(f"{ending or 'no ending'} ({tensor.dtype})" for ending, tensor in tensors.items())
-    raise ValueError(f"No kind of weight has tensors with these endings: {what}.")

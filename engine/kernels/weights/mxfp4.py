@@ -3,17 +3,18 @@ mantissa), 32 neighbours of a row with one scale that is a power of two (E8M0)."
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
+from ..decode.tiles import SHARED_WITH_PACKED, FormatTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
-from .int8 import ROWS_AT_ONCE
-from .panels import DEPTH, ROWS, from_panels, scales_from_panels, scales_to_panels, to_panels
+from .panels import DEPTH, PackedWeight, Rows, from_panels, scales_from_panels, scales_to_panels, to_panels
 from .weight import Weight
 
 MXFP4 = 3
@@ -39,54 +40,64 @@ a word."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mxfp4Weight(Weight):
+class Mxfp4Weight(PackedWeight):
     """Numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 16], their bits ordered by ``PLACES``, and scales, the
     exponents that checkpoints have, uint8 [..., rows / 16, depth / 32, 16], laid out by ``scales_to_panels``."""
 
-    endings: ClassVar[tuple[str, ...]] = ("_blocks", "_scales")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
-    rows_together: ClassVar[int] = ROWS
+    bits: ClassVar[int] = 4
+    scale_dtype: ClassVar[torch.dtype] = torch.uint8
+    experts_only: ClassVar[bool] = True
+    tiles: ClassVar[FormatTiles] = FormatTiles(  # for gpt-oss, whose attention is bf16
+        experts=TargetTiles(
+            qkv=Tiles(columns=64, depth=256, stages=5, early=1, turned=True),
+            output=Tiles(columns=32, depth=128, splits=4, warps=2, early=2),
+            router=Tiles(columns=32, depth=64, splits=23),
+            expert_gate_up=Tiles(columns=32, depth=256, stages=2, registers=128),
+            expert_gate_up_alone=Tiles(columns=32, depth=256, stages=2, registers=168),
+            expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
+            pairs=8,
+            shared=SHARED_WITH_PACKED,
+        )
+    )
 
     @property
     def format(self) -> int:
         return MXFP4
 
-    @property
-    def shape(self) -> torch.Size:
-        *outer, panels, blocks, rows, width = self.values.shape
-        return torch.Size((*outer, panels * rows, 2 * blocks * width))
+    @classmethod
+    def packed(cls, numbers: Tensor, scales: Tensor) -> Self:
+        """Makes a weight of codes 0 to 15 and scales, uint8 [..., rows, depth / 32]."""
+        return cls(_laid_out(to_panels(numbers, DEPTH)), scales_to_panels(scales))
 
     @classmethod
-    def allocate(cls, *shape: int, device: torch.device) -> Mxfp4Weight:
-        *outer, rows, depth = shape
-        assert depth % GROUP == 0 and rows % ROWS == 0, f"{rows} x {depth} numbers are no panels of whole groups"
-        values = torch.empty(*outer, rows // ROWS, depth // DEPTH, ROWS, DEPTH // 2, dtype=torch.uint8, device=device)
-        scales = torch.empty(*outer, rows // ROWS, depth // GROUP, ROWS, dtype=torch.uint8, device=device)
-        return cls(values, scales)
+    def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
+        """For measuring: the largest of each group becomes 4 or 6."""
+        between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=rows.device)
+        groups = rows.float().reshape(len(rows), -1, GROUP)
+        exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
+        numbers = groups / exponents.exp2()[..., None]
+        codes = torch.bucketize(numbers.abs(), between) + 8 * (numbers < 0)
+        return codes.to(torch.uint8).flatten(-2), (exponents + BIAS).to(torch.uint8)
 
     @classmethod
-    def packed(cls, codes: Tensor, scales: Tensor) -> Mxfp4Weight:
-        """Makes a weight of codes 0 to 15, uint8 [..., rows, depth], and scales, uint8 [..., rows, depth / 32]."""
-        return cls(_laid_out(to_panels(codes, DEPTH)), scales_to_panels(scales))
+    def floats(cls, numbers: Tensor, scales: Tensor) -> Tensor:
+        """Exact in fp32 and bf16 up to ``HIGHEST``: products are made of halves of the numbers and twice the scales,
+        and both dtypes have all of these."""
+        halves = torch.tensor(NUMBERS, device=numbers.device) / 2
+        doubled = (scales.int() + 1 << 23).view(torch.float32)
+        groups = halves[numbers.int()].view(*scales.shape, GROUP)
+        return (groups * doubled[..., None]).flatten(-2)
 
     @classmethod
-    def of(cls, weight: Tensor) -> Mxfp4Weight:
-        """Rounds a weight [..., rows, depth], for measuring: the largest of each group becomes 4 or 6."""
-        copy = cls.allocate(*weight.shape, device=weight.device)
-        assert copy.scales is not None
-        rows = weight.flatten(0, -2)
-        values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.view(-1, *copy.scales.shape[-2:])
-        between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=weight.device)
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            groups = rows[start : start + ROWS_AT_ONCE].float().reshape(-1, weight.shape[-1] // GROUP, GROUP)
-            exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
-            numbers = groups / exponents.exp2()[..., None]
-            codes = torch.bucketize(numbers.abs(), between) + 8 * (numbers < 0)
-            done = cls.packed(codes.to(torch.uint8).flatten(-2), (exponents + BIAS).to(torch.uint8))
-            assert done.scales is not None
-            panels = slice(start // ROWS, start // ROWS + len(done.values))
-            values[panels], scales[panels] = done.values, done.scales
-        return copy
+    def zeros(cls, numbers: Tensor) -> Tensor:
+        return numbers & 7 == 0
+
+    @classmethod
+    def wrong_scale(cls, scales: Tensor, parts: Iterable[Rows]) -> str:
+        highest = int(scales.max())
+        if highest > LAST:
+            return "not a finite number"
+        return f"2^{HIGHEST + 1 - BIAS} or more" if highest > HIGHEST else ""
 
     def codes(self) -> Tensor:
         """The codes 0 to 15 again, uint8 [..., rows, depth]."""
@@ -94,7 +105,7 @@ class Mxfp4Weight(Weight):
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        return floats_of(self.codes(), scales_from_panels(self.scales), torch.float32)
+        return self.floats(self.codes(), scales_from_panels(self.scales))
 
     def linear(self, x: Tensor) -> Tensor:
         if self.unpacks_inside(x):
@@ -117,16 +128,6 @@ class Mxfp4Weight(Weight):
     def _of(self, expert: int) -> Mxfp4Weight:
         assert self.scales is not None
         return Mxfp4Weight(self.values[expert], self.scales[expert])
-
-
-def floats_of(codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:
-    """The numbers for which codes [..., depth] stand with scales [..., depth / 32], both uint8. Exact in fp32 and bf16
-    up to ``HIGHEST``: products are made of halves of the numbers and twice the scales, and both dtypes have all of
-    these."""
-    halves = torch.tensor(NUMBERS, device=codes.device) / 2
-    doubled = (scales.int() + 1 << 23).view(torch.float32)
-    groups = halves[codes.int()].view(*scales.shape, GROUP)
-    return (groups * doubled[..., None]).to(dtype).flatten(-2)
 
 
 def _laid_out(codes: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,9 +16,6 @@ PLAIN = 0
 @dataclass(frozen=True, slots=True)
 class PlainWeight(Weight):
     """A tensor of floats [..., rows, depth]."""
-
-    endings: ClassVar[tuple[str, ...]] = ("",)
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
     @property
     def format(self) -> int:

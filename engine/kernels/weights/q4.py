@@ -34,8 +34,6 @@ class Q4Weight(Weight):
     """uint8 [rows, depth / 2] as PyTorch packs them on this CPU, and bf16 [depth / 32, rows, 2]: the size of a step,
     and the middle of the 16 levels."""
 
-    endings: ClassVar[tuple[str, ...]] = ("", "_levels")
-    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
     rows_together: ClassVar[int] = PANEL
 
     @property

@@ -17,19 +17,13 @@ from ..toolchain.jit import HAS_TRITON, INTERPRETED
 
 @dataclass(frozen=True, slots=True)
 class Weight(ABC):
-    """A matrix [rows, depth], or [experts, rows, depth]; a product has a result per row. A view of a module's
-    parameters, which are named as in the checkpoint (``kinds.weight_of``)."""
+    """A matrix [rows, depth], or [experts, rows, depth]; a product has a result per row. Modules hold it
+    (``kinds.weight_of``)."""
 
     values: Tensor
     """The tensor that a kernel reads first, [..., rows, depth] unless it is packed otherwise."""
     scales: Tensor | None = None
     """A scale for each row, [..., rows], or for each group of a row."""
-
-    endings: ClassVar[tuple[str, ...]]
-    """What follows "weight" (or, stacked, "down_proj") in the names of ``values`` and ``scales`` among a module's
-    parameters."""
-    dtypes: ClassVar[tuple[torch.dtype, ...]]
-    """The dtypes of ``values``, which tell kinds with the same endings apart."""
 
     rows_together: ClassVar[int] = 1
     """How many rows share the first dimension of ``values``: parts of a weight begin at multiples of them."""

@@ -18,7 +18,7 @@ from ...commands import AUTO, BlockSize
 from ...decoding.decoder import Decoder
 from ...decoding.device_rounds import DeviceRounds
 from ...errors import EngineFailure
-from ...kernels.decode.tiles import target_tiles
+from ...kernels.decode.target_tiles import target_tiles
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import INTERPRETED
 from ...kernels.weights.int8 import Int8Weight

@@ -27,9 +27,9 @@ def sizes() -> list[dict[str, Any]]:
 
 
 def _formats(target: str) -> tuple[WeightFormat, ...]:
-    """The formats in which people run a target; one that is published in MXFP4 stays so."""
-    published = any(family.mxfp4 for family in FAMILIES for pair in family.pairs if pair.target == target)
-    return ("bf16", "mxfp4") if published else MADE_FORMATS
+    """The formats in which people run a target; one that is published in few bits stays so."""
+    (family,) = (each for each in FAMILIES if target in [pair.target for pair in each.pairs])
+    return ("bf16", *family.published_in) if family.published_in else MADE_FORMATS
 
 
 def _size(target: str, shape: Shape) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
 from ..drafter import Drafter
+from ..layers import merge_projections
 from ..merged_weights import biases_of, side_by_side
-from ..packed import hold, settle
+from ..packed import hold
 from .modules import DFlashDrafter, DraftLayer
 
 
@@ -24,7 +25,7 @@ def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> Non
     for name, parameter in list(drafter.products()):
         hold(drafter, name, kind.of(parameter.detach()))
     if kind is ByteWeight:
-        settle(drafter, drafter.read_together)
+        merge_projections(drafter, drafter.read_together)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from torch import Tensor
 from ...kernels.decode.dense import gate_up, partial_sums
 from ...kernels.decode.experts import DenseDown, expert_gate_up_rows
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.target_tiles import bits_of, target_tiles, with_splits_of
 from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ...kernels.decode.tiles import BITS, TargetTiles, Tiles, target_tiles, with_splits_of
+from ...kernels.decode.tiles import TargetTiles, Tiles
 from ...kernels.toolchain.card import HOPPER
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention
@@ -25,7 +26,7 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     """The products in this target's format, by field of its tiles. Experts are timed with choices drawn at random;
     ``plain`` are the tiles of what a packed target holds in bf16."""
     moe, of = target.config.moe, _Launches(target, layers, plain)
-    bits, packed = BITS[of.packed], of.packed != "bf16"
+    bits, packed = bits_of(of.packed), of.packed != "bf16"
     found: TileTrials[TargetTiles] = {}
     if moe is not None:
         found["expert_gate_up"] = TileTrial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)

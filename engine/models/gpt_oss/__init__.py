@@ -14,7 +14,7 @@ GPT_OSS = Family(
     read_config=read_gpt_oss,
     tensor_name=tensor_name,
     skipped_tensors={"lm_head.": ""},  # where it is the tied embedding again
-    mxfp4=True,
+    published_in=("mxfp4",),
     transposed=("experts.gate_up_proj", "experts.down_proj"),
     chat=ChatFormat(
         Path(__file__).with_name("chat_template.jinja"),

@@ -19,11 +19,11 @@ from torch.nn import functional as F
 from ...kernels.reference.attention import sdpa_attention
 from ...kernels.reference.rope import rope_table
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.q4 import Q4Weight
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ..layers import GatedMLP, RMSNorm
-from ..packed import PackedLinear
 from ..target import TargetOutput
 from .modules import DecoderLayer, PreNormTarget
 
@@ -112,8 +112,7 @@ class HostPass:
 def _weights(layer: nn.Module) -> tuple[Weight | None, ...]:
     """The weights of a layer's products, merged and whole, in order."""
     assert isinstance(layer, DecoderLayer) and isinstance(layer.mlp, GatedMLP)
-    last: tuple[nn.Module, ...] = layer.self_attn.o_proj, layer.mlp.down_proj
-    output, down = (each.whole if isinstance(each, PackedLinear) else None for each in last)
+    output, down = weight_of(layer.self_attn.o_proj), weight_of(layer.mlp.down_proj)
     return layer.self_attn.together, output, layer.mlp.together, down
 
 

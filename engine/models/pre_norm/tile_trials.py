@@ -7,8 +7,9 @@ from functools import partial
 
 from ...kernels.decode.dense import gate_up
 from ...kernels.decode.experts import expert_gate_up_rows
+from ...kernels.decode.target_tiles import bits_of, plain_choices
 from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ...kernels.decode.tiles import BITS, TargetTiles, plain_choices
+from ...kernels.decode.tiles import TargetTiles
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention
 from ..target import TargetModel
@@ -18,7 +19,7 @@ from .kernel_layers import KernelLayer
 def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> TileTrials[TargetTiles]:
     """The products in this target's format, by field of its tiles; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
-    bits, packed = BITS[of.packed], of.packed != "bf16"
+    bits, packed = bits_of(of.packed), of.packed != "bf16"
     of_attention = (16, False) if "qkv" in plain_choices(of.packed) else (bits, packed)
     found: TileTrials[TargetTiles] = {
         "head": TileTrial(of.head),

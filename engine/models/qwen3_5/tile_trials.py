@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...kernels.decode.dense import gate_up
+from ...kernels.decode.target_tiles import bits_of
 from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ...kernels.decode.tiles import BITS, TargetTiles
+from ...kernels.decode.tiles import TargetTiles
 from ..product_launches import ProductLaunches, WithBias
 from ..target import TargetModel
 from .kernel_layers import AttendingMixer, KernelLayer
@@ -16,7 +17,7 @@ from .kernel_layers import AttendingMixer, KernelLayer
 def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> TileTrials[TargetTiles]:
     """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
     of = _Launches(target, layers)
-    bits, packed = BITS[of.packed], of.packed != "bf16"
+    bits, packed = bits_of(of.packed), of.packed != "bf16"
     found: TileTrials[TargetTiles] = {
         "head": TileTrial(of.head),
         "qkv": TileTrial(of.qkv, 1, bits, packed),

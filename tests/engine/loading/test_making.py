@@ -228,7 +228,7 @@ def test_the_floats_are_never_all_there(weights: WeightFormat, tmp_path: Path, m
     random_target([SLIDING] * 12, moe=False, seed=64).bfloat16().save_pretrained(tmp_path)
     monkeypatch.setattr("engine.files.pinned_reader.PIECE_BYTES", 4096)
     monkeypatch.setattr("engine.files.pinned_reader.BYTES_AHEAD", 8 * 4096)
-    for module in ("engine.kernels.weights.fp8", "engine.kernels.weights.int4", "engine.loading.grid"):
+    for module in ("engine.kernels.weights.panels", "engine.loading.grid"):
         monkeypatch.setattr(f"{module}.ROWS_AT_ONCE", 32)
     monkeypatch.setattr("engine.loading.grid.SAMPLE", 8)
     monkeypatch.setattr(checkpoint, "read_tensors", lambda headers, to: read_staged(stored_tensors(headers), to))

@@ -68,11 +68,12 @@ def say(folder: Path, said: dict[str, Any]) -> None:
 def meaning(model: TargetModel) -> Tensors:
     """What each matrix of the layers stands for, by the name of its first tensor."""
     found = {}
-    for name, _ in model.layers.named_parameters():
+    with torch.device("meta"):
+        names = [name for name, _ in model.config.build().layers.named_parameters()]
+    for name in names:
         path, _, last = name.rpartition(".")
-        stem = last.removesuffix("_scale").removesuffix("_packed")
-        if stem.endswith(("weight", "proj")) and "norm" not in path and not name.endswith("conv1d.weight"):
-            found[f"{path}.{stem}"] = weight_of(model.layers.get_submodule(path), stem).restored()
+        if last.endswith(("weight", "proj")) and "norm" not in path and not name.endswith("conv1d.weight"):
+            found[name] = weight_of(model.layers.get_submodule(path), last).restored()
     return found
 
 

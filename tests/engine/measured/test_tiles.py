@@ -17,8 +17,9 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
 from engine.kernels.decode import tiles as decode_tiles
+from engine.kernels.decode.target_tiles import target_tiles
 from engine.kernels.decode.tile_trials import TileTrial
-from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles, products_of, target_tiles
+from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles, products_of
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
 from engine.lab.bench.shapes import read_shape
@@ -196,7 +197,7 @@ def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> N
 def test_tiles_of_a_targets_sizes_come_before_those_of_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
     moe = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
     found = replace(TargetTiles(), head=Tiles(32, 128))
-    monkeypatch.setitem(decode_tiles.MEASURED_AT, ("bf16", (2816, 704)), found)
+    monkeypatch.setitem(decode_tiles.PLAIN_TILES.of_sizes, (2816, 704), found)  # type: ignore[arg-type]
     assert target_tiles(moe, HOPPER, "bf16", (2816, 704)) == found
     assert target_tiles(moe, HOPPER, "bf16", (2816, 768)) == TargetTiles()
     narrow = target_tiles(moe, HOPPER, "bf16", (2048, 640))

@@ -88,7 +88,7 @@ def test_transformers_reads_the_same_numbers_from_the_same_file(small: Small) ->
         for part in PARTS:
             expected = theirs.model.layers[layer].mlp.experts.get_parameter(part).mT
             assert torch.equal(ours.get_parameter(f"layers.{layer}.mlp.experts.{part}"), expected)
-    held = small.target.get_parameter("layers.0.mlp.experts.down_proj_blocks")
+    held = weight_of(small.target.get_submodule("layers.0.mlp.experts"), "down_proj").values
     assert held.dtype == torch.uint8 and held.shape == (8, 4, 1, 16, 16)
 
 

@@ -24,7 +24,8 @@ from ....kernels.decode.router import (
     reference_assignment,
     route_rows,
 )
-from ....kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, plain_choices, target_tiles
+from ....kernels.decode.target_tiles import plain_choices, target_tiles
+from ....kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles
 from ....kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
 from ....kernels.reference.rope import inverse_frequencies
 from ....kernels.shared.heads import HeadNorms

@@ -1,0 +1,173 @@
+"""What loading knows of a weight that lies in files: its tensors, the kind of weight that they make, and what a format
+of files must say. ``file_formats.py`` has the formats."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..commands import WeightFormat
+from ..errors import Text, WeightsFailure
+from ..files.headers import Headers, TensorHeader
+from ..files.json_fields import DOWNLOAD_AGAIN
+from ..files.pinned_reader import DTYPES
+from ..kernels.weights.int8 import ROWS_AT_ONCE
+from ..kernels.weights.kinds import PACKED
+from ..kernels.weights.panels import DEPTH, PackedWeight, Rows
+from .refusals import advice, declared_block, declared_weights, quantization_of
+
+Tensors = Mapping[str, TensorHeader]
+"""The tensors of a weight, by the endings of their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of weight with all that its size depends on."""
+
+    format: WeightFormat
+    group: int = 0
+    scales: str = ""
+    """Where scales have several dtypes: theirs, as safetensors calls it."""
+
+    def allocate(self, shape: Sequence[int], device: torch.device) -> PackedWeight:
+        """Memory for a packed weight of this kind."""
+        dtype = DTYPES[self.scales] if self.scales else None
+        return PACKED[self.format].allocate(*shape, device=device, group=self.group or DEPTH, scales=dtype)
+
+
+PLAIN = Kind("bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A tensor of a checkpoint and its place in a parameter."""
+
+    tensor: str
+    ending: str
+    expert: int | None = None
+    rows: tuple[int, int] = (0, 0)
+    """Rows of the expert that it holds: the first, and the one behind the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A parameter as the files store it."""
+
+    file: FileFormat
+    kind: Kind
+    dtype: str
+    """The dtype of floats, by its name in safetensors, or the type of blocks that become floats."""
+    shape: tuple[int, ...]
+    parts: tuple[Part, ...]
+    interleaved: int = 0
+    """If not 0, how many rows each of its heads has; rows of a head's two halves alternate."""
+    transposed: bool = False
+    """Whether its rows are columns in the file."""
+    block: tuple[int, int] = (1, 1)
+    """Of FP8 in blocks: rows and columns that share a scale."""
+    order: Tensor | None = None
+    """Which of the file's rows each row is: see ``TargetModel.row_order``."""
+
+    def part_shape(self, part: Part) -> tuple[int, ...]:
+        """The shape of what a part holds."""
+        return self.shape if part.expert is None else (part.rows[1] - part.rows[0], self.shape[-1])
+
+
+class Said:
+    """What a checkpoint's config says of its weights."""
+
+    def __init__(self, config: Mapping[str, Any]):
+        said = quantization_of(config)
+        declared = [each.get("group_size") for each in declared_weights(said)]
+        self.config = config
+        self.groups = {size for size in declared if isinstance(size, int) and size > 0}
+        self.block = declared_block(said)
+
+    @property
+    def advice(self) -> Text:
+        return advice(self.config, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """A packed weight as files store it, row by row; a ``Weight`` lies in panels."""
+
+    stored: Stored
+    values: Tensor
+    """uint8 [rows of all matrices, bytes of a row]."""
+    scales: Tensor
+    """[rows], or [rows, groups], as the file has them."""
+
+    def weight(self) -> PackedWeight:
+        """The same weight in the form that products take."""
+        return self.stored.kind.allocate(self.stored.shape, self.values.device).filled(self._in_parts())
+
+    def floats(self, dtype: torch.dtype) -> Tensor:
+        """The weight's values as floats, in the parameter's own shape."""
+        result = torch.empty(len(self.values), self.stored.shape[-1], dtype=dtype, device=self.values.device)
+        for start, numbers, steps in self._in_parts():
+            result[start : start + len(numbers)] = self._packed.floats(numbers, steps)
+        return result.view(self.stored.shape)
+
+    def check(self, name: str) -> None:
+        """Raises ``WeightsFailure`` for scales that are no numbers or that no weight can have, and for zeros that scale
+        anything but zeros."""
+        if wrong := self._packed.wrong_scale(self.scales, self._in_parts()):
+            raise WeightsFailure(f"A scale of {name} is {wrong}.", DOWNLOAD_AGAIN)
+
+    @property
+    def _packed(self) -> type[PackedWeight]:
+        return PACKED[self.stored.kind.format]
+
+    def _in_parts(self) -> Iterator[Rows]:
+        """Yields all rows, some at a time."""
+        for start in range(0, len(self.values), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            yield start, self.stored.file.numbers(self.values[part]), self.scales[part]
+
+
+class FileFormat(ABC):
+    """A way to store a weight in tensors of a file."""
+
+    weights: ClassVar[WeightFormat] = "bf16"
+    """The format that a weight has in memory, if nothing else is asked for."""
+    endings: ClassVar[tuple[str, ...]] = ("",)
+    """What follows a weight's name in the names of its tensors: the numbers' first."""
+
+    def marks(self, name: str, header: TensorHeader) -> bool:
+        """Whether a tensor holds numbers of this format, one of the packed ones."""
+        return False
+
+    def details(self, headers: Headers) -> tuple[int, str]:
+        """Of files in this format: how many neighbours share a scale, and the scales' dtype, where these differ."""
+        return 0, ""
+
+    @abstractmethod
+    def claims(self, tensors: Tensors) -> bool:
+        """Whether tensors of a weight must be of this format; those that come first in ``FILE_FORMATS`` claim first."""
+
+    @abstractmethod
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+        """The kind of a weight of this shape, [..., rows, depth], and its ``Stored.dtype``. Raises ``WeightsFailure``
+        for tensors that are not as they should be."""
+
+    @abstractmethod
+    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+        """The "values", the "scales" or both that a tensor holds. ``dtype``: of floats that are made of blocks."""
+
+    def numbers(self, values: Tensor) -> Tensor:
+        """Numbers as ``PackedWeight.packed`` takes them, of bytes of rows: here two of each byte, the first in the
+        lower bits."""
+        return torch.stack((values & 15, values >> 4), dim=-1).flatten(-2)
+
+    def whole(self, name: str, stored: Stored, pieces: dict[str, Tensor], dtype: torch.dtype) -> Tensor | PackedRows:
+        """The parameter, from the values and scales of all its parts."""
+        outer = len(stored.shape) - 1
+        packed = PackedRows(stored, pieces["values"].flatten(0, -2), pieces["scales"].flatten(0, outer - 1))
+        packed.check(name)
+        return packed
