@@ -59,7 +59,7 @@ def write_pair(folder: Path, shape: str, periods: int, device: torch.device) -> 
 
 def tokens_of(
     pair: engine.Pair, messages: list[Message], temperature: float, tokens: int, speculation: bool
-) -> list[int]:
+) -> list[int | None]:
     """An answer's tokens."""
     settings = GenerationSettings(temperature=temperature, speculation=speculation, seed=5, max_new_tokens=tokens)
     steps = (event for event in pair.generate(messages, **asdict(settings)) if isinstance(event, Step))
@@ -71,7 +71,7 @@ def forget(pair: engine.Pair) -> None:
     pair.answer("Hm?", max_new_tokens=1)
 
 
-def parting(ours: list[int], theirs: list[int]) -> int:
+def parting(ours: list[int | None], theirs: list[int | None]) -> int:
     """The first place at which two answers differ."""
     return next((place for place, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
 
