@@ -23,6 +23,7 @@ from engine.kv_cache.layer_cache import LayerCache
 from engine.kv_cache.layer_state import LayerState
 from engine.loading.checkpoint import load_target
 from engine.models.attention_backends import TRITON
+from engine.models.family import AFTER_NORM, EMBEDDED
 from engine.models.layers import linear
 from engine.models.merged_weights import side_by_side
 from engine.models.target import TargetModel
@@ -293,6 +294,11 @@ def test_pieces_of_prompts_equal_the_modules(
     for kept, wanted in zip(ours.layers, theirs.layers, strict=True):
         found = seen(kept, ours.length), seen(wanted, ours.length)
         torch.testing.assert_close(*map(list, found), atol=1e-4, rtol=1e-4)
+
+
+@of("Qwen3.5")
+def test_each_row_of_a_prompt_is_told_to_its_own_mtp(target: TargetModel, kernels_read: None) -> None:
+    test_pieces_of_prompts_equal_the_modules(target, (3, 17), (AFTER_NORM, EMBEDDED), kernels_read)
 
 
 @torch.inference_mode()
