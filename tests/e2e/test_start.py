@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from .chatting import PROGRAM
 from .terminal import PATIENCE_S
 
 FIRST_FRAME_S, READY_S = 1.0, 8.0
@@ -82,9 +83,15 @@ def running(command: Sequence[str | Path]) -> Iterator[Output]:
 
 @pytest.mark.alone
 def test_the_first_frame_and_the_models_are_there_in_time(tmp_path: Path) -> None:
-    with running([sys.executable, "-c", TELLTALE, tmp_path / "out"]) as output:
+    with running([PROGRAM, "--out", tmp_path / "out"]) as output:
         first_frame, ready = output.wait_for(FIRST_FRAME), output.wait_for(READY)
-    assert output.text.index(FIRST_FRAME) < output.text.index(TORCH_IMPORTED)
     print(f"first frame {first_frame:.2f} s (limit {FIRST_FRAME_S:.0f} s), ready {ready:.2f} s (limit {READY_S:.0f} s)")
     assert first_frame <= LENIENCE * FIRST_FRAME_S
     assert ready <= LENIENCE * READY_S
+
+
+def test_torch_is_not_imported_before_the_first_frame(tmp_path: Path) -> None:
+    with running([sys.executable, "-c", TELLTALE, tmp_path / "out"]) as output:
+        output.wait_for(TORCH_IMPORTED)
+        output.wait_for(FIRST_FRAME)
+    assert output.text.index(FIRST_FRAME) < output.text.index(TORCH_IMPORTED)
