@@ -66,7 +66,7 @@ def close(found: Tensor, x: Tensor, weight: Tensor, gate: bool = False) -> None:
     ("rows", "columns", "depth"),
     [
         pytest.param(1, 16, 64, id="one row"),
-        pytest.param(23, 16, 192, id="a tile of many rows and one of few"),
+        pytest.param(25, 16, 192, id="two tiles of many rows, the last with one more than few"),
         pytest.param(19, 16, 192, id="a tile of many rows and one of fewest"),
         pytest.param(33, 48, 64, id="a last row, and columns that fill no tile"),
     ],

@@ -203,7 +203,7 @@ def test_what_stands_behind_a_packed_weight_is_not_read(group: int) -> None:
 def test_programs_may_begin_at_places_of_their_own(make: Callable[[Tensor], Weight]) -> None:
     """The third 128 columns begin two steps further on; a depth's last step may be a part of one."""
     x, weight = noise(16, 352), make(noise(288, 352, seed=1))
-    tiles = Tiles(128, 64, splits=2, warps=2)
+    tiles = Tiles(64, 64, splits=2, warps=2)
     plain, turned = (partial_sums(tiles, 288, CPU) for _ in range(2))
     project(x, weight, plain, tiles)
     project(x, weight, turned, replace(tiles, turned=True))
