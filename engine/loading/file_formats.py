@@ -3,6 +3,7 @@ out of them. A format is a class, with a place in ``FILE_FORMATS``."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import ClassVar
 
 import torch
@@ -28,8 +29,7 @@ BLOCK = 32
 class Floats(FileFormat):
     """One tensor of floats."""
 
-    def claims(self, tensors: Tensors) -> bool:
-        return True
+    dtypes: ClassVar[Collection[str]] = FLOATS
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         numbers = tensors[""]
@@ -47,8 +47,7 @@ class Floats(FileFormat):
 class GgufBlocks(Floats):
     """Blocks of a GGUF file that become floats while they are read."""
 
-    def claims(self, tensors: Tensors) -> bool:
-        return "" in tensors and tensors[""].dtype in BLOCKS
+    dtypes: ClassVar[Collection[str]] = BLOCKS
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         numbers = tensors[""]
@@ -64,15 +63,10 @@ class Q4Blocks(FileFormat):
     """Blocks of a GGUF file in Q4_0."""
 
     weights: ClassVar[WeightFormat] = "int4"
-
-    def marks(self, name: str, header: TensorHeader) -> bool:
-        return header.dtype == "Q4_0"
+    dtypes: ClassVar[Collection[str]] = ("Q4_0",)
 
     def details(self, headers: Headers) -> tuple[int, str]:
         return BLOCK, "F16"
-
-    def claims(self, tensors: Tensors) -> bool:
-        return "" in tensors and tensors[""].dtype == "Q4_0"
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         GGUF_BLOCKS.check(base, tensors, shape, said)
@@ -93,9 +87,8 @@ class Int4Words(FileFormat):
 
     weights: ClassVar[WeightFormat] = "int4"
     endings: ClassVar[tuple[str, ...]] = ("_packed", "_scale", "_zero_point")
-
-    def marks(self, name: str, header: TensorHeader) -> bool:
-        return name.endswith("_packed") and header.dtype == "I32"
+    own: ClassVar[tuple[str, ...]] = ("_packed", "_zero_point")
+    dtypes: ClassVar[Collection[str]] = ("I32",)
 
     def details(self, headers: Headers) -> tuple[int, str]:
         packed = {name: header for name, header in headers.items() if name.endswith("_packed")}
@@ -104,9 +97,6 @@ class Int4Words(FileFormat):
         if scales is None or not scales.shape or not scales.shape[-1]:
             return 0, ""
         return packed[largest].shape[-1] * 8 // scales.shape[-1], scales.dtype
-
-    def claims(self, tensors: Tensors) -> bool:
-        return "_packed" in tensors or "_zero_point" in tensors
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         if "" in tensors and "_packed" in tensors:
@@ -133,25 +123,18 @@ class Int4Words(FileFormat):
             raise wrong(f"The scales of {base} are for groups of {group} numbers, the config says {declared}.")
         return Kind("int4", group, scales.dtype), ""
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        return {"scales": tensor} if part.ending == "_scale" else {"values": tensor.contiguous().view(torch.uint8)}
-
 
 class Fp8Rows(FileFormat):
     """E4M3 with a scale for each row, or one for a whole matrix."""
 
     weights: ClassVar[WeightFormat] = "fp8"
     endings: ClassVar[tuple[str, ...]] = ("", "_scale")
-
-    def marks(self, name: str, header: TensorHeader) -> bool:
-        return header.dtype == "F8_E4M3"
-
-    def claims(self, tensors: Tensors) -> bool:
-        return "_scale" in tensors or tensors[""].dtype == "F8_E4M3"
+    own: ClassVar[tuple[str, ...]] = ("_scale",)
+    dtypes: ClassVar[Collection[str]] = ("F8_E4M3",)
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         numbers = _numbers(base, tensors)
-        if numbers.dtype != "F8_E4M3":
+        if not self.has(numbers):
             raise wrong(f"The checkpoint has scales for {base}, which is not packed but {numbers}.")
         scales, outer = _scales(base, tensors, numbers), shape[:-1]
         if numbers.shape != shape:
@@ -165,8 +148,8 @@ class Fp8Rows(FileFormat):
         raise wrong(f"The scales of {base} are {scales}, the config asks for one for each of {list(outer)} rows.")
 
     def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        if part.ending != "_scale":
-            return {"values": tensor.contiguous().view(torch.uint8)}
+        if part.ending == "":
+            return FileFormat.split(self, stored, part, tensor, dtype)
         outer = stored.part_shape(part)[:-1]
         return {"scales": tensor.float().reshape(outer if tensor.numel() > 1 else (1,)).expand(outer)}
 
@@ -178,9 +161,8 @@ class Fp8InBlocks(FileFormat):
     """E4M3 with a scale for so many rows and columns, which becomes floats while it is read."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_scale_inv")
-
-    def claims(self, tensors: Tensors) -> bool:
-        return "_scale_inv" in tensors
+    own: ClassVar[tuple[str, ...]] = ("_scale_inv",)
+    dtypes: ClassVar[Collection[str]] = ()
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         numbers, scales = _numbers(base, tensors), tensors["_scale_inv"]
@@ -192,8 +174,8 @@ class Fp8InBlocks(FileFormat):
         return PLAIN, ""
 
     def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        if part.ending != "_scale_inv":
-            return {"values": tensor.view(torch.uint8)}
+        if part.ending == "":
+            return FileFormat.split(self, stored, part, tensor, dtype)
         rows = stored.part_shape(part)[-2]
         return {"scales": tensor.float().repeat_interleave(stored.block[0], -2)[..., :rows, :]}
 
@@ -215,12 +197,8 @@ class Mxfp4Blocks(FileFormat):
 
     weights: ClassVar[WeightFormat] = "mxfp4"
     endings: ClassVar[tuple[str, ...]] = ("_blocks", "_scales")
-
-    def marks(self, name: str, header: TensorHeader) -> bool:
-        return name.endswith("_blocks") and header.dtype == "U8"
-
-    def claims(self, tensors: Tensors) -> bool:
-        return "_blocks" in tensors or "_scales" in tensors
+    own: ClassVar[tuple[str, ...]] = endings
+    dtypes: ClassVar[Collection[str]] = ("U8",)
 
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         *outer, depth = shape
@@ -255,20 +233,16 @@ def endings_of(weights: tuple[WeightFormat, ...]) -> tuple[str, ...]:
 def tensors_of(base: str, headers: Headers) -> dict[str, TensorHeader]:
     """The tensors of a weight, by the endings of their names."""
     found = {ending: headers[base + ending] for ending in ENDINGS if base + ending in headers}
-    for numbers, *scales in (each.endings for each in FILE_FORMATS if _has_own_endings(each)):
+    for numbers, *scales in (each.endings for each in FILE_FORMATS if each.own == each.endings):
         if numbers not in found and found.keys() - set(scales):
             for ending in scales:  # without numbers it belongs to no weight: a superfluous tensor
                 found.pop(ending, None)
     return found
 
 
-def _has_own_endings(file: FileFormat) -> bool:
-    return all(file is each or not set(file.endings) & set(each.endings) for each in FILE_FORMATS)
-
-
 def file_format_of(base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[FileFormat, Kind, str]:
     """The format of a weight's tensors, with what its ``check`` finds."""
-    file = next(each for each in FILE_FORMATS if each.claims(tensors))
+    file = next((each for each in FILE_FORMATS if each.claims(tensors)), FILE_FORMATS[-1])
     kind, dtype = file.check(base, tensors, shape, said)
     for ending in tensors.keys() - set(file.endings):
         raise wrong(f"The checkpoint names {base} in two formats: one of them has {tensors[ending]}.")

@@ -109,7 +109,9 @@ def format_of(headers: Headers) -> StoredFormat:
     """The format of tensors, none of which is refused."""
     sizes: Counter[FileFormat] = Counter()
     for name, header in headers.items():
-        sizes.update({each: header.nbytes for each in FILE_FORMATS if each.marks(name, header)})
+        for each in FILE_FORMATS:
+            if each.weights != "bf16" and name.endswith(each.endings[0]) and each.has(header):
+                sizes[each] += header.nbytes
     in_blocks = any(name.endswith(FP8_IN_BLOCKS.endings[1]) for name in headers)
     if in_blocks:
         del sizes[FP8_ROWS]

@@ -4,7 +4,7 @@ of files must say. ``file_formats.py`` has the formats."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -138,27 +138,32 @@ class FileFormat(ABC):
     """The format that a weight has in memory, if nothing else is asked for."""
     endings: ClassVar[tuple[str, ...]] = ("",)
     """What follows a weight's name in the names of its tensors: the numbers' first."""
+    own: ClassVar[tuple[str, ...]] = ()
+    """Those endings that show this format, whatever else there is."""
+    dtypes: ClassVar[Collection[str]]
+    """The dtypes of its numbers, by their names in headers."""
 
-    def marks(self, name: str, header: TensorHeader) -> bool:
-        """Whether a tensor holds numbers of this format, one of the packed ones."""
-        return False
+    def has(self, numbers: TensorHeader | None) -> bool:
+        return numbers is not None and numbers.dtype in self.dtypes
+
+    def claims(self, tensors: Tensors) -> bool:
+        """Whether tensors of a weight must be of this format; those that come first in ``FILE_FORMATS`` claim first."""
+        return any(ending in tensors for ending in self.own) or self.has(tensors.get(self.endings[0]))
 
     def details(self, headers: Headers) -> tuple[int, str]:
         """Of files in this format: how many neighbours share a scale, and the scales' dtype, where these differ."""
         return 0, ""
 
     @abstractmethod
-    def claims(self, tensors: Tensors) -> bool:
-        """Whether tensors of a weight must be of this format; those that come first in ``FILE_FORMATS`` claim first."""
-
-    @abstractmethod
     def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
         """The kind of a weight of this shape, [..., rows, depth], and its ``Stored.dtype``. Raises ``WeightsFailure``
         for tensors that are not as they should be."""
 
-    @abstractmethod
     def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         """The "values", the "scales" or both that a tensor holds. ``dtype``: of floats that are made of blocks."""
+        if part.ending != self.endings[0]:
+            return {"scales": tensor}
+        return {"values": tensor.contiguous().view(torch.uint8)}
 
     def numbers(self, values: Tensor) -> Tensor:
         """Numbers as ``PackedWeight.packed`` takes them, of bytes of rows: here two of each byte, the first in the

@@ -1,4 +1,4 @@
-"""Products of at most 16 rows with packed weights (FP8, INT4, MXFP4). Weights and rows go from memory straight into the
+"""Products of at most 16 rows with packed weights. Weights and rows go from memory straight into the
 registers where tensor cores want them, some steps ahead, so no warp ever waits for another before the end. The order of
 sums allows that: the four threads that multiply sixteen numbers of a column at a time each read neighbours of their
 own, as wide as a load can be. Unpacking takes more instructions than multiplying, so nothing is unpacked twice: warps
@@ -15,9 +15,7 @@ from ..toolchain.early_launch import let_next_start
 from ..toolchain.jit import MAX_ROWS, SIMULATED, constexpr_function, dot, jit, tl
 from ..weights import fp8
 from ..weights.fp8 import fp8_words
-from ..weights.int4 import int4_scaled, raised
-from ..weights.matrix import FP8, MXFP4, Matrix, group_of
-from ..weights.mxfp4 import lifted, mxfp4_steps, mxfp4_words
+from ..weights.matrix import FP8, Matrix, eight_numbers, group_of, restored
 from ..weights.weight import Weight
 from .tile_shape import TileShape, ahead_of, depend_on, length_of, parts_of, place_of
 
@@ -125,10 +123,8 @@ def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: TileShape
     total = _parts_added(total, parts_of(cut.PARTS, cut.BLOCK_K))
     if weight.FORMAT == FP8:
         return total * scales
-    elif weight.FORMAT == MXFP4:
-        return lifted(total)
     else:
-        return raised(total)
+        return restored(total, weight.FORMAT)
 
 
 @jit
@@ -344,11 +340,7 @@ def _multiplied(total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix,
         a, b, c, d = fp8_words(words, rows)
         return dot(_first_factor(a, b, c, d), _second_factor(low, True), total)
     else:
-        if weight.FORMAT == MXFP4:
-            steps = tl.broadcast_to(mxfp4_steps(_each_scale(scales, weight))[:, :, :, :, None], words.shape)
-            a, b, c, d, e, f, g, h = mxfp4_words(words, steps, rows)
-        else:
-            a, b, c, d, e, f, g, h = int4_scaled(words, _each_scale(scales, weight), rows)
+        a, b, c, d, e, f, g, h = eight_numbers(words, _each_scale(scales, weight), rows, weight)
         total = dot(_first_factor(a, b, c, d), _second_factor(low, False), total)
         return dot(_first_factor(e, f, g, h), _second_factor(high, False), total)
 

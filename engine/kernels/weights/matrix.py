@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..toolchain.jit import HAS_TRITON, constexpr_function, jit, tl
-from . import fp8, int8, mxfp4
+from . import fp8, int4, int8, mxfp4
 
 INT8 = tl.constexpr(int8.INT8) if HAS_TRITON else None
 FP8 = tl.constexpr(fp8.FP8) if HAS_TRITON else None
 MXFP4 = tl.constexpr(mxfp4.MXFP4) if HAS_TRITON else None
-"""Formats from ``FP8`` on are packed: FP8, MXFP4, and INT4, whose number is that of its groups. See
-``decode/packed.py``."""
+"""Formats from ``FP8`` on are packed: FP8, MXFP4, and INT4, whose number is that of its groups. Behind FP8 they have 4
+bits. See ``decode/packed.py``."""
 
 
 class Matrix(NamedTuple):
@@ -56,3 +56,25 @@ def scaled(total: tl.tensor, weight: Matrix, first: tl.tensor, columns: tl.tenso
     if weight.FORMAT == INT8:
         total *= tl.load(weight.scales + first + columns, mask=columns < weight.N, other=0.0)[None, :]
     return total
+
+
+@jit
+def eight_numbers(
+    words: tl.tensor, scale: tl.tensor, x: tl.tensor, weight: Matrix
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Of words, int32 [4, 8, parts, rows / 8, words], of a weight of 4 bits four neighbours among the first 16 numbers
+    of their blocks and four among the second, times their scales, in the dtype of rows x. Sums need ``restored``."""
+    if weight.FORMAT == MXFP4:
+        steps = tl.broadcast_to(mxfp4.mxfp4_steps(scale)[:, :, :, :, None], words.shape)
+        return mxfp4.mxfp4_words(words, steps, x)  # type: ignore[no-any-return]
+    else:
+        return int4.int4_scaled(words, scale, x)  # type: ignore[no-any-return]
+
+
+@jit
+def restored(total: tl.tensor, FORMAT: tl.constexpr) -> tl.tensor:
+    """Undoes the factor that a format of 4 bits leaves in products, on their sums."""
+    if FORMAT == MXFP4:
+        return mxfp4.lifted(total)
+    else:
+        return int4.raised(total)

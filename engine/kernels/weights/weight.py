@@ -1,5 +1,4 @@
-"""The base of all kinds of weights. To add a kind: a file here (class, and how a kernel unpacks a tile), a branch in
-``matrix.py``, a line in ``kinds.py``; products, memory plan and byte floors follow."""
+"""The base of all kinds of weights. Those that targets are packed in have another, ``panels.PackedWeight``."""
 
 from __future__ import annotations
 
