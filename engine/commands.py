@@ -39,6 +39,10 @@ with the context."""
 
 NO_DRAFTER = "none"
 """The name of a drafter that stands for none."""
+DFLASH: Final = "dflash"
+MTP: Final = "mtp"
+"""Asked for as a drafter's name, to have the target's own drafter of this kind. One among the target's own tensors has
+no other name than ``MTP``."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 

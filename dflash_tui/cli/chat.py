@@ -41,7 +41,6 @@ from .headless.prompt import read_prompt
 from .invocation import Invocation
 from .logs import log_to_file
 from .models import models_of
-from .plain.chat import PlainChat
 from .problems import Problem
 from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
 from .tracing import finish_trace, open_trace, recorded
@@ -331,6 +330,8 @@ def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocati
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
     begin = replace(_start(flags, conversation, wanted, invocation), time_alone=True)
     trace = open_trace(flags.trace)
+    from .plain.chat import PlainChat  # as the screen, where it opens
+
     try:
         chat = PlainChat(
             recorded(source, trace), settings, log or SessionLog.create(), begin, flags.out or DEFAULT_OUT,

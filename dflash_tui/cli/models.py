@@ -13,10 +13,9 @@ from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import address_named
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Target
-from engine.commands import NO_DRAFTER, EngineOptions
+from engine.commands import DFLASH, MTP, NO_DRAFTER, EngineOptions
 from engine.errors import EngineFailure
 from engine.hub.gguf import is_gguf
-from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, MTP, check_name
 
 from .first_contact import BUNDLED
 from .flags.chat_flags import Flags
@@ -68,6 +67,8 @@ def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Ta
 
 def _check(options: EngineOptions) -> None:
     """What can't be found need not cost the model that answers now. Raises ``WeightsFailure``."""
+    from engine.hub.pairs import INSTEAD_OF_DRAFTER, check_name  # all families' configs: not before the first frame
+
     if is_gguf(options.target):
         return
     if options.target is not None:

@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ..commands import NO_DRAFTER, WeightFormat
+from ..commands import DFLASH, MTP, NO_DRAFTER, WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.pointers import refuse_pointer
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from .download import Repository
 
 BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
-
-DFLASH: Final = "dflash"
-MTP: Final = "mtp"
-"""Asked for as a drafter's name, to have the target's own drafter of this kind. One among the target's own tensors has
-no other name than ``MTP``."""
 
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
 INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")

@@ -4,12 +4,14 @@ imported."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..commands import WeightFormat
-from ..hub.pairs import KNOWN_PAIRS, copy_in
-from ..hub.sizes import PairSize, size_of
-from ..models.family import KnownPair
 from .gpus import first_gpu
+
+if TYPE_CHECKING:
+    from ..hub.sizes import PairSize
+    from ..models.family import KnownPair
 
 CONTEXT = 32_768
 """Tokens of context for which there must be room."""
@@ -32,6 +34,8 @@ class Suggestion:
     @property
     def to_fetch(self) -> int:
         """Bytes to download: those of the copy in this format, where there is one."""
+        from ..hub.pairs import copy_in
+
         published = self.weights if copy_in(self.weights, self.pair.target) else "bf16"
         return self.size.weights[published] + self.size.drafter
 
@@ -41,6 +45,10 @@ def suggest_pair() -> Suggestion | None:
     gpu = first_gpu()
     if gpu is None:
         return None
+    # Imported here: the configs of all families are half of what a chat would import before its first frame.
+    from ..hub.pairs import KNOWN_PAIRS
+    from ..hub.sizes import size_of
+
     pairs = {pair.target: pair for pair in KNOWN_PAIRS}
     for target in PREFERRED:
         size = size_of(target)

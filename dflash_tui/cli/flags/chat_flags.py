@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import click
 from click.core import ParameterSource
@@ -22,9 +22,17 @@ from dflash_tui.core.settings.presets import Preset, find_preset, read_system
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
-from engine.commands import AUTO, NO_DRAFTER, AttentionBackend, EngineOptions, GenerationSettings, WeightChoice
+from engine.commands import (
+    AUTO,
+    DFLASH,
+    MTP,
+    NO_DRAFTER,
+    AttentionBackend,
+    EngineOptions,
+    GenerationSettings,
+    WeightChoice,
+)
 from engine.hub.gguf import is_gguf
-from engine.hub.pairs import DFLASH, INSTEAD_OF_DRAFTER, INSTEAD_OF_TARGET, MTP, check_name
 
 from ..first_contact import BUNDLED
 from ..headless.answer import OutputFormat, WhenFull
@@ -112,9 +120,7 @@ class Flags:
         if self.draft == LOOKUP and not os.path.exists(LOOKUP):
             hint = f"To have drafts looked up in the text so far: --draft-by {LOOKUP}"
             raise Problem(f"There is no drafter called {LOOKUP!r}.", hint, ExitCode.WEIGHTS)
-        for name, instead in ((model, INSTEAD_OF_TARGET), (self.draft, INSTEAD_OF_DRAFTER)):
-            if not (name is None or name in MEANT or is_gguf(name)):
-                check_name(name, instead)  # before torch is imported, or a screen opened
+        _check_names(model, self.draft)
         return EngineOptions(
             model,
             # A drafter that is never asked would take seconds and gigabytes.
@@ -161,6 +167,21 @@ class Flags:
         if len(chosen) > 1:
             raise Problem("--extract, --json and --stream-json exclude each other.", "Choose one of them.")
         return chosen[0] if chosen else "text"
+
+
+def _check_names(model: str | None, drafter: str | None) -> None:
+    """Raises ``WeightsFailure`` for names that no model has, before torch is imported or a screen opened."""
+
+    def is_a_name(name: str | None) -> TypeGuard[str]:
+        return not (name is None or name in MEANT or is_gguf(name))
+
+    if not (is_a_name(model) or is_a_name(drafter)):
+        return  # as most starts: what is imported here are the configs of all families
+    from engine.hub.pairs import INSTEAD_OF_DRAFTER, INSTEAD_OF_TARGET, check_name
+
+    for name, instead in ((model, INSTEAD_OF_TARGET), (drafter, INSTEAD_OF_DRAFTER)):
+        if is_a_name(name):
+            check_name(name, instead)
 
 
 def apply_preset(flags: Flags, config: Config) -> Flags:

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 import engine
-from engine.commands import EngineOptions
+from engine.commands import MTP, EngineOptions
 from engine.errors import WeightsFailure
 from engine.events import LoadProgress
-from engine.hub.pairs import MTP, PairFolders
+from engine.hub.pairs import PairFolders
 from engine.kernels.weights.kinds import weight_of
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.weight_choice import choose_weights

@@ -15,13 +15,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 import engine
+from engine.commands import MTP
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
 from engine.errors import WeightsFailure
 from engine.events import Step
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import MTP, find_pair, kind_of
+from engine.hub.pairs import find_pair, kind_of
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
