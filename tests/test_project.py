@@ -24,8 +24,8 @@ def check(*arguments: str) -> None:
 
 
 def imported_by(code: str) -> set[str]:
-    """The top-level modules that a fresh interpreter has loaded after ``code``."""
-    report = "\nimport sys; sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
+    """The modules that a fresh interpreter has loaded after ``code``."""
+    report = "\nimport sys; sys.stderr.write(' '.join(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code + report], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return set(result.stderr.splitlines()[-1].split())
@@ -84,8 +84,9 @@ def test_the_core_loads_neither_textual_nor_torch() -> None:
     assert imported_by(code) & {"textual", "torch", "transformers"} == set()
 
 
-def test_the_first_frame_waits_for_no_markdown() -> None:
-    assert imported_by("import dflash_tui.app.main") & {"markdown_it", "pygments", "torch", "transformers"} == set()
+def test_the_first_frame_waits_for_no_markdown_and_no_family() -> None:
+    needless = {"markdown_it", "pygments", "torch", "transformers", "engine.models", "dflash_tui.cli.plain"}
+    assert imported_by("import dflash_tui.cli.main, dflash_tui.app.main") & needless == set()
 
 
 def test_opening_a_pair_leaves_the_compiler_of_torch_and_transformers_alone() -> None:
