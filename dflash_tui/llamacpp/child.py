@@ -12,7 +12,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
+
+LOG_SECONDS = 0.5
+"""What llama.cpp's own thread gets to write the log's last lines, which say why: nothing tells when it is done."""
 
 
 def main() -> None:
@@ -35,6 +39,7 @@ def main() -> None:
         server = xllamacpp.Server(parameters(json.loads(line)))
     except RuntimeError as error:
         _say({"failed": str(error)})
+        time.sleep(LOG_SECONDS)
         _leave(1)
     _say({"url": server.listening_address})
     threading.Event().wait()

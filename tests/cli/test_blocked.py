@@ -150,17 +150,18 @@ def test_an_open_stdin_is_told_and_the_time_limit_counts(sent: bytes, words: byt
         assert words in process.stderr.read()
 
 
-def test_what_comes_late_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_comes_late_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt, "SILENT_SECONDS", 0.05)
+    remarks = io.StringIO()  # asking pytest for what was said would lose what is said meanwhile
+    monkeypatch.setattr(sys, "stderr", remarks)
     reader, writer = os.pipe()
     with open(reader) as stdin, ThreadPoolExecutor(1) as pool:
         asking = pool.submit(prompt.read_prompt, "hi", stdin, 20)
-        said = ""
-        while not said:
-            said = capsys.readouterr().err
+        while not remarks.getvalue() and not asking.done():
+            time.sleep(0.01)
         os.write(writer, b"there")
         os.close(writer)
-        assert asking.result() == "hi\n\nthere" and said.startswith("Waiting for stdin")
+        assert asking.result() == "hi\n\nthere" and remarks.getvalue().startswith("Waiting for stdin")
 
 
 LATIN = os.fsdecode(b"caf\xe9")

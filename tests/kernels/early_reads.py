@@ -7,7 +7,7 @@ UNCHANGING = {
     *("norms", "frequencies", "q_weight", "k_weight", "bias", "sinks"),
     *("post_attention", "pre_feed_forward", "pre_experts", "router_scale"),
     *("post_dense", "post_experts", "post_feed_forward", "layer_scalar", "next_norm", "table"),
-    *("embedded_norm", "hidden_norm"),
+    *("embedded_norm", "hidden_norm", "gate"),
 }
 """Arguments that no kernel writes."""
 OLDER = {
@@ -21,10 +21,14 @@ OLDER = {
     "_add_and_norm": {"residual"},
     "_after_attention": {"residual"},
     "_after_feed_forward": {"residual"},
+    "_after_experts": {"residual", "normed", "partials"},
+    "_gate_heads": {"gates"},
 }
 """Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the
-embedding, the choice of experts is made two launches before, and the residual is that of the row kernel before. Of keys
-and values only those before the cursor are read: each came in an earlier pass, or before the block's."""
+embedding, the choice of experts is made two launches before, and the residual is that of the row kernel before, as what
+it normed; attention runs between the product of gates and them, the experts' down between the shared expert's and what
+joins them. Of keys and values only those before the cursor are read: each came in an earlier pass, or before the
+block's."""
 OF_EXPERTS = {"_after_feed_forward": {"partials"}}
 """Likewise of a kernel that reads the scales ``post_experts``: the experts' down runs between the dense one and it."""
 

@@ -176,7 +176,7 @@ def test_acceptance_and_confidence_can_be_scripted(pair: Pair) -> None:
     for decoder in (device, host):
         by_script(decoder, [3, 2], [[1.0] * 15, [0.0] * 15])
         decoder.use_policy(Auto(table))
-        rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=10, block_size="auto")).rounds[1:5]
+        rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=12, block_size="auto")).rounds[1:5]
         assert [done.draft_probabilities[0] for done in rounds] == [1, 0, 1, 0]
         assert [done.num_accepted for done in rounds] == [3, 0, 3, 0]
         assert [done.verify_width > 1 for done in rounds] == [True, False, True, False]
