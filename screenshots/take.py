@@ -53,9 +53,9 @@ def streaming(chat: Chat) -> bool:
 
 
 def raced(app: ChatApp) -> bool:
-    """The lanes have been replayed to their end."""
+    """The lanes have been replayed to their end, and all runs are in."""
     screen = app.screen
-    return isinstance(screen, RaceScreen) and screen.replayed
+    return isinstance(screen, RaceScreen) and screen.replayed and screen.race.complete
 
 
 def replaying(app: ChatApp) -> bool:
