@@ -200,8 +200,8 @@ def write_pair(folder: Path, tiny: bool, weights: WeightFormat, device: torch.de
     with torch.device("meta"):
         target = Gemma4(Gemma4Config.from_json(target_json))
         drafter = DFlashDrafter(DFlashConfig.from_json(drafter_json))
-    size, seconds = write_checkpoint(folder / "target", target_json, target, GEMMA4.tensor_name(""), device, weights)
-    write_checkpoint(folder / "drafter", drafter_json, drafter, "", device)
+    size, seconds = write_checkpoint(folder / "target", target_json, target, GEMMA4.tensor_name, device, weights)
+    write_checkpoint(folder / "drafter", drafter_json, drafter, str, device)
     report.line("written", f"{size / 1e9:.2f} GB, {len(target.layers)} layers, in {seconds:.0f} s")
 
 

@@ -8,7 +8,6 @@ must run on the device, and the answers with speculation must be those without, 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import traceback
@@ -17,14 +16,13 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 import engine
 from engine.commands import GenerationSettings, Message, WeightChoice
 from engine.events import LoadProgress, Step
 from engine.lab.bench.shapes import SHAPES, configs_of, period_of, shorten
-from engine.lab.bench.weights import random_tensor
 from engine.models.registry import drafter_config_of, family_of
+from measure.gpu.random_checkpoint import write_checkpoint
 from measure.gpu.report import Report
 from measure.quick import parse
 from tests.engine.checkpoints import write_tokenizer
@@ -42,17 +40,8 @@ def write_pair(folder: Path, shape: str, periods: int, device: torch.device) -> 
     with torch.device("meta"):
         target = family.read_config(target_json, None).build()
         drafter = drafter_config_of(drafter_json).build()
-    generator = torch.Generator(device).manual_seed(0)
-    for name, config, model in (("target", target_json, target), ("drafter", drafter_json, drafter)):
-        (folder / name).mkdir(parents=True)
-        (folder / name / "config.json").write_text(json.dumps(config))
-        tensors = {
-            family.tensor_name(each) if name == "target" else each: random_tensor(
-                each, tuple(parameter.shape), generator, torch.bfloat16, model.branch_ends
-            ).cpu()
-            for each, parameter in model.named_parameters()
-        }
-        save_file(tensors, folder / name / "model.safetensors")
+    write_checkpoint(folder / "target", target_json, target, family.tensor_name, device)
+    write_checkpoint(folder / "drafter", drafter_json, drafter, str, device)
     write_tokenizer(folder / "target")
     return layers
 

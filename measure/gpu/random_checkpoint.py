@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.commands import WeightFormat
 from engine.lab.bench.weights import random_tensor
-from engine.models.dflash.modules import DFlashDrafter
+from engine.models.drafter import Drafter
 from engine.models.packed import packable
 from engine.models.target import TargetModel
 from tests.engine.packed_checkpoints import FP8_CONFIG, fp8, in_int32, int4, int4_config
@@ -49,13 +49,13 @@ def writable_bytes(folder: Path, seconds: float) -> int:
 def write_checkpoint(
     folder: Path,
     config: dict[str, Any],
-    model: TargetModel | DFlashDrafter,
-    prefix: str,
+    model: TargetModel | Drafter,
+    name_of: Callable[[str], str],
     device: torch.device,
     weights: WeightFormat = "bf16",
 ) -> tuple[int, float]:
-    """Writes a model that stands on ``meta`` as random shards with an index, a target's in some format. Returns bytes
-    and seconds."""
+    """Writes a model that stands on ``meta`` as random shards with an index, a target's in some format. ``name_of``:
+    what a parameter is called in the file. Returns bytes and seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     said = {"fp8": FP8_CONFIG, "int4": int4_config(GROUP)}.get(weights)
     (folder / "config.json").write_text(json.dumps(config | ({"quantization_config": said} if said else {})))
@@ -71,7 +71,7 @@ def write_checkpoint(
         for name, shape in shard:
             made = random_tensor(name, shape, generator, torch.bfloat16, model.branch_ends)
             parts = _packed(made, weights) if name in packed else {"": made}
-            tensors |= {prefix + name + ending: part.cpu() for ending, part in parts.items()}
+            tensors |= {name_of(name) + ending: part.cpu() for ending, part in parts.items()}
         save_file(tensors, folder / file)
         _flush(folder / file)
         weight_map |= dict.fromkeys(tensors, file)
