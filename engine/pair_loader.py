@@ -29,6 +29,7 @@ from .machine import cores
 from .measured.threads import ThreadChoice
 from .models.dflash.weights import hold_in_8_bits
 from .models.drafter import Drafter
+from .models.host_embedding import hold_embedding_on_host
 from .models.packed import gives_same_bits_by_any_threads, hold_in_fewer_bits
 from .models.target import TargetModel
 from .tokenizer import ChatTokenizer, tokenizer_beside
@@ -145,6 +146,8 @@ class PairLoader:
         backend = self.options.attention_backend
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
         held_in = _held_in(target, plan.weights)
+        if plan.on_host:
+            hold_embedding_on_host(target)
         if chosen.products is not None:
             held_in = hold_in_fewer_bits(target, chosen.products)
         drafter = self._read_drafter(folders, target, plan, chosen.in_fewer_bits)
@@ -155,7 +158,7 @@ class PairLoader:
         if chosen.products is not None:
             packed = (held_in, chosen.products.head)
         elif plan.weights != "bf16" or plan.drafting.packed:
-            packed = (plan.weights, str(plan.drafting))
+            packed = (plan.weights, str(plan.drafting), *(["embedding on host"] if plan.on_host else []))
         end, stops = tokenizer.result().end_id, target.config.stop_token_ids
         if end is not None and end not in stops and end < target.config.vocab_size:
             target.config = replace(target.config, stop_token_ids=(*stops, end))

@@ -34,6 +34,9 @@ class PairSize:
     """Bytes of the activations of a piece of a prompt."""
     least_work: int
     """Bytes of these where prompts are read in smaller pieces, since nothing would fit otherwise."""
+    embedding: int
+    """Bytes of the target's embedding that may lie in the machine's memory, for the same reason; 0 where it is the
+    head, too."""
 
     def cache(self, context: int) -> int:
         """Bytes of caches with room for ``context`` tokens, or for as many as there can be."""
@@ -48,8 +51,12 @@ class PairSize:
         return next((nbytes for nbytes in self.draftings if nbytes <= room), self.draftings[-1])
 
     def least(self, weights: WeightFormat, context: int) -> int:
-        """The sum of all parts with the smallest drafter and the smallest pieces of prompts."""
-        return self.without_drafter(weights, context) - self.work + self.least_work + self.draftings[-1]
+        """The sum with the smallest drafter and pieces of prompts, and the embedding in the machine's memory."""
+        given_up = self.work - self.least_work + self.embedding
+        return max(
+            self.without_drafter(weights, context) - given_up + self.draftings[-1],
+            self.weights[weights],
+        )
 
     def plain(self, context: int) -> int:
         """The sum in bf16 where the host runs the rounds, as on a CPU, whose numbers are twice as large."""
@@ -78,6 +85,7 @@ def known_sizes() -> tuple[PairSize, ...]:
             {int(context): nbytes for context, nbytes in each["caches"].items()},
             each["work"],
             each["least_work"],
+            each["embedding"],
         )
         for each in json.loads(FILE.read_text("utf-8"))
     )

@@ -39,6 +39,9 @@ CONTEXT_STEP = 1024
 LEAST_CONTEXT = 8192
 """The context that a smaller model must have room for, to be suggested."""
 
+HOST_SHARE = 4
+"""An embedding may take one part in so many of the machine's memory, from which it can't be swapped out."""
+
 META = torch.device("meta")
 """The device of tensors that have sizes and no memory."""
 
@@ -103,6 +106,8 @@ class MemoryPlan:
     """Rows of a prefill pass on a GPU."""
     packing: int = 0
     """Bytes of floats that are packed once all are loaded, and freed before there is a drafter or a cache."""
+    on_host: int = 0
+    """Bytes of an embedding that goes to the machine's memory once all is loaded; not among the target's."""
 
     @property
     def caches(self) -> int:
@@ -126,7 +131,7 @@ class MemoryPlan:
     @property
     def allocated(self) -> int:
         """The most bytes that tensors take at a time: the sum of all, unless packing the target takes more."""
-        return max(self._fixed + self.state_bytes(self.context), self.target_bytes + self.packing)
+        return max(self._fixed + self.state_bytes(self.context), self._while_loading)
 
     @property
     def fits(self) -> bool:
@@ -136,6 +141,7 @@ class MemoryPlan:
         """One line for people: the parts, the sum, and what the device has."""
         parts = [
             f"{gigabytes(self.target_bytes)} of weights",
+            *([f"{gigabytes(self.on_host)} more, the embedding, in the machine's memory"] if self.on_host else []),
             *([f"{gigabytes(self.drafting.nbytes)} of {self.drafting}"] if self.drafter else []),
             f"{gigabytes(self.caches)} of caches for {self.context} tokens",
             *([f"{gigabytes(self.work + self.scratch)} to work with"] if self.work + self.scratch else []),
@@ -180,7 +186,11 @@ class MemoryPlan:
 
     def _needed(self, context: int) -> int:
         running = self._without_drafter(context) + self.draftings[-1].nbytes
-        return max(running, self.target_bytes + self.packing) + self.reserve
+        return max(running, self._while_loading) + self.reserve
+
+    @property
+    def _while_loading(self) -> int:
+        return self.target_bytes + self.packing + self.on_host
 
     @property
     def _fixed(self) -> int:
@@ -267,10 +277,12 @@ def plan_memory(
     weights: WeightFormat = "bf16",
     in_fewer_bits: StoredFormat | None = None,
     chunk: int = GPU_PREFILL_CHUNK,
+    embedding_on_host: bool = False,
 ) -> MemoryPlan:
     """Plans from the folders' configs, and from the weights' headers unless they are to be held in bf16. ``context`` is
     capped at the model's own (None: all of it). ``in_fewer_bits``: the stored format of floats that a CPU packs after
-    loading. Raises ``WeightsFailure`` for damaged files or a drafter of another target."""
+    loading. ``embedding_on_host``: where the device runs the rounds and the head is a matrix of its own. Raises
+    ``WeightsFailure`` for damaged files or a drafter of another target."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
     model = target_on_meta(target, device, attention_backend, weights)
@@ -287,6 +299,7 @@ def plan_memory(
         device_rounds=model.has_decode_pass and host is None,
         packing=packing,
         chunk=chunk,
+        embedding_on_host=embedding_on_host and _embedding_bytes(model) * HOST_SHARE <= (memory_bytes() or sys.maxsize),
     )
 
 
@@ -301,9 +314,11 @@ def plan_of(
     device_rounds: bool,
     packing: int = 0,
     chunk: int = GPU_PREFILL_CHUNK,
+    embedding_on_host: bool = False,
 ) -> MemoryPlan:
     """The plan for a target on ``meta`` that holds its weights in that format."""
     config, drafter_bytes = model.config, 0
+    on_host = _embedding_bytes(model) if embedding_on_host and device_rounds else 0
     draftings: tuple[Drafting, ...] = (NO_DRAFTING,)
     if drafter is not None:
         with META:
@@ -323,7 +338,7 @@ def plan_of(
         hidden_size=config.hidden_size,
         context=min(context, config.max_context),
         weights=weights,
-        target_bytes=bytes_of(model) + (0 if model.packed_head is None else model.packed_head.nbytes),
+        target_bytes=bytes_of(model) - on_host + (0 if model.packed_head is None else model.packed_head.nbytes),
         drafter_bytes=drafter_bytes,
         draftings=draftings,
         work=_work(model, drafter, compute_dtype(device).itemsize, chunk) if device.type == "cuda" else 0,
@@ -334,7 +349,14 @@ def plan_of(
         cache_dtype=model.cache_dtype,
         chunk=chunk,
         packing=packing,
+        on_host=on_host,
     )
+
+
+def _embedding_bytes(target: TargetModel) -> int:
+    """Bytes of an embedding that can lie apart from the rest: none of one that is the head as well."""
+    table = target.embed_tokens.weight
+    return 0 if target.head is table else table.nbytes
 
 
 def available_memory(device: torch.device) -> int:

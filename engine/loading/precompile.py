@@ -52,6 +52,7 @@ class Order:
     """Whether the drafter's weights are held only in 8 bits."""
     chunk: int | None = None
     """Rows of a prefill pass, where they are not as many as usual."""
+    embedding_on_host: bool = False
 
     @classmethod
     def read(cls, said: str) -> Order:
@@ -180,6 +181,7 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
         plan.weights,
         plan.drafting.packed,
         plan.chunk,
+        plan.on_host > 0,
     )
 
 

@@ -22,6 +22,7 @@ from ..kernels.weights.int8 import Int8Weight  # noqa: E402
 from ..machine import cores  # noqa: E402
 from ..measured.tiles import first_ring  # noqa: E402
 from ..models.dflash.weights import hold_in_8_bits  # noqa: E402
+from ..models.host_embedding import hold_embedding_on_host  # noqa: E402
 from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, target_on_meta  # noqa: E402
 from .choose_rounds import derived_tiles, kept_tiles  # noqa: E402
 from .memory_plan import META  # noqa: E402
@@ -41,6 +42,8 @@ def launch_all(order: Order) -> None:
     target = target_on_meta(Path(order.target), CUDA, weights=order.weights)
     target.prepare()
     config = target.config
+    if order.embedding_on_host:
+        hold_embedding_on_host(target)
     drafter = None
     if order.drafter is not None:
         draft_config = read_drafter_config(Path(order.drafter), config)

@@ -3,8 +3,9 @@ the best that fits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -81,13 +82,22 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
         if plans[-1].fits:
             break
     if not plans[-1].fits and device.type == "cuda":
-        plans[-1] = plan_memory(*where, plans[-1].weights, as_held, LEAST_PREFILL_CHUNK)
+        plans[-1] = tighter(partial(plan_memory, *where, plans[-1].weights, as_held))
     chosen = plans[-1]
     if not chosen.fits:
         chosen.check(_instead(options, folders, stored, chosen))
     rounded = chosen.weights == "int4" != stored.weights and "qat" not in f"{folders.name} {folders.target}".lower()
     pair = pair_of(folders.target) if rounded else None
     return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "", products)
+
+
+def tighter(plan: Callable[..., MemoryPlan]) -> MemoryPlan:
+    """The first plan that fits: with prompts in smaller pieces, or with the embedding in the machine's memory, or both;
+    the last where none does. ``plan`` makes one, given ``chunk`` and ``embedding_on_host``."""
+    small = {"chunk": LEAST_PREFILL_CHUNK}
+    ways = (small, {"embedding_on_host": True}, {**small, "embedding_on_host": True})
+    plans = [plan(**way) for way in ways]
+    return next((each for each in plans if each.fits), plans[-1])
 
 
 def _candidates(options: EngineOptions, stored: StoredFormat, device: torch.device) -> Sequence[WeightFormat]:
@@ -105,4 +115,6 @@ def _instead(
     fewer = MADE_FORMATS[MADE_FORMATS.index(plan.weights) + 1 :] if plan.weights in MADE_FORMATS else ()
     possible = [weights for weights in fewer if stored.weights in ("bf16", weights)]
     where = folders.target, folders.drafter, plan.context, plan.device, options.attention_backend
-    return tuple(plan_memory(*where, weights, chunk=plan.chunk) for weights in possible)
+    return tuple(
+        plan_memory(*where, weights, chunk=plan.chunk, embedding_on_host=plan.on_host > 0) for weights in possible
+    )

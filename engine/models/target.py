@@ -94,6 +94,7 @@ class TargetModel(nn.Module, ABC):
     config: TargetConfig
     embed_tokens: nn.Embedding
     layers: nn.ModuleList
+    norm: nn.Module
     embedding_scale: float = 1.0
     """The factor of embeddings; a drafter that borrows them applies it, too."""
     widest_pass: int = MAX_ROWS
@@ -119,7 +120,8 @@ class TargetModel(nn.Module, ABC):
 
     @property
     def device(self) -> torch.device:
-        return self.embed_tokens.weight.device
+        """Where the layers are. The embedding may lie elsewhere (``host_embedding``)."""
+        return next(self.norm.parameters()).device
 
     @property
     def dtype(self) -> torch.dtype:

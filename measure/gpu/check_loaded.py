@@ -11,17 +11,21 @@ import argparse
 import sys
 import tempfile
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 import engine
-from engine.commands import GenerationSettings, Message, WeightChoice
+from engine.commands import AUTO, GenerationSettings, Message, WeightChoice, WeightFormat
 from engine.events import LoadProgress, Step
 from engine.lab.bench.shapes import SHAPES, configs_of, period_of, shorten
+from engine.loading.memory_plan import plan_memory
+from engine.models.host_embedding import HostEmbedding
 from engine.models.registry import drafter_config_of, family_of
+from engine.pair_loader import DEFAULT_MAX_CONTEXT
 from measure.gpu.random_checkpoint import write_checkpoint
 from measure.gpu.report import Report
 from measure.quick import parse
@@ -46,6 +50,14 @@ def write_pair(folder: Path, shape: str, periods: int, device: torch.device) -> 
     return layers
 
 
+def fill(folder: Path, weights: WeightFormat, device: torch.device) -> Tensor:
+    """Takes so much of the card that the pair has room only with its embedding in the machine's memory."""
+    where = folder / "target", folder / "drafter", DEFAULT_MAX_CONTEXT, device
+    plan = plan_memory(*where, weights=weights, embedding_on_host=True)
+    least = replace(plan, available=0).allocated + plan.reserve
+    return torch.empty(plan.available - least - plan.on_host // 4, dtype=torch.uint8, device=device)
+
+
 def tokens_of(
     pair: engine.Pair, messages: list[Message], temperature: float, tokens: int, speculation: bool
 ) -> list[int | None]:
@@ -65,7 +77,9 @@ def parting(ours: list[int | None], theirs: list[int | None]) -> int:
     return next((place for place, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
 
 
-def check(shape: str, periods: int, weights: WeightChoice, tokens: int, device: torch.device, report: Report) -> None:
+def check(
+    shape: str, periods: int, weights: WeightChoice, tokens: int, device: torch.device, short: bool, report: Report
+) -> None:
     said: list[str] = []
 
     def tell(event: LoadProgress) -> None:
@@ -75,6 +89,7 @@ def check(shape: str, periods: int, weights: WeightChoice, tokens: int, device: 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         layers = write_pair(folder, shape, periods, device)
+        ballast = fill(folder, weights, device) if short and weights != AUTO else None
         with engine.load(
             str(folder / "target"), tell, drafter=str(folder / "drafter"), device=device.type, weights=weights
         ) as pair:
@@ -84,6 +99,9 @@ def check(shape: str, periods: int, weights: WeightChoice, tokens: int, device: 
             report.line(f"{shape} {weights}", words)
             meant = on_device or device.type == "cpu"
             report.line("  rounds", "on the device" if on_device else f"on the host: {said}", meant)
+            if ballast is not None:
+                apart = isinstance(pair._runner.decoder.target.embed_tokens, HostEmbedding)
+                report.line("  embedding", "in the machine's memory" if apart else f"on the card: {said}", apart)
             for temperature in TEMPERATURES:
                 messages: list[Message] = []
                 for turn, question in enumerate(QUESTIONS, 1):
@@ -110,11 +128,13 @@ def main() -> int:
     parser.add_argument("--periods", type=int, default=2, help="of layers, in each target")
     parser.add_argument("--weights", default="bf16", help="in which the target is held")
     parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--short", action="store_true", help="of memory: the embedding has no room on the card")
     options = parse(parser, "--device cpu --shapes tiny --tokens 12", kernels=True)
     report = Report()
     for shape in options.shapes:
         try:
-            check(shape, options.periods, options.weights, options.tokens, torch.device(options.device), report)
+            device = torch.device(options.device)
+            check(shape, options.periods, options.weights, options.tokens, device, options.short, report)
         except Exception:
             traceback.print_exc()
             report.line(shape, "FAILED", False)

@@ -1,8 +1,9 @@
 """Checks whether memory plans hold: ``python -m measure.gpu.check_plan``. Needs no pytest.
 
 For each format a pair with random weights at a published shape is loaded as planned, and asked a long question: the
-most that tensors took must lie within 3 % of the plan's sum. ``--memory`` plans as if the card had less free, so that
-the drafter's copies, and then its own bits, give way. Exit code 1 when a plan is off."""
+most that tensors took must lie within 3 % of the plan's sum. ``--memory`` plans as if the card had less free: the
+drafter's copies give way, its own bits, the pieces of prompts, and then the embedding. Exit code 1 when a plan is
+off."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import argparse
 import gc
 import random
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -24,7 +26,9 @@ from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import compute_dtype
 from engine.loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
+from engine.loading.weight_choice import tighter
 from engine.models.dflash.weights import hold_in_8_bits
+from engine.models.host_embedding import hold_embedding_on_host
 from engine.models.packed import shape_of
 from measure.gpu.report import Report
 from measure.quick import parse
@@ -36,7 +40,8 @@ def plan_for(shape: Shape, weights: WeightFormat, context: int, device: torch.de
     model = shape_of(shape.target, compute_dtype(device), weights)
     available = memory or available_memory(device)
     rounds = device.type == "cuda"
-    return plan_of(model, shape.drafter, context, device, weights, available, device_rounds=rounds)
+    plan = partial(plan_of, model, shape.drafter, context, device, weights, available, device_rounds=rounds)
+    return whole if (whole := plan()).fits else tighter(plan)
 
 
 def load(shape: Shape, plan: MemoryPlan, device: torch.device) -> Decoder:
@@ -46,7 +51,9 @@ def load(shape: Shape, plan: MemoryPlan, device: torch.device) -> Decoder:
         hold_in_8_bits(drafter)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    decoder = Decoder(target, drafter, plan.context)
+    if plan.on_host:
+        hold_embedding_on_host(target)
+    decoder = Decoder(target, drafter, plan.context, plan.chunk)
     if plan.device_rounds:
         head = Int8Weight.of(target.head) if plan.drafting.head_in_8_bits else None
         launches = RoundLaunches(decoder, head)

@@ -39,7 +39,10 @@ def _size(target: str, shape: Shape) -> dict[str, Any]:
         for weights, model in models.items()
     }
     plan, drafter = plans["bf16"], shape.drafter
-    tight = plan_of(models["bf16"], drafter, 0, CUDA, "bf16", 0, device_rounds=True, chunk=LEAST_PREFILL_CHUNK)
+    tight = plan_of(
+        models["bf16"], drafter, 0, CUDA, "bf16", 0,
+        device_rounds=True, chunk=LEAST_PREFILL_CHUNK, embedding_on_host=True,
+    )  # fmt: skip
     assert drafter is not None
     return {
         "target": target,
@@ -49,6 +52,7 @@ def _size(target: str, shape: Shape) -> dict[str, Any]:
         "caches": {str(each): plan.state_bytes(each) for each in CONTEXTS if each <= shape.target.max_context},
         "work": plan.work,
         "least_work": tight.work,
+        "embedding": tight.on_host,
     }
 
 

@@ -121,6 +121,8 @@ class Gemma4(TargetModel):
     branch_ends = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
+    norm: RMSNorm
+
     def __init__(self, config: Gemma4Config):
         super().__init__()
         self.config = config

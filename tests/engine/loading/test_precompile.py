@@ -198,6 +198,7 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
         device=CUDA,
         context=CONTEXT,
         chunk=512,
+        on_host=0,
         drafting=drafting,
     )
     options, pair = EngineOptions(str(tmp_path)), PairFolders("a pair", tmp_path, None, None)

@@ -11,21 +11,25 @@ import torch
 
 from engine import load
 from engine.commands import EngineOptions, WeightChoice, WeightFormat
-from engine.decoding.decoder import LEAST_PREFILL_CHUNK
+from engine.decoding.decoder import GPU_PREFILL_CHUNK, LEAST_PREFILL_CHUNK
 from engine.errors import DeviceFailure, Option, UsageFailure
 from engine.hub.pairs import KNOWN_PAIRS, PairFolders
 from engine.hub.sizes import CONTEXTS, FILE, size_of
+from engine.lab.bench.shapes import read_shape
 from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
 from engine.loading.weight_choice import WeightPlan, choose_weights
+from engine.models.packed import shape_of
 from engine.pair_loader import fitting_format
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, TinyPair
+from tests.engine.models.pre_norm import write_target
 from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
 
 CUDA = torch.device("cuda", 0)
 """Only its kind is asked."""
 MIXTURE = "google/gemma-4-26B-A4B-it"
+VOCABULARY, HIDDEN = 65_536, 64
 
 Free = Callable[[int], None]
 
@@ -53,6 +57,13 @@ def in_fp8(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def untied(tmp_path: Path) -> Path:
+    """A model whose head is a matrix of its own, with an embedding that counts."""
+    write_target(tmp_path, "llama", vocab_size=VOCABULARY, hidden_size=HIDDEN)
+    return tmp_path
+
+
 def test_auto_takes_the_most_bits_that_fit(dense_pair: TinyPair, free: Free) -> None:
     folder = dense_pair.folder / "target"
     free(10**12)
@@ -71,7 +82,50 @@ def test_auto_takes_the_most_bits_that_fit(dense_pair: TinyPair, free: Free) -> 
     assert tight.chunk == LEAST_PREFILL_CHUNK and "prompts in pieces of 512" in tight.describe()
     free(tight.allocated + tight.reserve - 1)
     with pytest.raises(DeviceFailure, match="doesn't fit in INT4"):
-        chosen(folder, "auto", CUDA)
+        chosen(folder, "auto", CUDA)  # its embedding is its head
+
+
+def test_an_embedding_of_its_own_goes_to_the_machine_s_memory_last(
+    untied: Path, free: Free, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free(10**12)
+    ways = [
+        memory_plan.plan_memory(untied, None, 512, CUDA, weights="int4", chunk=chunk, embedding_on_host=on_host)
+        for on_host in (False, True)
+        for chunk in (GPU_PREFILL_CHUNK, LEAST_PREFILL_CHUNK)
+    ]
+    table = VOCABULARY * HIDDEN * 2
+    assert [plan.on_host for plan in ways] == [0, 0, table, table]
+    assert {plan.target_bytes + plan.on_host for plan in ways} == {ways[0].target_bytes}
+    _whole, small, apart, both = (plan.allocated + plan.reserve for plan in ways)
+    free(small)
+    assert chosen(untied, "auto", CUDA).plan.on_host == 0
+    assert small > apart > both
+    free(apart)
+    plan = chosen(untied, "auto", CUDA).plan
+    assert (plan.on_host, plan.chunk) == (table, GPU_PREFILL_CHUNK)
+    assert "the embedding, in the machine's memory" in plan.describe()
+    free(both)
+    assert (plan := chosen(untied, "auto", CUDA).plan).on_host == table and plan.chunk == LEAST_PREFILL_CHUNK
+    free(both - 1)
+    with pytest.raises(DeviceFailure, match="doesn't fit in INT4"):
+        chosen(untied, "auto", CUDA)
+    free(both)
+    monkeypatch.setattr(memory_plan, "memory_bytes", lambda: table * memory_plan.HOST_SHARE - 1)
+    with pytest.raises(DeviceFailure, match="doesn't fit in INT4"):
+        chosen(untied, "auto", CUDA)
+
+
+def test_qwen3_8_27b_fits_a_card_of_24_gb_with_64k() -> None:
+    shape, size = read_shape("Qwen3.8-27B"), size_of("Qwen/Qwen3.8-27B")
+    model = shape_of(shape.target, torch.bfloat16, "int4")
+    for on_host, fits in ((False, False), (True, True)):
+        plan = memory_plan.plan_of(
+            model, shape.drafter, 65_536, CUDA, "int4", 24 * 2**30 - 600_000_000,
+            device_rounds=True, chunk=LEAST_PREFILL_CHUNK, embedding_on_host=on_host,
+        )  # fmt: skip
+        assert plan.fits == fits
+    assert size is not None and size.least("int4", 32_768) + plan.reserve < plan.available
 
 
 def _needed(folder: Path, weights: WeightFormat) -> int:
