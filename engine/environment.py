@@ -16,8 +16,6 @@ def set_pytorch_variables() -> None:
     # Turns that OpenMP's threads (GNU's) spin for one another before they sleep. The default is 300 times as many:
     # where another program has taken a core, each of a pass's hundred products then waits for milliseconds. These few
     # outlast what PyTorch does between two products; the library takes as few by itself where threads outnumber cores.
-    # many: where another program has taken a core, each of a pass's hundred products waits for milliseconds. As few
-    # outlast what PyTorch does between two products; the library takes them itself where there are too few cores.
     if "OMP_WAIT_POLICY" not in os.environ:
         _tell("GOMP_SPINCOUNT", "1000")
 

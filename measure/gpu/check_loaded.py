@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 import engine
-from engine.commands import AUTO, GenerationSettings, Message, WeightChoice, WeightFormat
+from engine.commands import AUTO, GenerationSettings, Message, WeightFormat
 from engine.events import LoadProgress, Step
 from engine.lab.bench.shapes import SHAPES, configs_of, period_of, shorten
 from engine.loading.memory_plan import plan_memory
@@ -50,9 +50,9 @@ def write_pair(folder: Path, shape: str, periods: int, device: torch.device) -> 
     return layers
 
 
-def fill(folder: Path, weights: WeightFormat, device: torch.device) -> Tensor:
+def fill(folder: Path, weights: WeightFormat, context: int, device: torch.device) -> Tensor:
     """Takes so much of the card that the pair has room only with its embedding in the machine's memory."""
-    where = folder / "target", folder / "drafter", DEFAULT_MAX_CONTEXT, device
+    where = folder / "target", folder / "drafter", context, device
     plan = plan_memory(*where, weights=weights, embedding_on_host=True)
     least = replace(plan, available=0).allocated + plan.reserve
     return torch.empty(plan.available - least - plan.on_host // 4, dtype=torch.uint8, device=device)
@@ -77,9 +77,8 @@ def parting(ours: list[int | None], theirs: list[int | None]) -> int:
     return next((place for place, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), -1)
 
 
-def check(
-    shape: str, periods: int, weights: WeightChoice, tokens: int, device: torch.device, short: bool, report: Report
-) -> None:
+def check(shape: str, options: argparse.Namespace, report: Report) -> None:
+    device, weights, tokens = torch.device(options.device), options.weights, options.tokens
     said: list[str] = []
 
     def tell(event: LoadProgress) -> None:
@@ -88,11 +87,12 @@ def check(
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        layers = write_pair(folder, shape, periods, device)
-        ballast = fill(folder, weights, device) if short and weights != AUTO else None
+        layers = write_pair(folder, shape, options.periods, device)
+        ballast = fill(folder, weights, options.context, device) if options.short and weights != AUTO else None
         with engine.load(
-            str(folder / "target"), tell, drafter=str(folder / "drafter"), device=device.type, weights=weights
-        ) as pair:
+            str(folder / "target"), tell, drafter=str(folder / "drafter"), device=device.type, weights=weights,
+            max_context=options.context,
+        ) as pair:  # fmt: skip
             assert pair._runner is not None
             on_device = pair._runner.runs_on_device
             words = f"{layers} layers, {pair.ready.dtype}, {pair.ready.load_seconds:.1f} s"
@@ -128,13 +128,13 @@ def main() -> int:
     parser.add_argument("--periods", type=int, default=2, help="of layers, in each target")
     parser.add_argument("--weights", default="bf16", help="in which the target is held")
     parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--context", type=int, default=DEFAULT_MAX_CONTEXT)
     parser.add_argument("--short", action="store_true", help="of memory: the embedding has no room on the card")
     options = parse(parser, "--device cpu --shapes tiny --tokens 12", kernels=True)
     report = Report()
     for shape in options.shapes:
         try:
-            device = torch.device(options.device)
-            check(shape, options.periods, options.weights, options.tokens, device, options.short, report)
+            check(shape, options, report)
         except Exception:
             traceback.print_exc()
             report.line(shape, "FAILED", False)

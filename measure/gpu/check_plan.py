@@ -2,8 +2,8 @@
 
 For each format a pair with random weights at a published shape is loaded as planned, and asked a long question: the
 most that tensors took must lie within 3 % of the plan's sum. ``--memory`` plans as if the card had less free: the
-drafter's copies give way, its own bits, the pieces of prompts, and then the embedding. Exit code 1 when a plan is
-off."""
+drafter's copies give way, its own bits, the pieces of prompts, and then the embedding; PyTorch gets no more than that.
+Exit code 1 when a plan is off."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from engine.kernels.weights.kinds import MAKERS
 from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import compute_dtype
+from engine.loading.gpu_memory import let_segments_grow
 from engine.loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
 from engine.loading.weight_choice import tighter
 from engine.models.dflash.weights import hold_in_8_bits
@@ -46,13 +47,18 @@ def plan_for(shape: Shape, weights: WeightFormat, context: int, device: torch.de
 
 def load(shape: Shape, plan: MemoryPlan, device: torch.device) -> Decoder:
     """Loads a pair as the runner does."""
+    if plan.is_tight:
+        let_segments_grow()
     target, drafter = random_pair(shape, device, weights=plan.weights)
     if drafter is not None and plan.drafting.packed:
         hold_in_8_bits(drafter)
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats()
     if plan.on_host:
         hold_embedding_on_host(target)
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # of what made the weights
+        torch.cuda.reset_peak_memory_stats()
+        whole = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, plan.available / whole))
     decoder = Decoder(target, drafter, plan.context, plan.chunk)
     if plan.device_rounds:
         head = Int8Weight.of(target.head) if plan.drafting.head_in_8_bits else None
