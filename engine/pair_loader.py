@@ -20,7 +20,6 @@ from .hub.sizes import CONTEXTS, size_of
 from .kernels.weights.int8 import Int8Weight
 from .kernels.weights.integers import ByteWeight
 from .loading import checkpoint
-from .loading.gpu_memory import let_segments_grow
 from .loading.left_out import left_out
 from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.one_block import lay_together
@@ -145,8 +144,6 @@ class PairLoader:
         self, folders: PairFolders, chosen: WeightPlan, plan: MemoryPlan, tokenizer: Future[ChatTokenizer]
     ) -> LoadedPair:
         backend = self.options.attention_backend
-        if plan.is_tight:
-            let_segments_grow()
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
         held_in = _held_in(target, plan.weights)
         if plan.on_host:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
@@ -22,6 +22,7 @@ from ..models.dflash.config import DFlashConfig
 from ..models.drafter import Drafter
 from ..models.family import DrafterConfig, Family, TargetConfig
 from ..models.layers import merge_projections
+from ..models.merged_weights import Together
 from ..models.packed import hold
 from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
@@ -186,13 +187,17 @@ def load_drafter(
     return model
 
 
-def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Callable[[int, int], None]) -> None:
+def _load(
+    model: TargetModel | Drafter, layout: Layout, device: torch.device, progress: Callable[[int, int], None]
+) -> None:
     """Reads all parameters of a model on ``meta`` and packs each as soon as it is whole: no second copy is ever
     held."""
     dtype = compute_dtype(device)
     done, total = 0, layout.nbytes
     where = {part.tensor: (name, part) for name, stored in layout.stored.items() for part in stored.parts}
     begun: dict[str, Assembly] = {}
+    on_gpu = device.type == "cuda" and isinstance(model, TargetModel)
+    together = Together(model, model.read_together if on_gpu else ())
     extremes: dict[str, Tensor] = {}
     for tensor_name, tensor in read_tensors({tensor: layout.headers[tensor] for tensor in where}, device):
         name, part = where[tensor_name]
@@ -202,6 +207,7 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
             if isinstance(weight, Tensor):
                 extremes[name] = torch.stack(weight.aminmax()).float()  # without the copy that a sum in fp32 would make
             hold(model, name, held(weight, layout.held[name], model.get_parameter(name).dtype))
+            together.loaded(name)
         done += tensor.nbytes
         progress(done, total)
     _refuse_nan(extremes)

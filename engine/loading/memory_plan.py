@@ -42,9 +42,6 @@ LEAST_CONTEXT = 8192
 HOST_SHARE = 4
 """An embedding may take one part in so many of the machine's memory, from which it can't be swapped out."""
 
-TIGHT_SHARE = 8
-"""Memory is tight where less than one part in so many of the target's bytes is left."""
-
 META = torch.device("meta")
 """The device of tensors that have sizes and no memory."""
 
@@ -139,13 +136,6 @@ class MemoryPlan:
     @property
     def fits(self) -> bool:
         return self._needed(self.context) <= self.available
-
-    @property
-    def is_tight(self) -> bool:
-        """Whether a GPU has so little left that gaps between tensors could take it. Weights that one kernel reads are
-        laid side by side once they are loaded, and leave their former places behind."""
-        left = self.available - self.allocated - self.reserve
-        return self.device.type == "cuda" and left < self.target_bytes // TIGHT_SHARE
 
     def describe(self) -> str:
         """One line for people: the parts, the sum, and what the device has."""

@@ -28,6 +28,30 @@ def side_by_side(*modules: nn.Module) -> Weight:
     return whole
 
 
+class Together:
+    """Lays weights that one kernel reads side by side as soon as all of them are loaded, so that what is loaded next
+    takes the places they leave. Done behind the last one, these are gaps between tensors that stay: 1.9 GB of a card
+    with 24 for Qwen3.8-27B in INT4."""
+
+    def __init__(self, model: nn.Module, groups: Sequence[Sequence[str]]):
+        """``groups``: names of projections that lie in one module, as ``TargetModel.read_together`` has them."""
+        self._group: dict[str, tuple[set[str], list[nn.Module]]] = {}
+        """By a parameter's name: the names that are waited for, and all modules."""
+        for path, module in model.named_modules():
+            for names in groups:
+                found = {name: getattr(module, name, None) for name in names}
+                parts = {f"{path}.{name}.weight": each for name, each in found.items() if isinstance(each, nn.Module)}
+                self._group |= dict.fromkeys(parts, (set(parts), list(parts.values())))
+
+    def loaded(self, name: str) -> None:
+        """Learns that the parameter of this name is in place."""
+        if name in self._group:
+            waiting, modules = self._group[name]
+            waiting.discard(name)
+            if not waiting:
+                side_by_side(*modules)
+
+
 def biases_of(*modules: nn.Module) -> Tensor | None:
     """A copy of these layers' biases, side by side as their weights are; None where they have none."""
     biases = [module.bias for module in modules]

@@ -25,7 +25,6 @@ from engine.kernels.weights.kinds import MAKERS
 from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import compute_dtype
-from engine.loading.gpu_memory import let_segments_grow
 from engine.loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
 from engine.loading.weight_choice import tighter
 from engine.models.dflash.weights import hold_in_8_bits
@@ -47,8 +46,6 @@ def plan_for(shape: Shape, weights: WeightFormat, context: int, device: torch.de
 
 def load(shape: Shape, plan: MemoryPlan, device: torch.device) -> Decoder:
     """Loads a pair as the runner does."""
-    if plan.is_tight:
-        let_segments_grow()
     target, drafter = random_pair(shape, device, weights=plan.weights)
     if drafter is not None and plan.drafting.packed:
         hold_in_8_bits(drafter)

@@ -16,6 +16,7 @@ from ...kernels.weights.weight import Weight
 from ...loading.checkpoint import compute_dtype
 from ...models.attention_backends import choose_backends
 from ...models.drafter import Drafter
+from ...models.merged_weights import Together
 from ...models.packed import META, hold, packed_in
 from ...models.target import TargetModel
 from .shapes import Shape
@@ -57,8 +58,10 @@ def random_pair(
         drafter = None if shape.drafter is None else shape.drafter.build()
     target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
     packed = set(packed_in(target, weights))
+    together = Together(target, target.read_together if device.type == "cuda" else ())
     for name, tensor in _random_tensors(target, generator, dtype, target.branch_ends):
         hold(target, name, MAKERS[weights if name in packed else "bf16"](tensor))
+        together.loaded(name)
     target.requires_grad_(False).eval()
     target.prepare()
     if drafter is not None and shape.drafter is not None:
