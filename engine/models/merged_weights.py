@@ -35,21 +35,22 @@ class Together:
 
     def __init__(self, model: nn.Module, groups: Sequence[Sequence[str]]):
         """``groups``: names of projections that lie in one module, as ``TargetModel.read_together`` has them."""
-        self._group: dict[str, tuple[set[str], list[nn.Module]]] = {}
-        """By a parameter's name: the names that are waited for, and all modules."""
+        self._model = model
+        self._group: dict[str, tuple[list[str], set[str]]] = {}
+        """By a parameter's name: the paths of the modules of its group, and the names that are waited for."""
         for path, module in model.named_modules():
             for names in groups:
-                found = {name: getattr(module, name, None) for name in names}
-                parts = {f"{path}.{name}.weight": each for name, each in found.items() if isinstance(each, nn.Module)}
-                self._group |= dict.fromkeys(parts, (set(parts), list(parts.values())))
+                paths = [f"{path}.{name}" for name in names if isinstance(getattr(module, name, None), nn.Module)]
+                waiting = {f"{each}.weight" for each in paths}
+                self._group |= dict.fromkeys(waiting, (paths, waiting))
 
     def loaded(self, name: str) -> None:
         """Learns that the parameter of this name is in place."""
         if name in self._group:
-            waiting, modules = self._group[name]
+            paths, waiting = self._group[name]
             waiting.discard(name)
             if not waiting:
-                side_by_side(*modules)
+                side_by_side(*map(self._model.get_submodule, paths))  # others than at first: packing replaces them
 
 
 def biases_of(*modules: nn.Module) -> Tensor | None:
