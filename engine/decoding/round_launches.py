@@ -57,7 +57,6 @@ class RoundLaunches:
         drafts = drafter is not None and decoder.draft_cache is not None
         # Chains pay more where each row brings experts of its own.
         drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.chained
-        drafts_trees = drafts_trees and target.verifies_trees
         self.widest = MAX_ROWS if drafts_trees else target.widest_pass
         """How many rows the widest round has."""
         record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE
@@ -234,6 +233,7 @@ class RoundLaunches:
             assert self._stores is not None
             accept_tree(self.state, self.ids, tree, self.target.out, sampled, self.text.ids)
             move_accepted(self._stores, tree.path)
+            self.target.keep_path(tree.path)
         report_round(self.state, self.reports)
 
     def _verify_wide(self, rows: int, greedy: bool) -> None:

@@ -18,12 +18,13 @@ from ..errors import Advice, DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
+from ..kernels.decode.delta import Lineage
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
-from ..layer_config import AttentionConfig
+from ..layer_config import AttentionConfig, DeltaConfig
 from ..machine import memory_bytes
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
@@ -393,7 +394,7 @@ def _in_8_bits(parts: Iterable[Tensor]) -> int:
 
 def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int, chunk: int) -> int:
     """Bytes that a piece of a prompt takes at a time, most of them while the experts run (``prefill_pass.py``), and
-    those of a round's logits, with what sampling sixteen rows needs."""
+    those of a round's logits, with what sampling sixteen rows needs, and the states of a tree's branches."""
     config = target.config
     widest = max((layer.num_heads * layer.head_dim for layer in config.attention), default=0)
     taps = 0 if drafter is None else len(drafter.target_layer_ids)
@@ -404,7 +405,9 @@ def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int, chu
         row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
     borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
     logits = (target.widest_pass + MAX_ROWS) * config.vocab_size * 4
-    return chunk * row * itemsize + logits + borrowed
+    recurring = [layer for layer in config.layers if isinstance(layer, DeltaConfig)]
+    trees = Lineage.allocate(recurring[0], META).forked.nbytes if recurring and config.moe is None else 0
+    return chunk * row * itemsize + logits + borrowed + trees
 
 
 def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:

@@ -19,6 +19,7 @@ from ..kernels.decode.norm import NormStyle, embed_rows
 from ..kernels.decode.target_tiles import target_tiles, tiles_of_plain
 from ..kernels.decode.tile_trials import TileTrials
 from ..kernels.decode.tiles import TargetTiles
+from ..kernels.round.accept import AcceptedPath
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.card import card_of
@@ -197,6 +198,9 @@ class RowsPass(LayerLaunches[Layer]):
         head = PlainWeight(target.head)
         head_rows(buffers.normed, head, config.logit_softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
+
+    def keep_path(self, path: AcceptedPath) -> None:
+        pass  # keys, values and features are all that most layers keep of rows
 
     @abstractmethod
     def trials(self) -> TileTrials[TargetTiles]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..kernels.decode.head import HeadOutput
 from ..kernels.decode.tile_trials import TileTrials
 from ..kernels.decode.tiles import TargetTiles
+from ..kernels.round.accept import AcceptedPath
 from ..kernels.round.tile_places import TilePlaces
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -47,6 +48,9 @@ class DecodePass(Protocol):
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor."""
+
+    def keep_path(self, path: AcceptedPath) -> None:
+        """Moves what else the pass has kept of a tree's accepted rows to where a chain's rows would be."""
 
     def trials(self) -> TileTrials[TargetTiles]:
         """Its products, to be launched with other tiles and timed."""
@@ -88,8 +92,6 @@ class TargetModel(nn.Module, ABC):
 
     never_packed: ClassVar[tuple[str, ...]] = ()
     """Endings of the names of parameters that stay floats, besides head and routers: small ones that decide much."""
-    verifies_trees: ClassVar[bool] = True
-    """Whether the rows of its decode pass may form a tree."""
 
     config: TargetConfig
     embed_tokens: nn.Embedding

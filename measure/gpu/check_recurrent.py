@@ -23,8 +23,9 @@ from engine.decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import passes_depart, prompts_depart
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.delta import Projected, StateTable, fold, norm_and_gate, prepare_rows, scan_rows
+from engine.kernels.decode.delta import Projected, StateTable, fold, prepare_rows, scan_rows
 from engine.kernels.decode.dense import partial_sums, project
+from engine.kernels.decode.gates import norm_and_gate
 from engine.kernels.decode.target_tiles import target_tiles
 from engine.kernels.decode.tiles import TargetTiles
 from engine.kernels.toolchain.card import card_of

@@ -53,7 +53,7 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
             wide = WidePass(target, cache, cursor, rows, (1,))
             for rows_of_pass in WIDE_ROWS:
                 wide.forward(rows_of_pass)
-        if config.moe is None and target.verifies_trees:  # trees of drafts are for targets whose wide passes are cheap
+        if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
         for rows in PROMPTS:
             target.prefill_pass(cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, (1,))

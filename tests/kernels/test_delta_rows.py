@@ -9,10 +9,14 @@ from torch import Tensor
 
 from engine.kernels.decode.delta import take_by_kernels
 from engine.kernels.reference.delta import DeltaRows, scan
+from engine.kernels.round.accept import AcceptedPath
+from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.delta_state import DeltaState, Moment
 from engine.layer_config import DeltaConfig
 from engine.models.target import TargetModel
+from engine.speculation.trees import Node
+from tests.engine.conftest import CPU
 from tests.engine.small_decoders import prompt_ids
 from tests.kernels.test_passes import PROMPT, Pass, equal, of, rounded, target
 
@@ -71,6 +75,25 @@ def test_rows_of_a_cursor_that_was_put_somewhere_are_no_rows(rounded: TargetMode
         posed.cursor.fill_(place)
         posed.by_rows(prompt_ids(2, seed=6), max_rows=2)
         assert equal(state(posed).now, before)
+
+
+@of("Qwen3.5")
+@torch.inference_mode()
+def test_a_tree_s_path_is_taken_in_as_a_chain(rounded: TargetModel) -> None:
+    """Rows 1 and 3 go on behind others than the row before; what is accepted moves over rows that were not."""
+    tree = [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.4), Node(0, 1, 1, 0.3), Node(1, 2, 1, 0.2), Node(3, 2, 0, 0.1)]
+    ids, posed, path = prompt_ids(6, seed=7), TreeRows.allocate(CPU), AcceptedPath.allocate(CPU)
+    posed.pose(tree)
+    for accepted in ([0, 3, 5], [0, 1, 4], [0, 1, 2]):
+        drafted, plain = Pass(rounded, 2), Pass(rounded, 2)
+        drafted.by_rows(ids, tree=posed)
+        plain.by_rows([ids[row] for row in accepted])
+        path.rows[:3], path.count[0] = torch.tensor(accepted), 3
+        drafted.rows.keep_path(path)
+        for each in (drafted, plain):
+            each.commit(3)
+            each.by_rows(ids[:1], max_rows=1)
+        assert equal(state(drafted).now, state(plain).now)
 
 
 @torch.inference_mode()

@@ -200,7 +200,7 @@ def test_rows_have_the_same_bits_alone_among_five_and_among_sixteen(rounded: Tar
         assert equal(each.kept(), steps.kept())
 
 
-@of("Gemma 12B", "Llama", "Qwen3", "Qwen3-MoE", "gpt-oss")
+@of("Gemma 12B", "Llama", "Qwen3", "Qwen3-MoE", "gpt-oss", "Qwen3.5")
 @torch.inference_mode()
 def test_rows_of_a_tree_have_the_bits_of_their_paths(rounded: TargetModel) -> None:
     """Logits and features, as a chain of their ancestors has them, also of a single row."""

@@ -49,6 +49,23 @@ class Projected(NamedTuple):
     """[splits, n, 2 * value heads], to be added up: raw learning rates, then raw decays."""
 
 
+class Lineage(NamedTuple):
+    """What rows of a tree come from."""
+
+    ancestors: Tensor
+    """int32 [16, 4]: the row's parent, the row before that and the one before that, negative where these lie before the
+    anchor: -1 is the last one there; then the row itself, or -1 where none but the next one may follow it."""
+    forked: Tensor
+    """fp32 [16, value heads, value channels, key channels]: the states behind those rows that others than the next one
+    follow."""
+
+    @classmethod
+    def allocate(cls, config: DeltaConfig, device: torch.device) -> Lineage:
+        shape = (MAX_ROWS, config.num_value_heads, config.value_dim, config.key_dim)
+        ancestors = torch.zeros(MAX_ROWS, 4, dtype=torch.int32, device=device)
+        return cls(ancestors, torch.zeros(shape, dtype=torch.float32, device=device))
+
+
 class StateTable:
     """The states of all layers, as one launch finds them. Their addresses must stay."""
 
@@ -104,16 +121,18 @@ def prepare_rows(
     cursor: Tensor | None,
     rows: Tensor | None,
     max_rows: int = MAX_ROWS,
+    tree: Lineage | None = None,
 ) -> None:
     """``reference.delta_rows`` of the first ``max_rows`` rows: fills ``q`` [n, key heads, key channels] and ``out``,
     which may have no room for ``raw`` rows.
-    Rows follow ``window`` [3, channels]. ``at`` int32 [1]: where the state stands, which is made the cursor unless
-    there are no ``rows``."""
+    Rows follow ``window`` [3, channels], in a chain or as ``tree`` says. ``at`` int32 [1]: where the state stands,
+    which is made the cursor unless there are no ``rows``."""
     keys, heads = config.num_key_heads, config.num_value_heads
     _prepare[(max_rows, 2 * keys + heads)](
         projected.rows, projected.rates, window, weights.conv, weights.a_log, weights.dt_bias, q,
         out.raw if len(out.raw) else None, out.k, out.v,
-        out.decay, out.rate, at, cursor, rows, projected.rows.stride(0), config.key_dim**-0.5,
+        out.decay, out.rate, at, cursor, rows, None if tree is None else tree.ancestors, projected.rows.stride(0),
+        config.key_dim**-0.5,
         CHANNELS=config.channels, KEYS=keys, HEADS=heads, KEY_DIM=config.key_dim, VALUE_DIM=config.value_dim,
         SPLITS=len(projected.rates), APART=projected.rates.stride(0), **RowTiles(1).options,
     )  # fmt: skip
@@ -129,35 +148,18 @@ def scan_rows(
     *,
     writes: bool,
     values: int = VALUES,
+    tree: Lineage | None = None,
 ) -> None:
-    """``reference.scan`` of the first ``count`` rows, int32 [1] on the device: what queries read goes to ``out`` fp32
-    [n, value heads, value channels], and the state is changed if it ``writes``. The launch just before may not write
-    the state. ``values`` is for measuring."""
+    """``reference.scan`` of the first ``count`` rows, int32 [1] on the device, in a chain or each behind its parent in
+    a ``tree``: what queries read goes to ``out`` fp32 [n, value heads, value channels], and the state is changed if
+    it ``writes``. The launch just before may not write the state. ``values`` is for measuring."""
     heads, values = config.num_value_heads, min(values, config.value_dim)
     _scan[(heads * (config.value_dim // values),)](
-        state, q, rows.k, rows.v, rows.decay, rows.rate, out, count,
+        state, q, rows.k, rows.v, rows.decay, rows.rate, out, count, None if tree is None else tree.ancestors,
+        None if tree is None else tree.forked,
         HEADS=heads, GROUP=heads // config.num_key_heads, KEY_DIM=config.key_dim, VALUE_DIM=config.value_dim,
         VALUES=values, WRITES=writes, **PINNED,
     )  # fmt: skip
-
-
-def norm_and_gate(
-    mixed: Tensor, weight: Tensor, eps: float, projected: Projected, out: Tensor, config: DeltaConfig,
-    max_rows: int = MAX_ROWS,
-) -> None:  # fmt: skip
-    """``reference.gated_norm`` of rows ``mixed`` [n, value heads, value channels] into ``out`` [n, values]."""
-    _norm_and_gate[(max_rows, config.num_value_heads)](
-        mixed, weight, projected.rows, out, eps, projected.rows.stride(0),
-        CHANNELS=config.channels, VALUES=config.values, VALUE_DIM=config.value_dim, **RowTiles(1).options,
-    )  # fmt: skip
-
-
-def gate_heads(mixed: Tensor, gates: Tensor, out: Tensor, head_dim: int, max_rows: int = MAX_ROWS) -> None:
-    """``out`` [n, heads * head_dim] = ``mixed`` of that shape times the sigmoid of ``gates``, which may be strided."""
-    columns = mixed.shape[1]
-    _gate_heads[(max_rows, columns // head_dim)](
-        mixed, gates, out, gates.stride(0), COLUMNS=columns, HEAD_DIM=head_dim, **RowTiles(1).options
-    )
 
 
 def take_by_kernels(config: DeltaConfig, moment: Moment, rows: DeltaRows) -> None:
@@ -180,11 +182,14 @@ def take_row(state: tl.tensor, k: tl.tensor, v: tl.tensor, decay: tl.tensor, rat
 @jit
 def take_rows(
     state: tl.tensor, q: tl.tensor, keys: tl.tensor, values: tl.tensor, decays: tl.tensor, rates: tl.tensor,
-    out: tl.tensor, head: tl.tensor, value: tl.tensor, count: tl.tensor,
+    out: tl.tensor, head: tl.tensor, value: tl.tensor, count: tl.tensor, ancestors: tl.tensor, origin: tl.tensor,
+    forked: tl.tensor,
     HEADS: tl.constexpr, GROUP: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """A program's state behind ``count`` rows; the answers to queries behind each row go to ``out``. The next row is
-    loaded while one is taken in."""
+    loaded while one is taken in. Rows of a tree have ``ancestors``: one that doesn't follow the row before begins at
+    ``origin``, the state before all rows, or at what its parent has left in ``forked``."""
+    whole: tl.constexpr = HEADS * VALUE_DIM * KEY_DIM
     lane = tl.arange(0, KEY_DIM)
     k_at = (head // GROUP) * KEY_DIM + lane
     k_row: tl.constexpr = HEADS // GROUP * KEY_DIM
@@ -196,6 +201,8 @@ def take_rows(
     rate = tl.load(rates + head, mask=some, other=0.0)
     if q is not None:
         asked = tl.load(q + k_at, mask=some & (lane >= 0), other=0.0)
+    if ancestors is not None:
+        parent = tl.load(ancestors)
     for row in range(0, count):
         more = row + 1 < count
         next_k = tl.load(keys + (row + 1) * k_row + k_at, mask=more & (lane >= 0), other=0.0)
@@ -204,7 +211,19 @@ def take_rows(
         next_rate = tl.load(rates + (row + 1) * HEADS + head, mask=more, other=0.0)
         if q is not None:
             next_asked = tl.load(q + (row + 1) * k_row + k_at, mask=more & (lane >= 0), other=0.0)
+        if ancestors is not None:
+            next_parent = tl.load(ancestors + (row + 1) * 4, mask=more, other=0)
+            if parent != row - 1:
+                tl.debug_barrier()  # other threads may have left what this one loads
+                state = tl.load(origin)
+                if parent >= 0:
+                    state = tl.load(forked + tl.load(ancestors + parent * 4 + 3) * whole)
+            parent = next_parent
         state = take_row(state, k, v, decay, rate)
+        if ancestors is not None:
+            fork = tl.load(ancestors + row * 4 + 3)
+            if fork >= 0:
+                tl.store(forked + fork * whole, state)
         if q is not None:
             read = tl.sum(state * tl.broadcast_to(asked[None, :], state.shape), axis=1)
             tl.store(out + row * HEADS * VALUE_DIM + v_at, read)
@@ -219,7 +238,7 @@ def take_rows(
 @early_kernel
 def _scan(
     states: tl.tensor, q: tl.tensor, keys: tl.tensor, values: tl.tensor, decays: tl.tensor, rates: tl.tensor,
-    out: tl.tensor, counts: tl.tensor,
+    out: tl.tensor, counts: tl.tensor, ancestors: tl.tensor, forked: tl.tensor,
     HEADS: tl.constexpr, GROUP: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES: tl.constexpr,
     WRITES: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -227,12 +246,19 @@ def _scan(
     parts: tl.constexpr = VALUE_DIM // VALUES
     head = tl.program_id(0) // parts
     value = tl.program_id(0) % parts * VALUES + tl.arange(0, VALUES)
-    at = states + (head * VALUE_DIM + value[:, None]) * KEY_DIM + tl.arange(0, KEY_DIM)[None, :]
+    place = (head * VALUE_DIM + value[:, None]) * KEY_DIM + tl.arange(0, KEY_DIM)[None, :]
+    at = states + place
+    left = None
+    if ancestors is not None:
+        left = forked + place
     state = tl.load(at)  # written before the launch just before
     wait_for_inputs()
     count = tl.load(counts)
     let_next_start()
-    state = take_rows(state, q, keys, values, decays, rates, out, head, value, count, HEADS, GROUP, KEY_DIM, VALUE_DIM)
+    state = take_rows(
+        state, q, keys, values, decays, rates, out, head, value, count, ancestors, at, left,
+        HEADS, GROUP, KEY_DIM, VALUE_DIM,
+    )  # fmt: skip
     if WRITES:
         tl.store(at, state)
 
@@ -260,8 +286,9 @@ def _fold(
     count = rows_to_take(ats, cursor, rows)
     if count > 0:
         state = take_rows(
-            tl.load(at), None, keys, values, decays, rates, None, head, value, count, HEADS, GROUP, KEY_DIM, VALUE_DIM
-        )
+            tl.load(at), None, keys, values, decays, rates, None, head, value, count, None, None, None,
+            HEADS, GROUP, KEY_DIM, VALUE_DIM,
+        )  # fmt: skip
         tl.store(at, state)
 
 
@@ -308,12 +335,14 @@ def row_before(
 @jit
 def convolved(
     projected: tl.tensor, window: tl.tensor, weight: tl.tensor, row: tl.tensor, channel: tl.tensor,
-    row_stride: tl.tensor, CHANNELS: tl.constexpr,
+    row_stride: tl.tensor, ancestors: tl.tensor, CHANNELS: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
     """A row's channels behind convolution and activation, rounded to the model's dtype, as fp32."""
     total = tl.zeros(channel.shape, dtype=tl.float32)
     for tap in tl.static_range(0, 4):
         before = row + tap - 3
+        if ancestors is not None and tap < 3:
+            before = tl.load(ancestors + row * 4 + 2 - tap)
         source = tl.where(before >= 0, projected + before * row_stride, window + (3 + before) * CHANNELS)
         total += tl.load(source + channel).to(tl.float32) * tl.load(weight + channel * 4 + tap).to(tl.float32)
     return (total / (1 + tl.exp(-total))).to(projected.dtype.element_ty).to(tl.float32)
@@ -332,7 +361,7 @@ def sum_of_splits(first: tl.tensor, SPLITS: tl.constexpr, APART: tl.constexpr) -
 def _prepare(
     projected: tl.tensor, rates: tl.tensor, window: tl.tensor, weight: tl.tensor, a_log: tl.tensor, dt_bias: tl.tensor,
     q_out: tl.tensor, raw_out: tl.tensor, k_out: tl.tensor, v_out: tl.tensor, decay_out: tl.tensor, rate_out: tl.tensor,
-    at: tl.tensor, cursor: tl.tensor, rows: tl.tensor, row_stride: tl.tensor, scale: tl.tensor,
+    at: tl.tensor, cursor: tl.tensor, rows: tl.tensor, ancestors: tl.tensor, row_stride: tl.tensor, scale: tl.tensor,
     CHANNELS: tl.constexpr, KEYS: tl.constexpr, HEADS: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
     SPLITS: tl.constexpr, APART: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -347,7 +376,7 @@ def _prepare(
     if live:
         if head < 2 * KEYS:
             channel = head * KEY_DIM + tl.arange(0, KEY_DIM)
-            x = convolved(projected, window, weight, row, channel, row_stride, CHANNELS)
+            x = convolved(projected, window, weight, row, channel, row_stride, ancestors, CHANNELS)
             x = x * tl.rsqrt(tl.sum(x * x, axis=0) + _EPS)
             if head < KEYS:
                 tl.store(q_out + row * KEYS * KEY_DIM + channel, x * scale)
@@ -359,7 +388,7 @@ def _prepare(
             number = head - 2 * KEYS
             value = number * VALUE_DIM + tl.arange(0, VALUE_DIM)
             channel = 2 * KEYS * KEY_DIM + value
-            x = convolved(projected, window, weight, row, channel, row_stride, CHANNELS)
+            x = convolved(projected, window, weight, row, channel, row_stride, ancestors, CHANNELS)
             tl.store(v_out + row * HEADS * VALUE_DIM + value, x)
             if raw_out is not None:
                 tl.store(raw_out + row * CHANNELS + channel, tl.load(projected + row * row_stride + channel))
@@ -371,38 +400,6 @@ def _prepare(
             tl.store(rate_out + row * HEADS + number, 1 / (1 + tl.exp(-b)))
         if at is not None:
             tl.store(at, tl.load(cursor), mask=row + head == 0)
-
-
-@early_kernel
-def _norm_and_gate(
-    mixed: tl.tensor, weight: tl.tensor, projected: tl.tensor, out: tl.tensor, eps: tl.tensor, row_stride: tl.tensor,
-    CHANNELS: tl.constexpr, VALUES: tl.constexpr, VALUE_DIM: tl.constexpr,
-) -> None:  # fmt: skip
-    """Program (row, head)."""
-    row = tl.program_id(0)
-    value = tl.program_id(1) * VALUE_DIM + tl.arange(0, VALUE_DIM)
-    scales = tl.load(weight + tl.arange(0, VALUE_DIM)).to(tl.float32)
-    gate = tl.load(projected + row * row_stride + CHANNELS + value).to(tl.float32)  # older than the launch just before
-    wait_for_inputs()
-    let_next_start()
-    x = tl.load(mixed + row * VALUES + value)
-    x = x * tl.rsqrt(tl.sum(x * x, axis=0) / VALUE_DIM + eps) * scales
-    tl.store(out + row * VALUES + value, (x * (gate / (1 + tl.exp(-gate)))).to(out.dtype.element_ty))
-
-
-@early_kernel
-def _gate_heads(
-    mixed: tl.tensor, gates: tl.tensor, out: tl.tensor, row_stride: tl.tensor,
-    COLUMNS: tl.constexpr, HEAD_DIM: tl.constexpr,
-) -> None:  # fmt: skip
-    """Program (row, head)."""
-    row = tl.program_id(0)
-    column = tl.program_id(1) * HEAD_DIM + tl.arange(0, HEAD_DIM)
-    gate = tl.load(gates + row * row_stride + column).to(tl.float32)  # written before the launch just before
-    wait_for_inputs()
-    let_next_start()
-    x = tl.load(mixed + row * COLUMNS + column).to(tl.float32)
-    tl.store(out + row * COLUMNS + column, (x / (1 + tl.exp(-gate))).to(out.dtype.element_ty))
 
 
 assert DELTA_TAPS == 4, "the kernels above are written for windows of three rows"

@@ -9,18 +9,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.delta import (
-    Projected,
-    StateTable,
-    fold,
-    norm_and_gate,
-    prepare_rows,
-    scan_rows,
-    take_by_kernels,
-)
+from ...kernels.decode.delta import Lineage, Projected, StateTable, fold, prepare_rows, scan_rows, take_by_kernels
 from ...kernels.decode.dense import Product, partial_sums, project, project_two
+from ...kernels.decode.gates import norm_and_gate
 from ...kernels.decode.tile_trials import TileTrials
 from ...kernels.decode.tiles import TargetTiles, Tiles
+from ...kernels.round.accept import AcceptedPath
+from ...kernels.round.lineage import keep_path, trace
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS, cdiv
 from ...kv_cache.cache import Cache
@@ -83,30 +78,36 @@ class DecodePass(GatedLayers, RowsPass[KernelLayer]):
             mixer.state.take = partial(take_by_kernels, config)
         self._states = StateTable([mixer.state for mixer in recurring], config)
         self._rates_tiles = rates_tiles(target.config.hidden_size)
+        self._lineage = Lineage.allocate(config, target.device) if target.config.moe is None else None
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
-        assert tree is None, "a state has one path"
         fold(self._states, self.cursor, self.rows)
-        super().forward(max_rows, beside)
+        if tree is not None:
+            assert self._lineage is not None
+            trace(tree, self.rows, self._lineage)
+        super().forward(max_rows, beside, tree)
+
+    def keep_path(self, path: AcceptedPath) -> None:
+        keep_path(self._states, path)
 
     def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
-    def _run_mixer(self, mixer: AttendingMixer | RecurringMixer, max_rows: int) -> None:
+    def _run_mixer(self, mixer: AttendingMixer | RecurringMixer, max_rows: int, tree: TreeRows | None) -> None:
         if isinstance(mixer, RecurringMixer):
-            self._recur(mixer, max_rows)
+            self._recur(mixer, max_rows, None if tree is None else self._lineage)
         else:
-            super()._run_mixer(mixer, max_rows)
+            super()._run_mixer(mixer, max_rows, tree)
 
-    def _recur(self, mixer: RecurringMixer, max_rows: int) -> None:
+    def _recur(self, mixer: RecurringMixer, max_rows: int, tree: Lineage | None) -> None:
         buffers, config, state, projected = self._buffers, mixer.config, mixer.state, self._buffers.projected
         rates = Product(mixer.rates, projected.rates, self._rates_tiles)
         project_two(buffers.normed, rates, Product(mixer.rows, projected.rows, self._for(mixer.rows).qkv), max_rows)
         prepare_rows(
             projected, state.now.window, mixer.weights, config, buffers.q, state.rows, state.at, self.cursor, self.rows,
-            max_rows,
+            max_rows, tree,
         )  # fmt: skip
-        scan_rows(state.now.recurrent, buffers.q, state.rows, buffers.read, self.rows, config, writes=False)
+        scan_rows(state.now.recurrent, buffers.q, state.rows, buffers.read, self.rows, config, writes=False, tree=tree)
         eps = self._config.rms_norm_eps
         norm_and_gate(buffers.read, mixer.norm, eps, projected, buffers.values, config, max_rows)
         project(buffers.values, mixer.output, buffers.output, self._for(mixer.output).output, max_rows)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...kernels.decode.delta import gate_heads
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.gates import gate_heads
 from ...kernels.decode.norm import add_and_norm
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ...kernels.decode.shared_expert import after_experts
@@ -50,20 +50,20 @@ class GatedLayers(LayerLaunches[KernelLayer]):
 
     def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         buffers = self._buffers
-        self._run_mixer(layer.mixer, max_rows)
+        self._run_mixer(layer.mixer, max_rows, tree)
         add_and_norm(
             buffers.output, buffers.x, layer.middle_norm, self._config.rms_norm_eps, buffers.normed,
             self.norm_style,
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _run_mixer(self, mixer: AttendingMixer | RecurringMixer, max_rows: int) -> None:
+    def _run_mixer(self, mixer: AttendingMixer | RecurringMixer, max_rows: int, tree: TreeRows | None) -> None:
         """Goes from the normed residual to the partial sums of what the mixer adds to it."""
         assert isinstance(mixer, AttendingMixer)
         buffers, columns = self._buffers, mixer.columns
         project(buffers.normed, mixer.qkv, buffers.gated, self._for(mixer.qkv).qkv, max_rows)
         mixed = buffers.mixed[mixer.config]
-        self._attend_projected(mixer, buffers.gated[:, columns:], mixed, max_rows)
+        self._attend_projected(mixer, buffers.gated[:, columns:], mixed, max_rows, tree)
         gate_heads(mixed, buffers.gated, buffers.gated_mixed, mixer.config.head_dim, max_rows)
         project(buffers.gated_mixed, mixer.output, buffers.output, self._for(mixer.output).output, max_rows)
 

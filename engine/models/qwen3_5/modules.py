@@ -197,7 +197,6 @@ class Qwen35Target(pre_norm.OneRopeTarget):
     """Weights and forward pass."""
 
     has_decode_pass = True
-    verifies_trees = False
     branch_ends = (
         "self_attn.o_proj.weight", "linear_attn.out_proj.weight", "down_proj.weight", "experts.down_proj",
     )  # fmt: skip

@@ -121,6 +121,7 @@ CELLS = [
     *(("dense, MTP", way) for way in ("own drafts, few", "block")),
     *((family, "block") for family in ("llama", "qwen3_moe", "gpt_oss", "qwen3_5")),
     ("llama", "tree"),
+    ("qwen3_5", "tree"),
     ("qwen3_5", "own drafts"),
     ("qwen3_5", "width"),
     *((f"{family}, MTP", "own drafts, few") for family in ("qwen3_5", "qwen3_5_moe")),
