@@ -23,11 +23,14 @@ OLDER = {
     "_after_feed_forward": {"residual"},
     "_after_experts": {"residual", "normed", "partials"},
     "_gate_heads": {"gates"},
+    "_scan": {"states"},
+    "_norm_and_gate": {"projected"},
 }
 """Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the
 embedding, the choice of experts is made two launches before, and the residual is that of the row kernel before, as what
 it normed; attention runs between the product of gates and them, the experts' down between the shared expert's and what
-joins them. Of keys and values only those before the cursor are read: each came in an earlier pass, or before the
+joins them; a pass's first launches take rows into states, and what a layer that recurs projects is prepared and scanned
+before it gates. Of keys and values only those before the cursor are read: each came in an earlier pass, or before the
 block's."""
 OF_EXPERTS = {"_after_feed_forward": {"partials"}}
 """Likewise of a kernel that reads the scales ``post_experts``: the experts' down runs between the dense one and it."""

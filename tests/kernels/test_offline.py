@@ -2,7 +2,8 @@
 
 For the measured card every tile of 26B-A4B in every format, of gpt-oss, of 31B, whose drafts are trees, and all that
 rounds launch; for one with least memory every kernel of these, assembled as well for the two that run the same; for
-newer ones those of 26B-A4B and gpt-oss. ``python -m tests.kernels.offline_cards`` compiles everything.
+newer ones those of 26B-A4B and gpt-oss, for one of them those of layers that recur. ``python -m
+tests.kernels.offline_cards`` compiles everything.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ OF_GPT_OSS = {
     *("_project", "_attend_window", "_attend_one_row", "_attend_full", "_combine_splits", "_route", "_add_and_norm"),
     *("_expert_gate_up", "_expert_down", "_attend_chunk", "_norm_rope_split", "_choose_experts", "_join", OF_PACKED),
 }
+OF_RECURRENT = {"_prepare", "_scan", "_fold", "_slide", "_trace", "_norm_and_gate", "_gate_heads", "_project_two"}
 HOPPER = 90
 CARDS = ("86:types", "90:tile", "100:name", "120:name")
 NEWER = 100
@@ -58,12 +60,15 @@ def compiled(card: str, *sizes: str) -> Found:
 def test_kernels_compile_for_every_card(card: str) -> None:
     """31B for the kernels of dense targets and of trees."""
     capability = int(card.partition(":")[0])
-    found = compiled(card, "26B-A4B", "gpt-oss-20b", *(("rounds", "31B") if capability < NEWER else ()))
+    others = ("rounds", "31B") if capability < NEWER else ("Qwen3.5-9B",) if card == CARDS[-1] else ()
+    found = compiled(card, "26B-A4B", "gpt-oss-20b", *others)
     assert all(found[f"26B-A4B {weights}"] >= OF_ALL | OF_EXPERTS for weights in FORMATS)
     packed = {"26B-A4B fp8", "26B-A4B int4", "gpt-oss-20b mxfp4"}
     assert packed == {what for what, names in found.items() if OF_PACKED in names}
     assert found["gpt-oss-20b mxfp4"] >= OF_GPT_OSS
     assert ("_attend_full_one_row" in found["gpt-oss-20b mxfp4"]) == (capability == HOPPER)
+    if card == CARDS[-1]:
+        assert found["Qwen3.5-9B bf16"] >= OF_RECURRENT
     if capability < NEWER:
         assert found["rounds"] >= OF_ROUNDS
         for dense in (names for what, names in found.items() if what.startswith("31B")):
