@@ -14,7 +14,7 @@ from .core.advice import as_command
 from .core.failures import Failure
 from .core.settings.servers import ServerAddress
 from .core.source import Capabilities, Emit, Source, SourceFactory
-from .core.traces.replaying import ReplaySource
+from .core.traces.replay_source import ReplaySource
 
 
 class EngineSource:

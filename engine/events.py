@@ -71,7 +71,7 @@ class EngineReady:
     target_hash: str = ""
     """A hash of the target's weights, by which two runs can be compared: see ``fingerprint.py``."""
     drafter_hash: str = ""
-    """The same hash for the drafter; empty without one."""
+    """A hash of the drafter's weights, as the target's; empty without a drafter."""
     server: str = ""
     """The server's address, without keys; empty for the engine of this process."""
     dialect: str = ""
@@ -276,7 +276,7 @@ class Notice:
     advice: str = ""
     """What to do about it, in words to copy."""
     ahead: bool = False
-    """It is about the answer that comes next, and worth knowing before it."""
+    """Whether the notice is about the answer that comes next, and worth knowing before it."""
 
 
 def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:

@@ -34,7 +34,7 @@ class Limits:
     """Of one model."""
 
     letters: re.Pattern[str] | None = None
-    """Those it reads; None: any."""
+    """The letters that the pair reads; None: any."""
     instead: str = ""
     """What to do about a question in others."""
     kinds: tuple[Limit, ...] = ()

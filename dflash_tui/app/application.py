@@ -59,7 +59,7 @@ class ChatApp(ThemedApp):
         self.typed = begin.typed if begin else b""
         """Keys that came before the driver listened, which takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
-        """Those of the user, and what became of them."""
+        """The user's own keys, and which of them could not be taken."""
         self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 

@@ -22,7 +22,7 @@ ASCII = str.maketrans({glyph: plain for glyphs, plain in _GLYPHS.items() for gly
 
 
 class AsciiFilter(LineFilter):
-    """Translates what is about to be drawn."""
+    """Replaces, in each line that is about to be drawn, characters that are not ASCII."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [_translated(segment) for segment in segments]

@@ -273,7 +273,7 @@ def _ground(dark: bool) -> str:
 
 
 def defaults_for(theme: Theme) -> dict[str, str]:
-    """The same for this theme."""
+    """The variables of ``default_variables`` for this theme's own backgrounds."""
     grounds = (ground_of(theme), *((theme.surface,) if (theme.surface or "").startswith("#") else ()))
     return default_variables(theme.dark, grounds)
 

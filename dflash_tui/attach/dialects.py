@@ -21,7 +21,7 @@ from .rounds.chunk_rounds import ChunkRounds, Count, Guess
 from .rounds.llamacpp_rounds import LlamaCppRounds
 from .rounds.relayed import relayed
 from .rounds.server_counts import openai_count, sglang_count, vllm_count
-from .rounds.steps import Steps, StreamRounds, TurnReport
+from .rounds.steps import StepMaker, StreamRounds, TurnReport
 from .transport.connection import Connection
 from .untrusted import count, mapping, sequence, words
 
@@ -76,7 +76,7 @@ class Dialect(ABC):
         """The fields of a request that this dialect adds to the model, the messages and those that every server has."""
         return {}
 
-    def rounds(self, steps: Steps) -> StreamRounds:
+    def rounds(self, steps: StepMaker) -> StreamRounds:
         """What turns the stream of one answer into rounds."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
@@ -167,7 +167,7 @@ class LlamaCpp(Dialect):
             **(_thinking(ask.settings) if self._thinks else {}),
         }
 
-    def rounds(self, steps: Steps) -> StreamRounds:
+    def rounds(self, steps: StepMaker) -> StreamRounds:
         return LlamaCppRounds(steps)
 
     def notice(self, report: TurnReport) -> Notice | None:
@@ -225,7 +225,7 @@ class Vllm(Dialect):
             **_sampling(ask.settings),
         }
 
-    def rounds(self, steps: Steps) -> StreamRounds:
+    def rounds(self, steps: StepMaker) -> StreamRounds:
         guess = Guess(self.facts.speculates, self._drafted)
         odds = steps.temperature == 0
         return ChunkRounds(steps, guess, self._count, self.UNCOUNTED, odds)
@@ -291,7 +291,7 @@ class Sglang(Dialect):
             **_sampling(ask.settings),
         }
 
-    def rounds(self, steps: Steps) -> StreamRounds:
+    def rounds(self, steps: StepMaker) -> StreamRounds:
         return ChunkRounds(steps, Guess(self._facts.speculates, self._drafted), sglang_count, self.UNCOUNTED)
 
     def notice(self, report: TurnReport) -> Notice | None:

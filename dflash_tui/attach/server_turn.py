@@ -13,7 +13,7 @@ from typing import Any
 from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Feature
-from dflash_tui.core.traces.checking import one_line
+from dflash_tui.core.traces.checked_events import one_line
 from engine.commands import Ask
 from engine.events import (
     MICROSECONDS,
@@ -38,7 +38,7 @@ from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no
 from .optional import named, unnamed, without
 from .probe import ask_server
 from .rounds.relayed import relayed
-from .rounds.steps import Steps, TurnReport
+from .rounds.steps import StepMaker, TurnReport
 from .thoughts import begins_inside
 from .transport.connection import AnswerDeadline, Connection
 from .untrusted import sequence
@@ -96,7 +96,7 @@ class ServerTurn:
         self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
         self._started = perf_counter()
         self._clock = AnswerDeadline(connection.patience)
-        self._steps = Steps(ask.turn, ask.settings.temperature)
+        self._steps = StepMaker(ask.turn, ask.settings.temperature)
         self._rounds = server.dialect.rounds(self._steps)
         inside = begins_inside(server.facts.template, ask.settings.thinking)
         self._reader = ChunkReader(connection.keys.in_text, inside)

@@ -12,7 +12,7 @@ from time import perf_counter
 
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Capabilities, Emit, SourceFactory
-from dflash_tui.core.traces.checking import one_line
+from dflash_tui.core.traces.checked_events import one_line
 from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineError, LoadProgress, Step, TurnFinished
 

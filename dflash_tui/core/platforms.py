@@ -101,8 +101,8 @@ def last_byte(descriptor: int) -> bytes:
 
 @contextmanager
 def entries_of(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """Those of a folder, looked at by their names alone where that can be, which is faster; Windows opens no folder.
-    Raises ``OSError``."""
+    """The entries of a folder, looked at by their names alone where that can be, which is faster; Windows opens no
+    folder. Raises ``OSError``."""
     if os.scandir not in os.supports_fd:
         with os.scandir(folder) as entries:
             yield entries

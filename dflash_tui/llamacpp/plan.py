@@ -80,7 +80,7 @@ class LlamaPlan:
         return names.get(self.drafting)
 
     def line(self) -> str:
-        """The same as flags, as one would type them for llama.cpp's own server."""
+        """The plan as a command line, as one would type it for llama.cpp's own server."""
         words = ["llama-server", "-m", self.model.path.name, "-c", str(self.context), "-np", "1"]
         words += [] if self.gpus else ["-ngl", "0"]
         words += ["-t", str(self.threads)] if self.threads else []
@@ -147,7 +147,7 @@ def _about_gpus(machine: Machine, device: str) -> tuple[str, ...]:
 
 
 def checked_target(model: GgufHeader) -> GgufHeader:
-    """The same header. Raises ``WeightsFailure`` for a file that holds no model to chat with."""
+    """Returns the header as it is. Raises ``WeightsFailure`` for a file that holds no model to chat with."""
     name, architecture = model.path.name, model.architecture
     if architecture in _DRAFTERS:
         raise WeightsFailure(

@@ -52,7 +52,7 @@ class LlamaSource:
         self._waiting: deque[Ask] = deque()
         """Questions that were asked before the server was there."""
         self._stopped: deque[Ask] = deque()
-        """Those of them that were stopped before they began."""
+        """Questions among those that were stopped before the server was there."""
         self._server: ServerSource | None = None
         self._process: LlamaProcess | None = None
         self._plan: LlamaPlan | None = None

@@ -17,7 +17,7 @@ from ..kernels.round.grow import grow_tree
 from ..kernels.round.keep_features import keep_features
 from ..kernels.round.lookup import LookupText, choose_chain, look_up
 from ..kernels.round.move_accepted import RowStores, move_accepted
-from ..kernels.round.report import Reports, report_round
+from ..kernels.round.report import RoundReports, report_round
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, WIDE_RECORD_SIZE, RoundState, begin_round
 from ..kernels.round.tile_places import TilePlaces, place_accepted
@@ -61,7 +61,7 @@ class RoundLaunches:
         """How many rows the widest round has."""
         record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE
         self.state = RoundState.allocate(device, record_size)
-        self.reports = Reports.allocate(AHEAD + 1, record_size, device)
+        self.reports = RoundReports.allocate(AHEAD + 1, record_size, device)
         self.ids = torch.zeros(self.widest + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one token more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids

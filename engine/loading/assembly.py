@@ -10,7 +10,7 @@ from ..kernels.weights.kinds import PACKED
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .grid import rounded
-from .stored_weight import Kind, PackedRows, Part, Stored
+from .stored_weight import Kind, PackedRows, Stored, StoredPart
 
 
 class Assembly:
@@ -22,14 +22,14 @@ class Assembly:
         self._waiting = {part.tensor for part in stored.parts}
         self._pieces: dict[str, Tensor] = {}
 
-    def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | None:
+    def add(self, part: StoredPart, tensor: Tensor) -> Tensor | PackedRows | None:
         """Takes one tensor; with the last one, returns the parameter as it is stored, floats or packed, else None."""
         for field, piece in self._stored.file.split(self._stored, part, tensor, self._dtype).items():
             self._place(field, part, piece)
         self._waiting.discard(part.tensor)
         return None if self._waiting else self._whole()
 
-    def _place(self, field: str, part: Part, piece: Tensor) -> None:
+    def _place(self, field: str, part: StoredPart, piece: Tensor) -> None:
         if part.expert is None:
             self._pieces[field] = _own(piece)
             return

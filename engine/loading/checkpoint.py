@@ -28,7 +28,7 @@ from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
 from .layout import EMBEDDING, Layout, Names, layout_of, plain_layout, tensor_names
-from .stored_format import read_files
+from .stored_format import Files, read_files
 
 HEAD = "lm_head.weight"
 TIED = {"tie_word_embeddings": True}
@@ -109,18 +109,26 @@ def target_on_meta(
     it reads a weight. For ``bf16`` the config is enough."""
     if weights == "bf16":
         return _shape(read_target_config(folder), device, attention)
-    model, layout = _model_and_layout(folder, device, attention, weights)
+    model, files, layout = _model_and_layout(folder, device, attention, weights)
+    _planned[folder, weights] = files, layout
     layout.hold_shapes(model)
     return model
 
 
+_planned: dict[tuple[Path, WeightFormat | None], tuple[Files, Layout]] = {}
+"""Layouts of targets on ``meta`` that are not loaded yet: with tensors for each expert one takes a second."""
+
+
 def _model_and_layout(
     folder: Path, device: torch.device, attention: AttentionBackend, weights: WeightFormat | None
-) -> tuple[TargetModel, Layout]:
+) -> tuple[TargetModel, Files, Layout]:
     files = read_files(folder, weights)
     family, config = _read_target(folder, files.config)
     model = _shape(config, device, attention)
-    return model, layout_of(folder, files, model, family, weights)
+    planned_for, layout = _planned.get((folder, weights), (None, None))
+    if layout is None or planned_for != files:
+        layout = layout_of(folder, files, model, family, weights)
+    return model, files, layout
 
 
 def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:
@@ -152,7 +160,8 @@ def load_target(
     for that of the files. Raises ``WeightsFailure`` for a damaged, unknown or unreadable checkpoint, ``UsageFailure``
     for an attention backend that can't run every layer, and for packed weights that would have to be packed
     otherwise."""
-    model, layout = _model_and_layout(folder, device, attention, weights)
+    model, _, layout = _model_and_layout(folder, device, attention, weights)
+    _planned.clear()
     _load(model, layout, device, lambda done, total: progress("target", done, total))
     model.prepare()
     if device.type == "cpu":

@@ -18,7 +18,7 @@ from ..kernels.weights.int4 import GROUPS
 from ..kernels.weights.int8 import ROWS_AT_ONCE
 from ..kernels.weights.mxfp4 import GROUP
 from .refusals import refuse
-from .stored_weight import PLAIN, FileFormat, Kind, PackedRows, Part, Said, Stored, Tensors
+from .stored_weight import PLAIN, FileFormat, Kind, PackedRows, Stored, StoredPart, Tensors, WeightsConfig
 
 SCALE_DTYPES = ("BF16", "F16", "F32")
 """Dtypes that scales may have."""
@@ -31,13 +31,13 @@ class Floats(FileFormat):
 
     dtypes: ClassVar[Collection[str]] = FLOATS
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         numbers = tensors[""]
         if numbers.shape != shape or numbers.dtype not in FLOATS:
             raise wrong(f"{base} is {numbers}, the config asks for floating-point {list(shape)}.")
         return PLAIN, numbers.dtype
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         return {"values": tensor}
 
     def whole(self, name: str, stored: Stored, pieces: dict[str, Tensor], dtype: torch.dtype) -> Tensor | PackedRows:
@@ -49,13 +49,13 @@ class GgufBlocks(Floats):
 
     dtypes: ClassVar[Collection[str]] = BLOCKS
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         numbers = tensors[""]
         if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
             raise wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
         return PLAIN, numbers.dtype
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         return {"values": restored(tensor, stored.shape, stored.dtype, dtype)}
 
 
@@ -68,11 +68,11 @@ class Q4Blocks(FileFormat):
     def details(self, headers: Headers) -> tuple[int, str]:
         return BLOCK, "F16"
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         GGUF_BLOCKS.check(base, tensors, shape, said)
         return Kind("int4", BLOCK, "F16"), ""
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         values, scales = q4_0(tensor, stored.shape)
         return {"values": values, "scales": scales}
 
@@ -98,7 +98,7 @@ class Int4Words(FileFormat):
             return 0, ""
         return packed[largest].shape[-1] * 8 // scales.shape[-1], scales.dtype
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         if "" in tensors and "_packed" in tensors:
             raise wrong(f"The checkpoint names {base} in two formats: as {tensors['']} and packed.")
         if "_zero_point" in tensors:
@@ -132,7 +132,7 @@ class Fp8Rows(FileFormat):
     own: ClassVar[tuple[str, ...]] = ("_scale",)
     dtypes: ClassVar[Collection[str]] = ("F8_E4M3",)
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         numbers = _numbers(base, tensors)
         if not self.has(numbers):
             raise wrong(f"The checkpoint has scales for {base}, which is not packed but {numbers}.")
@@ -147,7 +147,7 @@ class Fp8Rows(FileFormat):
             refuse(f"FP8 in blocks of {' by '.join(map(str, block))}", said.config, None)
         raise wrong(f"The scales of {base} are {scales}, the config asks for one for each of {list(outer)} rows.")
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         if part.ending == "":
             return FileFormat.split(self, stored, part, tensor, dtype)
         outer = stored.part_shape(part)[:-1]
@@ -164,7 +164,7 @@ class Fp8InBlocks(FileFormat):
     own: ClassVar[tuple[str, ...]] = ("_scale_inv",)
     dtypes: ClassVar[Collection[str]] = ()
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         numbers, scales = _numbers(base, tensors), tensors["_scale_inv"]
         if numbers.shape != shape or numbers.dtype != "F8_E4M3" or len(tensors) > 2:
             raise wrong(f"{base} is {numbers} and has scales of blocks, the config asks for F8_E4M3{list(shape)}.")
@@ -173,7 +173,7 @@ class Fp8InBlocks(FileFormat):
             raise wrong(f"The scales of {base} are {scales}, the config asks for F32{list(wanted)}.")
         return PLAIN, ""
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         if part.ending == "":
             return FileFormat.split(self, stored, part, tensor, dtype)
         rows = stored.part_shape(part)[-2]
@@ -200,7 +200,7 @@ class Mxfp4Blocks(FileFormat):
     own: ClassVar[tuple[str, ...]] = endings
     dtypes: ClassVar[Collection[str]] = ("U8",)
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         *outer, depth = shape
         groups = (*outer, depth // GROUP)
         for ending, what, each in (("_blocks", "blocks", (*groups, GROUP // 2)), ("_scales", "scales", groups)):
@@ -213,7 +213,7 @@ class Mxfp4Blocks(FileFormat):
             raise wrong(f"The checkpoint names {base} in two formats: in MXFP4, and as {tensors[ending]}.")
         return Kind("mxfp4"), ""
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         return {"scales": tensor} if part.ending == "_scales" else {"values": tensor.flatten(-2)}
 
 
@@ -240,7 +240,9 @@ def tensors_of(base: str, headers: Headers) -> dict[str, TensorHeader]:
     return found
 
 
-def file_format_of(base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[FileFormat, Kind, str]:
+def file_format_of(
+    base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig
+) -> tuple[FileFormat, Kind, str]:
     """The format of a weight's tensors, with what its ``check`` finds."""
     file = next((each for each in FILE_FORMATS if each.claims(tensors)), FILE_FORMATS[-1])
     kind, dtype = file.check(base, tensors, shape, said)

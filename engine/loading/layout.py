@@ -26,7 +26,7 @@ from .file_formats import BLOCK, FP8_IN_BLOCKS, file_format_of, tensors_of, wron
 from .grid import scales_of
 from .refusals import refuse
 from .stored_format import Files, format_of
-from .stored_weight import PLAIN, FileFormat, Kind, Part, Said, Stored
+from .stored_weight import PLAIN, FileFormat, Kind, Stored, StoredPart, WeightsConfig
 
 UNREAD = (
     "_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale",
@@ -35,7 +35,7 @@ UNREAD = (
 """Endings of tensors that stay on disk: the config has shapes and rotary frequencies, nothing rounds activations."""
 
 Piece = tuple[int | None, tuple[int, int], str]
-"""Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""
+"""Expert, rows and name of a weight that is a parameter, or a part of one: as in ``StoredPart``."""
 
 NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
 """Beginnings of tensor names in a GGUF file that are computed from the config, or that text doesn't need."""
@@ -109,7 +109,7 @@ class _Finder:
     """Finds the tensors of a model's parameters."""
 
     def __init__(self, folder: Path, headers: Headers, names: Names, config: Mapping[str, Any]):
-        self._folder, self._headers, self._names, self._said = folder, headers, names, Said(config)
+        self._folder, self._headers, self._names, self._said = folder, headers, names, WeightsConfig(config)
         self._used: set[str] = set()
         self._absent: list[str] = []
 
@@ -165,7 +165,7 @@ class _Finder:
         return []
 
     def _one(self, name: str, pieces: list[Piece], shape: tuple[int, ...]) -> Stored | None:
-        parts: list[Part] = []
+        parts: list[StoredPart] = []
         kinds: dict[tuple[FileFormat, Kind, str], str] = {}
         transposed = False
         for expert, rows, base in pieces:
@@ -177,7 +177,7 @@ class _Finder:
             if transposed := "" in tensors and name.endswith(self._names.transposed):
                 whole = (*whole[:-2], whole[-1], whole[-2])
             kinds.setdefault(file_format_of(base, tensors, whole, self._said), base)
-            parts += [Part(base + ending, ending, expert, rows) for ending in tensors]
+            parts += [StoredPart(base + ending, ending, expert, rows) for ending in tensors]
             self._used.update(base + ending for ending in tensors)
         if len(kinds) > 1:
             first, second = list(kinds.values())[:2]

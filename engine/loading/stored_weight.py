@@ -44,7 +44,7 @@ PLAIN = Kind("bf16")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StoredPart:
     """A tensor of a checkpoint and its place in a parameter."""
 
     tensor: str
@@ -63,22 +63,22 @@ class Stored:
     dtype: str
     """The dtype of floats, by its name in safetensors, or the type of blocks that become floats."""
     shape: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[StoredPart, ...]
     interleaved: int = 0
     """If not 0, how many rows each of its heads has; rows of a head's two halves alternate."""
     transposed: bool = False
     """Whether its rows are columns in the file."""
     block: tuple[int, int] = (1, 1)
-    """Of FP8 in blocks: rows and columns that share a scale."""
+    """Rows and columns that share a scale, where a file holds FP8 in blocks."""
     order: Tensor | None = None
     """Which of the file's rows each row is: see ``TargetModel.row_order``."""
 
-    def part_shape(self, part: Part) -> tuple[int, ...]:
+    def part_shape(self, part: StoredPart) -> tuple[int, ...]:
         """The shape of what a part holds."""
         return self.shape if part.expert is None else (part.rows[1] - part.rows[0], self.shape[-1])
 
 
-class Said:
+class WeightsConfig:
     """What a checkpoint's config says of its weights."""
 
     def __init__(self, config: Mapping[str, Any]):
@@ -139,7 +139,7 @@ class FileFormat(ABC):
     endings: ClassVar[tuple[str, ...]] = ("",)
     """What follows a weight's name in the names of its tensors: the numbers' first."""
     own: ClassVar[tuple[str, ...]] = ()
-    """Those endings that show this format, whatever else there is."""
+    """The endings of tensors' names that no other format has: one of them is enough to know it by."""
     dtypes: ClassVar[Collection[str]]
     """The dtypes of its numbers, by their names in headers."""
 
@@ -148,18 +148,18 @@ class FileFormat(ABC):
 
     def claims(self, tensors: Tensors) -> bool:
         """Whether tensors of a weight must be of this format; those that come first in ``FILE_FORMATS`` claim first."""
-        return any(ending in tensors for ending in self.own) or self.has(tensors.get(self.endings[0]))
+        return not tensors.keys().isdisjoint(self.own) or self.has(tensors.get(self.endings[0]))
 
     def details(self, headers: Headers) -> tuple[int, str]:
         """Of files in this format: how many neighbours share a scale, and the scales' dtype, where these differ."""
         return 0, ""
 
     @abstractmethod
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: Said) -> tuple[Kind, str]:
+    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
         """The kind of a weight of this shape, [..., rows, depth], and its ``Stored.dtype``. Raises ``WeightsFailure``
         for tensors that are not as they should be."""
 
-    def split(self, stored: Stored, part: Part, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         """The "values", the "scales" or both that a tensor holds. ``dtype``: of floats that are made of blocks."""
         if part.ending != self.endings[0]:
             return {"scales": tensor}

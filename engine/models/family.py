@@ -39,8 +39,6 @@ class TargetConfig(ABC):
     """The dense MLP's width; 0 where layers have only experts."""
     activation: Activation = "gelu_tanh"
     """The activation of MLPs and experts."""
-    norms_branches: bool = True
-    """Whether a branch's output is normed before it joins the residual stream."""
     vocab_size: int
     rms_norm_eps: float
     logit_softcap: float | None = None

@@ -42,7 +42,7 @@ def embedding(vocabulary: int, hidden: int) -> nn.Embedding:
     return table
 
 
-class Reader(nn.Module):
+class SharedInputModule(nn.Module):
     """A module some of whose projections read the same rows. On a CPU each operation has a price of its own, so once
     ``merge`` has laid their weights together these are one product there."""
 
@@ -52,7 +52,7 @@ class Reader(nn.Module):
         """Lays the weights of these projections side by side; they keep using them."""
         self.together = side_by_side(*(getattr(self, name) for name in names))
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Reader:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> SharedInputModule:
         """Forgets the merged weights: moving or casting parameters makes new ones, which no longer lie side by side."""
         self.together = None
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
@@ -67,10 +67,10 @@ class Reader(nn.Module):
 
 
 def merge_projections(model: nn.Module, groups: Sequence[Sequence[str]]) -> None:
-    """Merges, in every ``Reader`` of a model, the projections of each group of names."""
+    """Merges, in every ``SharedInputModule`` of a model, the projections of each group of names."""
     for module in model.modules():
         for names in groups:
-            if isinstance(module, Reader) and isinstance(getattr(module, names[0], None), nn.Module):
+            if isinstance(module, SharedInputModule) and isinstance(getattr(module, names[0], None), nn.Module):
                 module.merge(*(name for name in names if getattr(module, name) is not None))
 
 
@@ -87,7 +87,7 @@ class RMSNorm(nn.Module):
         return self._norm(x, self.weight, self.eps)
 
 
-class GatedMLP(Reader):
+class GatedMLP(SharedInputModule):
     """down(act(gate(x)) * up(x)), with tanh-GELU or SiLU."""
 
     def __init__(self, hidden: int, intermediate: int, activation: Activation):
@@ -125,7 +125,7 @@ class Experts(nn.Module):
         return experts(x, weights, ids, gate_up, down, self.activation, biases)
 
 
-class AttentionModule(Reader):
+class AttentionModule(SharedInputModule):
     """What every attention layer of every model has: its config, and the function that attends."""
 
     def __init__(self, layer: AttentionConfig):

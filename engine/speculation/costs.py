@@ -54,8 +54,9 @@ class RoundCosts:
         return self.draft + self.step * drafted + self.verify[num_verified]
 
     def tried(self, least: int) -> int:
-        """How many drafted tokens to verify, at the least, to see whether drafting pays: ``least``, unless a round
-        couldn't pay even with all of these kept, as on a CPU that drafts as slowly as it decodes."""
+        """How many drafted tokens to verify, at the least, to see whether drafting pays: the fewest, from ``least``
+        on, with which a round that keeps all of them would pay; ``least`` where no number would, as on a CPU that
+        drafts as slowly as it decodes."""
         numbers = range(least, min(ROWS, len(self.verify)))
         return next((count for count in numbers if (count + 1) * self.rest >= PAYS * self.round(count)), least)
 

@@ -122,7 +122,7 @@ from dflash_tui.sources import engine_source, server_source
 from engine.commands import EngineOptions
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.servers import ServerAddress
-from dflash_tui.core.traces.replaying import ReplaySource
+from dflash_tui.core.traces.replay_source import ReplaySource
 from measure.app.soaked import run
 from tests.app.tape import Tape
 def from_step(step, source):
@@ -132,7 +132,7 @@ run(lambda emit: {source}, {report}, {log})
 """
 
 
-class Reports:
+class ScreenReports:
     """Reads the lines that the observed process writes."""
 
     def __init__(self, descriptor: int) -> None:
@@ -186,7 +186,7 @@ def watched(scene: Scene, seconds: float, folder: Path, address: str) -> dict[st
     log = "SessionLog.create()" if scene.asked else "SessionLog.nowhere()"
     with Terminal(CODE.format(source=source, report=writer, log=log), SIZE, pass_fds=(writer,)) as terminal:
         os.close(writer)
-        user, reports, patience = User(terminal), Reports(reader), seconds + 60
+        user, reports, patience = User(terminal), ScreenReports(reader), seconds + 60
         reports.wait_for("ready", user, patience)
         if scene.loaded:
             terminal.send("go on\r")

@@ -61,7 +61,7 @@ def _choice(text: str) -> dict[str, Any]:
     return {"index": 0, "delta": {"content": text}, "finish_reason": None}
 
 
-class Player(BaseHTTPRequestHandler):
+class TapeHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     dialect, pace, seconds = "llama.cpp", 1000.0, 60.0
 
@@ -105,11 +105,11 @@ class Server(ThreadingHTTPServer):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dialect", choices=sorted(PAGES))
-    parser.add_argument("--pace", type=float, default=Player.pace, help="tokens per second")
-    parser.add_argument("--seconds", type=float, default=Player.seconds)
+    parser.add_argument("--pace", type=float, default=TapeHandler.pace, help="tokens per second")
+    parser.add_argument("--seconds", type=float, default=TapeHandler.seconds)
     options = parser.parse_args()
-    Player.dialect, Player.pace, Player.seconds = options.dialect, options.pace, options.seconds
-    server = Server(("127.0.0.1", 0), Player)
+    TapeHandler.dialect, TapeHandler.pace, TapeHandler.seconds = options.dialect, options.pace, options.seconds
+    server = Server(("127.0.0.1", 0), TapeHandler)
     print(server.server_port, flush=True)
     server.serve_forever()
 

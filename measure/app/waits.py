@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from measure.quick import parse
 from tests.app.terminal import Terminal
 
-from .soak import CLEAR_LINE, CODE, QUIT, SIZE, Reports, User
+from .soak import CLEAR_LINE, CODE, QUIT, SIZE, ScreenReports, User
 
 PROGRAM = "from dflash_tui.cli.main import program; import sys; sys.argv = ['dflash-chat']; program()"
 BUNDLED_PAIR, TAPE = "engine_source(EngineOptions())(emit)", "Tape(emit, seconds=3600)"
@@ -27,14 +27,14 @@ LONG_LINE, FIVE_MEGABYTES = "x" * 200_000, ("x" * 79 + "\r") * (5_000_000 // 80)
 
 
 @contextmanager
-def observed(source: str) -> Iterator[tuple[User, Reports]]:
+def observed(source: str) -> Iterator[tuple[User, ScreenReports]]:
     """Runs the chat on ``source``; once it is ready, yields a user and its reports."""
     reader, writer = os.pipe()
     with Terminal(
         CODE.format(source=source, report=writer, log="SessionLog.create()"), SIZE, pass_fds=(writer,)
     ) as terminal:
         os.close(writer)
-        user, reports = User(terminal), Reports(reader)
+        user, reports = User(terminal), ScreenReports(reader)
         reports.wait_for("ready", user, 120)
         yield user, reports
         terminal.send(QUIT)

@@ -1,10 +1,13 @@
 """``python -m measure.engine.record_drafts`` writes ``drafts.xz``: the bundled drafter's drafts on held-out questions.
 
-Records the four best choices at every position, and which of them the text takes. Five minutes on a CPU."""
+Records the four best choices at every position, and which of them the text takes; and in ``texts.xz``, in the same
+order, the tokens of prompts and answers, from which follows what can be looked up in them. Five minutes on a CPU."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import lzma
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +27,10 @@ DOMAINS = ("code", "html", "maths", "explain", "chat", "unknown")
 PROMPTS = 8
 TEMPERATURES = (0.0, 0.7, 1.0)
 FILE = Path(__file__).with_name("drafts.xz")
+TEXTS = Path(__file__).with_name("texts.xz")
+
+Text = tuple[list[int], list[int]]
+"""A prompt and its answer, as ids."""
 
 
 def asked(prompts: int = PROMPTS) -> Iterator[tuple[str, list[int]]]:
@@ -31,35 +38,38 @@ def asked(prompts: int = PROMPTS) -> Iterator[tuple[str, list[int]]]:
     return ((each.domain, ids) for each, ids in questions(prompts) if each.domain in DOMAINS)
 
 
-def record_all(prompts: int, tokens: int) -> list[DraftRecording]:
+def record_all(prompts: int, tokens: int) -> tuple[list[DraftRecording], list[Text]]:
     """Answers to the first held-out questions of each domain."""
     device = torch.device("cpu")
     torch.set_num_threads(1)
     target = load_target(BUNDLED_PAIR / "target", device, lambda *_: None)
     drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
-    recordings = []
+    recordings, texts = [], []
     for domain, ids in asked(prompts):
         for temperature in TEMPERATURES:
             settings = GenerationSettings(temperature=temperature, seed=3, max_new_tokens=tokens)
-            blocks = record_blocks(target, drafter, ids, settings)
+            answer, blocks = record_blocks(target, drafter, ids, settings)
             recordings.append(DraftRecording.of_blocks(domain, temperature, len(ids), blocks))
-    return recordings
+            texts.append((list(ids), answer))
+    return recordings, texts
 
 
-def recording(about: str | None, file: Path) -> argparse.Namespace:
-    """Parses what to record, and where to write it."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", type=int, default=PROMPTS, help="of each domain")
-    parser.add_argument("--tokens", type=int, default=600, help="of an answer, at most")
-    parser.add_argument("--out", type=Path, default=file)
-    return parse(parser, f"--prompts 1 --tokens 8 --out {os.devnull}")
+def load_texts() -> list[Text]:
+    """The prompt and the answer of each recording."""
+    return [tuple(json.loads(line)) for line in lzma.decompress(TEXTS.read_bytes()).splitlines()]
 
 
 def main() -> None:
-    options = recording(__doc__, FILE)
-    recordings = record_all(options.prompts, options.tokens)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prompts", type=int, default=PROMPTS, help="of each domain")
+    parser.add_argument("--tokens", type=int, default=600, help="of an answer, at most")
+    parser.add_argument("--out", type=Path, default=FILE, help="of the drafts")
+    parser.add_argument("--texts", type=Path, default=TEXTS, help="of the texts")
+    options = parse(parser, f"--prompts 1 --tokens 8 --out {os.devnull} --texts {os.devnull}")
+    recordings, texts = record_all(options.prompts, options.tokens)
     save_recordings(options.out, recordings)
-    print(f"{len(recordings)} answers' blocks in {options.out}")
+    options.texts.write_bytes(lzma.compress("".join(json.dumps(text) + "\n" for text in texts).encode()))
+    print(f"{len(recordings)} answers' blocks in {options.out}, their texts in {options.texts}")
 
 
 if __name__ == "__main__":

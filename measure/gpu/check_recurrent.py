@@ -2,7 +2,8 @@
 
 At a real shape with fewer layers it compares: passes with the modules, a row alone with the same among sixteen, states
 that a round takes in with those that the host takes in, and answers with and without speculation, over several turns.
-Then it times whole models: a row, sixteen rows, a draft, and prompts, beside what their bytes take."""
+Then it times whole models: a row, sixteen rows, a draft, and prompts, beside what their bytes take. What each kernel of
+a round takes is told by ``python -m engine.lab.bench --profile``."""
 
 from __future__ import annotations
 
@@ -10,8 +11,6 @@ import argparse
 import random
 import sys
 import traceback
-from collections.abc import Callable
-from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -23,12 +22,6 @@ from engine.decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import passes_depart, prompts_depart
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.delta import Projected, StateTable, fold, prepare_rows, scan_rows
-from engine.kernels.decode.dense import partial_sums, project
-from engine.kernels.decode.gates import norm_and_gate
-from engine.kernels.decode.target_tiles import target_tiles
-from engine.kernels.decode.tiles import TargetTiles
-from engine.kernels.toolchain.card import card_of
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.delta_state import DeltaState, Moment
@@ -37,12 +30,7 @@ from engine.lab.bench.routing import distinct_experts, force_routing, forced_sco
 from engine.lab.bench.shapes import SHAPES, Shape, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.costs import TYPICAL, RoundTimer
-from engine.measured.timing import time_calls, time_launches
-from engine.models.packed import format_of_target
-from engine.models.qwen3_5.decode_pass import rates_tiles
-from engine.models.qwen3_5.kernel_layers import RecurringMixer, kernel_layers
-from engine.models.qwen3_5.modules import Qwen35Target
-from engine.models.target import TargetModel
+from engine.measured.timing import time_calls
 from measure.gpu.check_rounds import WAYS, OracleLaunches, check_shape, spoiled
 from measure.gpu.report import Report
 
@@ -156,57 +144,6 @@ def check_passes(decoder: Decoder, report: Report) -> None:
 
 
 @torch.inference_mode()
-def parts(decoder: Decoder, name: str, lines: list[str]) -> None:
-    """Prints the microseconds that the kernels of one recurrent layer take by themselves."""
-    target = decoder.target
-    assert isinstance(target, Qwen35Target)
-    layers = kernel_layers(target, decoder.cache)
-    mixers = [layer.mixer for layer in layers if isinstance(layer.mixer, RecurringMixer)]
-    config, eps = mixers[0].config, target.config.rms_norm_eps
-    heads, keys = config.num_value_heads, config.num_key_heads
-    many = partial(torch.randn, dtype=torch.float32, device=DEVICE)
-    width = config.channels + config.values
-    projected = Projected(many(MAX_ROWS, width).to(target.dtype), many(20, MAX_ROWS, 2 * heads))
-    q, read = many(MAX_ROWS, keys, config.key_dim), many(MAX_ROWS, heads, config.value_dim)
-    out = torch.zeros(MAX_ROWS, config.values, dtype=target.dtype, device=DEVICE)
-    normed = many(MAX_ROWS, target.config.hidden_size).to(target.dtype)
-    table = StateTable([mixer.state for mixer in mixers], config)
-    ahead = torch.zeros(1, dtype=torch.int32, device=DEVICE)
-    found = []
-
-    def took(what: str, launches: list[Callable[[], None]]) -> None:
-        found.append(f"{what} {time_launches(launches, DEVICE):.1f}")
-
-    for rows in (1, MAX_ROWS):
-        count = torch.full((1,), rows, dtype=torch.int32, device=DEVICE)
-        given = projected, mixers[0].state.now.window
-        took(
-            f"prepare {rows}:",
-            [partial(prepare_rows, *given, m.weights, config, q, m.state.rows, None, None, None, rows) for m in mixers],
-        )
-        for values in (4, 8, 16):
-            scan = partial(scan_rows, writes=False, values=values)
-            took(
-                f"scan {rows} by {values}:",
-                [partial(scan, m.state.now.recurrent, q, m.state.rows, read, count, config) for m in mixers],
-            )
-        took(f"norm {rows}:", [partial(norm_and_gate, read, m.norm, eps, projected, out, config, rows) for m in mixers])
-        for state in table.states:
-            state.clear()  # nothing says where it stands here, so all counted rows are taken in
-        ahead.fill_(rows)
-        for values in (4, 8, 16):
-            took(f"fold of all {rows} by {values}:", [partial(fold, table, ahead, count, values)] * 2)
-    rates, tiles = rates_tiles(target.config.hidden_size), _tiles(target)
-    sums = partial_sums(rates, 2 * heads, DEVICE)
-    took("rates:", [partial(project, normed, m.rates, sums, rates) for m in mixers])
-    wide = torch.zeros(MAX_ROWS, width, dtype=target.dtype, device=DEVICE)
-    took("rows:", [partial(project, normed, m.rows, wide, tiles.qkv) for m in mixers])
-    lines.append(f"{name}, us: " + ", ".join(found))
-    print(lines[-1], flush=True)
-    decoder.clear()
-
-
-@torch.inference_mode()
 def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: list[int], lines: list[str]) -> None:
     shape = read_shape(name)
     decoder = decoder_of(shape, weights, max([CONTEXT, *prompts]) + 64)
@@ -229,7 +166,6 @@ def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: lis
         f" round {sixteen + draft:.3f} ({(least_16 + drafting) / (sixteen + draft):.0%})"
     )
     print(lines[-1], flush=True)
-    parts(decoder, name, lines)
     rng = random.Random(0)
     for length in prompts:
         ids = tuple(rng.randrange(target.config.vocab_size) for _ in range(length))
@@ -246,11 +182,6 @@ def check_speed(name: str, weights: WeightFormat, bandwidth: float, prompts: lis
         print(lines[-1], flush=True)
     del decoder, timer, target
     torch.cuda.empty_cache()
-
-
-def _tiles(target: TargetModel) -> TargetTiles:
-    config = target.config
-    return target_tiles(config.moe, card_of(DEVICE), format_of_target(target), config.sizes)
 
 
 def _pass_ms(decoder: Decoder, width: int) -> float:

@@ -20,7 +20,7 @@ from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Happening
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
+from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings
 from engine.events import EngineReady, PrefillDone, Step, TurnFinished, TurnStarted

@@ -23,7 +23,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
+from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
 from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings

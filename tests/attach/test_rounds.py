@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dflash_tui.attach.chunks import ChunkReader
 from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
 from dflash_tui.attach.rounds.matching import ALONE, RoundCount, by_order
-from dflash_tui.attach.rounds.steps import Steps, StreamRounds, TurnReport
+from dflash_tui.attach.rounds.steps import StepMaker, StreamRounds, TurnReport
 from dflash_tui.attach.rounds.token_texts import carry, shared
 from dflash_tui.attach.transport.framing import Framing
 from engine.events import Settled, Step
@@ -128,7 +128,7 @@ def llama_events(rounds: Sequence[Written], said: Sequence[str], held: frozenset
 def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pieces: list[int]) -> None:
     said = texts(data.draw, answer)
     steps, report = read(
-        LlamaCpp(Facts("llama.cpp", "")).rounds(Steps(1, 0.0)), llama_events(answer, said, frozenset()), pieces
+        LlamaCpp(Facts("llama.cpp", "")).rounds(StepMaker(1, 0.0)), llama_events(answer, said, frozenset()), pieces
     )
     assert report.settled is None and not any(step.provisional for step in steps)
     assert verdicts_of(steps) == truth_of(answer) and text_of(steps) == "".join(said)
@@ -142,7 +142,7 @@ def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pie
 def test_llama_cpp_is_never_wrong_about_tokens_held_back(data: st.DataObject, answer: list[Written]) -> None:
     said = texts(data.draw, answer)
     held = data.draw(st.frozensets(st.integers(1, len(said))))
-    steps, report = read(LlamaCpp(Facts("llama.cpp", "")).rounds(Steps(1, 0.0)), llama_events(answer, said, held))
+    steps, report = read(LlamaCpp(Facts("llama.cpp", "")).rounds(StepMaker(1, 0.0)), llama_events(answer, said, held))
     truth, told = truth_of(answer), verdicts_of(steps)
     assert len(told) == len(truth) and all(a in ("unknown", b) for a, b in zip(told, truth, strict=True)), (told, truth)
     assert text_of(steps) == "".join(said)
@@ -188,7 +188,7 @@ def vllm_events(rounds: Sequence[Written], said: Sequence[str], sizes: Sequence[
 
 
 def vllm() -> StreamRounds:
-    return Vllm(Facts("vllm", "")).rounds(Steps(1, 0.0))
+    return Vllm(Facts("vllm", "")).rounds(StepMaker(1, 0.0))
 
 
 @settings(max_examples=examples(300))
@@ -259,7 +259,7 @@ def test_sglang_is_proved_by_its_histogram(data: st.DataObject, answer: list[Wri
     sizes = [each.tokens for each in answer]
     shown = merged(data.draw, sizes) if merge else sizes
     steps, report = read(
-        Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), sglang_events(answer, said, shown)
+        Sglang(Facts("sglang", "", speculates=True)).rounds(StepMaker(1, 0.0)), sglang_events(answer, said, shown)
     )
     assert text_of(steps) == "".join(said) and sum(len(step.emitted) for step in steps) == len(said)
     assert report.settled is not None and report.settled.proved == (shown == sizes)
@@ -278,7 +278,7 @@ def test_a_last_round_of_the_stop_token_alone_is_one() -> None:
     answer = [Written(5, 2, 3), Written(5, 0, 1)]
     events = sglang_events(answer, ["a", "b", "c", "d", ""], [3, 1])
     del events[3]
-    steps, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), events)
+    steps, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(StepMaker(1, 0.0)), events)
     assert report.settled is not None and report.settled.proved
     assert verdicts_of(steps) == truth_of(answer) and steps[-1].emitted[0].channel == "control"
 
@@ -294,7 +294,7 @@ def test_names_that_sglang_gave_its_counts_before() -> None:
         now = ("spec_num_correct_drafts", "spec_num_proposed_drafts", "spec_correct_drafts_histogram")
         for old, name in zip(names, now, strict=True):
             details[old] = details.pop(name)
-        _, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), events)
+        _, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(StepMaker(1, 0.0)), events)
         assert report.settled is not None and report.settled.proved
         assert report.statistics.num_accepted_draft_tokens == 2
 

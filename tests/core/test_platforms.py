@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core import platforms
-from dflash_tui.core.attachments.reading import read_file
+from dflash_tui.core.attachments.attachment_reader import read_file
 from dflash_tui.core.files.running import RunError, start
 from dflash_tui.core.files.saving import SavingError, save_text
 from dflash_tui.core.sessions.archive import OpenElsewhere, delete_session, list_sessions, reopen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.round.pair_rows import PairNorms, Steps, pair_committed, pair_first, pair_next, reference_pair
+from engine.kernels.round.pair_rows import DraftPlaces, PairNorms, pair_committed, pair_first, pair_next, reference_pair
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -36,7 +36,7 @@ def test_committed_rows_follow_the_one_kept_before(start: int, rows: int) -> Non
 @pytest.mark.parametrize(("cursor", "width"), [(1, 16), (22, 5), (43, 1), (60, 0)])
 def test_a_draft_begins_with_the_anchor_and_goes_on_with_its_own(cursor: int, width: int) -> None:
     table, kept, hidden = torch.randn(50, HIDDEN), torch.randn(KEPT, HIDDEN), torch.randn(16, HIDDEN)
-    pairs, steps = torch.zeros(16, 2 * HIDDEN), Steps.allocate(table.device)
+    pairs, steps = torch.zeros(16, 2 * HIDDEN), DraftPlaces.allocate(table.device)
     pair_first(torch.tensor([7, 9]), table, 2.0, kept, number(cursor), number(width), NORMS, steps, pairs)
     expected = reference_pair(2 * table[7:8], kept[(cursor - 1) % KEPT][None], NORMS)
     torch.testing.assert_close(pairs[:1], expected)

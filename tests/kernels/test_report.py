@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.round.report import Reports, report_round
+from engine.kernels.round.report import RoundReports, report_round
 from engine.kernels.round.state import RECORD_SIZE, RoundState
 from engine.kernels.toolchain.jit import INTERPRETED
 
@@ -15,7 +15,7 @@ CPU = torch.device("cpu")
 
 
 def test_records_take_turns() -> None:
-    state, reports = RoundState.allocate(CPU), Reports.allocate(2, RECORD_SIZE, CPU)
+    state, reports = RoundState.allocate(CPU), RoundReports.allocate(2, RECORD_SIZE, CPU)
     rounds = [torch.arange(RECORD_SIZE, dtype=torch.int32) + 1000 * number for number in range(3)]
     for number, record in enumerate(rounds):
         state.record.copy_(record)

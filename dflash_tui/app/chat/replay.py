@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.source import PlayedRecord
-from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
+from dflash_tui.core.traces.replay_source import FASTEST, SLOWEST
 
 
 class Replay:

@@ -274,7 +274,7 @@ class ChatScreen(ChatDisplay):
     @on(events.DescendantFocus)
     @on(events.DescendantBlur)
     def keys_go_elsewhere(self) -> None:
-        """The step view says which keys it takes."""
+        """Another widget has the focus: draws the step view anew, since it says which keys it takes now."""
         self.show_steps()
 
     # What the desk has to show

@@ -298,7 +298,7 @@ class Viewer:
             self.visit(place, "This is the first round.")
 
     def leap_recording(self, tenths: float) -> None:
-        """So many tenths of the trace on or back, and on from there; it pauses at its beginning."""
+        """Leaps so many tenths of a recording on, or back, and plays on from there; at its beginning it pauses."""
         if self.replay.can_leap:
             if tenths == -inf:
                 self.replay.pause()

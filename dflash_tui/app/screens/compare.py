@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from dflash_tui.core.conversation.chat import Exchange
-from dflash_tui.core.conversation.comparing import Compared, compare, parting
+from dflash_tui.core.conversation.comparison import Compared, compare, parting
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.spans import Spans, TokenStyle
 

@@ -37,7 +37,7 @@ class KeysScreen(ModalScreen[None], LeavesOnce[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
     def __init__(self, title: str, screen: Screen[Any], words: Sequence[Label] = ()) -> None:
-        """Of ``screen``; ``words`` are those that stand on it."""
+        """Shows the keys of ``screen``, and explains ``words``, which stand on it."""
         super().__init__()
         self._title = title
         self._keys = keys_of(screen)

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from dflash_tui.core.conversation.chat import Exchange
-from dflash_tui.core.conversation.comparing import models_apart, settings_apart
+from dflash_tui.core.conversation.comparison import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.text.harmless import sanitise
@@ -56,7 +56,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         return next((place for place, row in enumerate(shown) if row.node.number == self._tree.here), 0)
 
     def find(self, words: str) -> Iterable[Outlined[Exchange]]:
-        """Those that hold every word, in question, answer or name; a number finds its question."""
+        """The exchanges that hold every word, in question, answer or name; a number finds its question."""
         wanted = words.casefold().split()
         return [row for row in self._rows if all(word in self._said(row.node) for word in wanted)]
 

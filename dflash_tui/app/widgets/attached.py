@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from dflash_tui.core.attachments.attachment import Attachment, about_tokens, tokens_of
-from dflash_tui.core.attachments.reading import AttachmentError
+from dflash_tui.core.attachments.attachment_reader import AttachmentError
 from dflash_tui.core.desk.question_files import problem_words
 from dflash_tui.core.text.wrapping import shortened
 

@@ -183,7 +183,7 @@ class ColumnChart(Gauge):
 
     @property
     def pitch(self) -> int:
-        """The same for every chart of a width, however many columns it has."""
+        """Cells from one column to the next: the same for all charts of one width, however many columns they have."""
         return min(max(self.size.width // (MAX_DRAFT + 2), NARROW_PITCH), WIDE_PITCH)
 
     def column_at(self, x: int) -> int | None:

@@ -108,7 +108,7 @@ class Prompt(TextArea):
             placeholder=PLACEHOLDER,
         )
         self.questions = questions or PromptHistory(None)
-        """Those asked before."""
+        """Questions asked before, which the arrow keys bring back."""
         self._pastes: dict[str, str] = {}
         self._place = len(self.questions.entries)
         self._draft = ""

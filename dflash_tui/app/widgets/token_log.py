@@ -25,7 +25,7 @@ from textual.widget import Widget
 from dflash_tui.core.rounds.lenses import Shade
 from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
-from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
+from dflash_tui.core.text.wrapping import Document, Row, WrappedRows, width_of
 
 from .rounds.landing import LANDED, Landing
 from .rounds.round_strip import SHADE_STYLES
@@ -124,7 +124,7 @@ class TokenLog(ScrollView, can_focus=True):
         self._seen_rows = 0
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> WrappedRows:
         return self._document.rows
 
     @property

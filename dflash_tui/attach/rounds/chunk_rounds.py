@@ -12,7 +12,7 @@ from engine.events import Settled, Step, TurnStatistics, Verdict
 from ..chunks import Chunk, PromptUsage, usage_prompt
 from ..untrusted import count
 from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
-from .steps import WIDEST, Steps, Texts, Token, TurnReport, verdicts, with_counts
+from .steps import WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
 from .token_texts import TokenTexts
 
 
@@ -63,7 +63,7 @@ class ChunkRounds:
     """Turns a stream of one event per step into rounds: an implementation of
     :class:`dflash_tui.attach.rounds.steps.StreamRounds`."""
 
-    def __init__(self, steps: Steps, guess: Guess, counter: Counter, uncounted: str, odds: bool = False) -> None:
+    def __init__(self, steps: StepMaker, guess: Guess, counter: Counter, uncounted: str, odds: bool = False) -> None:
         """``uncounted``: why the server may send no count, in words. ``odds``: whether the probabilities it sends are
         those it sampled from."""
         self.steps = steps
@@ -242,7 +242,7 @@ class ChunkRounds:
             before = time
         return fresh.made
 
-    def _beginning(self) -> Steps:
+    def _beginning(self) -> StepMaker:
         """A new record of the turn that holds its first step alone: the prefill's token."""
         fresh = self.steps.again()
         first = self._parts[0]

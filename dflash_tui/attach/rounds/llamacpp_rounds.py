@@ -14,7 +14,7 @@ from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
 
 from ..chunks import Chunk, PromptUsage
 from ..untrusted import count, mapping, real
-from .steps import WIDEST, Steps, Texts, Token, TurnReport, verdicts, with_counts
+from .steps import WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ HELD = Token(channel="control", held=True)
 class LlamaCppRounds:
     """Turns llama.cpp's stream into rounds: an implementation of :class:`.steps.StreamRounds`."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: StepMaker) -> None:
         self.steps = steps
         self._texts = Texts()
         self._last = Counters()

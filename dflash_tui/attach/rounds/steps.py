@@ -75,7 +75,7 @@ class Texts:
         return Token("", "control", id, probability) if piece is None else Token(piece[1], piece[0], id, probability)
 
 
-class Steps:
+class StepMaker:
     """Makes the steps of a turn, one after the other."""
 
     def __init__(self, turn: int, temperature: float) -> None:
@@ -125,9 +125,9 @@ class Steps:
             meter.add(step)
         return meter.statistics()
 
-    def again(self) -> Steps:
+    def again(self) -> StepMaker:
         """An empty record of the same turn, to make its steps anew."""
-        fresh = Steps(self.turn, self.temperature)
+        fresh = StepMaker(self.turn, self.temperature)
         fresh.prompt = self.prompt
         return fresh
 
@@ -165,7 +165,7 @@ class TurnReport:
 class StreamRounds(Protocol):
     """Turns the events of one answer's stream into steps. Pure: it knows no clock and no connection."""
 
-    steps: Steps
+    steps: StepMaker
 
     def take(self, chunk: Chunk) -> list[Step]:
         """Takes one event; returns the steps that are known with it."""

@@ -10,7 +10,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import DEMO, bundled_traces, find_trace
 from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
+from dflash_tui.core.traces.replay_source import FASTEST, SLOWEST
 from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings
 from engine.events import TurnStarted

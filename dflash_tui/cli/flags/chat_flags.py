@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.attachments.reading import read_file
+from dflash_tui.core.attachments.attachment_reader import read_file
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race.race import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
@@ -74,7 +74,7 @@ class Flags:
     when_full: WhenFull
     timeout: float | None
     settings: GenerationSettings
-    """Of decoding, which have a flag each."""
+    """The settings of decoding, each of which has a flag."""
     device: str
     weights: WeightChoice
     draft: str | None

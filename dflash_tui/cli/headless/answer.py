@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from dflash_tui.core.attachments.attachment import Attachment, counted
-from dflash_tui.core.attachments.reading import AttachmentError, checked
+from dflash_tui.core.attachments.attachment_reader import AttachmentError, checked
 from dflash_tui.core.conversation.context import Ruler, fit
 from dflash_tui.core.conversation.question_context import QuestionContext, messages_of
 from dflash_tui.core.exit_codes import ExitCode

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from .attachment import Attachment
-from .reading import MAX_FILES, read_file
+from .attachment_reader import MAX_FILES, read_file
 
 _MENTION = re.compile(
     r"""(?<![^\s(\[{"'])@(?!@)(?:"(?P<quoted>(?:[^"\\\n]|\\.)+)"|(?P<bare>(?:\\.|[^\s"'\\])(?:\\.|[^\s\\])*))"""
@@ -52,7 +52,7 @@ class Mentioned:
 
 
 def mentions(text: str) -> list[Mention]:
-    """Those that are paths of something that is there, and those that can only be meant as paths."""
+    """The words with ``@`` that are paths of something that is there, or can only be meant as paths."""
     return [mention for mention in _written(text) if _exists(mention.path) or mention.path.startswith(_PATHS)]
 
 

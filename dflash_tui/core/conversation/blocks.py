@@ -11,7 +11,7 @@ from .slash import SlashError
 
 
 def newest_blocks(answers: Iterable[str]) -> list[CodeBlock]:
-    """Those of the first of ``answers`` that has any. Raises ``SlashError``."""
+    """The code blocks of the first of ``answers`` that has any. Raises ``SlashError`` where none has."""
     blocks = next((found for text in answers if (found := find_blocks(text))), [])
     if not blocks:
         raise SlashError("There is no code block yet.")

@@ -60,7 +60,7 @@ class Ruler:
 
 
 def bytes_of(messages: Sequence[Message]) -> int:
-    """No prompt has more tokens than this, its markup aside."""
+    """The bytes of all texts of a prompt: as many tokens as it can have at most, the template's aside."""
     return sum(len(message.content.encode("utf-8", "replace")) for message in messages)
 
 

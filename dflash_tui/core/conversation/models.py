@@ -55,7 +55,7 @@ class ModelChoices:
             self.now.plain_ms = reducer.plain_ms
 
     def settle(self, choice: ModelChoice, reducer: Reducer) -> None:
-        """It answers, and what was measured of it still holds."""
+        """Notes that this model answers now; what a plain pass of it took, as measured before, still holds."""
         reducer.plain_ms = choice.plain_ms
         if choice is not self.now:
             self._before, self.now = self.now, choice

@@ -61,7 +61,8 @@ class QuestionContext:
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> QuestionContext:
-        """The inverse; ``contents``: of files, by digest. Raises ``ValueError``, ``KeyError`` or ``TypeError``."""
+        """What a line of a session file tells; ``contents``: those of files, by digest. Raises ``ValueError``,
+        ``KeyError`` or ``TypeError``."""
         told = line.get("carried")
         carried = Carried("answer" if told["kind"] == "answer" else "summary", str(told["text"])) if told else None
         left_out = tuple(number for number in line.get("left_out", ()) if isinstance(number, int))

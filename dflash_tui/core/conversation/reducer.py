@@ -69,7 +69,7 @@ class TurnState:
         self.teller = StepSpans(self.number)
 
     def kept_in(self, rounds: RoundLog | None) -> TurnState:
-        """The same, before its first round, all of which will be ``rounds``."""
+        """Makes ``rounds`` the log of all rounds to come, before the first of them; returns itself."""
         self.history = StepHistory(rounds)
         self.rate = RateMeter(self.history)
         return self
@@ -85,7 +85,7 @@ class TurnState:
         return spans
 
     def extend(self, batch: StepBatch) -> Spans:
-        """The same for many rounds at once."""
+        """Adds many rounds at once, as ``add`` adds one; returns what they add to the transcript."""
         if len(self.history) != batch.start - batch.first:  # only a trace that no engine wrote has such gaps
             return Spans.of(span for step in batch.steps() for span in self.add(step))
         history = self.history = batch.history.between(batch.first, batch.stop)
@@ -105,7 +105,7 @@ class TurnState:
         return None
 
     def retell(self, batch: StepBatch) -> Spans:
-        """The same, made ready before."""
+        """Takes over what ``settle`` would make of the rounds, made ready on another thread (``retold``)."""
         history = self.history = batch.history
         self.settled, self.latest_drafted = batch.settled, history.latest_drafted()
         self.acceptance, self.rate = history.acceptance(-1), RateMeter(history)

@@ -76,7 +76,7 @@ class SlashCommand:
 
 @dataclass(frozen=True, slots=True)
 class WaysOut:
-    """How a front end leaves, and lists its commands, in its own words."""
+    """A front end's own sentences: how to leave it (for who typed "quit"), and where its commands are listed."""
 
     leave: str
     help: str

@@ -22,7 +22,7 @@ class Models:
     """A model by its name, a folder, a GGUF, a server's URL or name, with another drafter where the second is not
     empty; raises ``Failure``."""
     names: Callable[[], Sequence[str]]
-    """Those that are known: for completion."""
+    """Names of models that are known: for completion."""
     first: str = ""
     """What the chat begins with, as it was named."""
     free: Callable[[], None] = lambda: None
@@ -32,7 +32,7 @@ class Models:
 @dataclass(frozen=True, slots=True)
 class Start:
     questions: PromptHistory = field(default_factory=lambda: PromptHistory(None))
-    """Those asked before."""
+    """Questions asked before, in this conversation and others."""
     conversation: Conversation | None = None
     """Goes on where this one ended; the event queue's log writes to its file."""
     choose: bool = False

@@ -45,7 +45,7 @@ class Outlined(Generic[Node]):
     rails: tuple[bool, ...]
     """For each column to its left, whether a further version comes below."""
     forked: bool
-    """It has versions beside it."""
+    """Whether there are other versions of it."""
     last: bool
     """None of its versions comes below it."""
 

@@ -142,7 +142,7 @@ class Desk:
         parent = tree.here if edited is None else tree[edited].parent
 
         def fits(beside: QuestionContext) -> None:
-            """Behind that question, or where the chat is new by now."""
+            """Asks behind the question that was the latest then; where the chat is a new one by now, in that."""
             chat.ask(text, parent=parent if chat.tree is tree else None, beside=beside)
             self._asked()
 
@@ -327,6 +327,6 @@ REFUSALS = (SlashError, ValueError, Failure, EngineFailure)
 
 
 def refusal(error: Exception) -> str:
-    """Those words, and what to do next."""
+    """An error's message, and what to do next."""
     hint = error.hint if isinstance(error, Failure) else ""
     return f"{error} {hint}" if hint else str(error)

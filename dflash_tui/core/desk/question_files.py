@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..attachments.attachment import Attachment
+from ..attachments.attachment_reader import AttachmentError, AttachmentReader, NoSuchFile
 from ..attachments.mentions import Mentioned, Read, as_asked, attach
-from ..attachments.reading import AttachmentError, NoSuchFile, Reader
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from .context_fit import ContextFit
@@ -20,7 +20,7 @@ class QuestionFiles:
 
     def __init__(self, chat: Chat, fit: ContextFit, say: Callable[[str], None]) -> None:
         self._chat, self._fit, self._say = chat, fit, say
-        self._reader = Reader(fit.ruler.text)
+        self._reader = AttachmentReader(fit.ruler.text)
 
     def look(self, typed: str) -> tuple[Attachment, ...]:
         """What ``typed`` mentions, with its tokens counted. Raises ``AttachmentError``. May be called on any thread."""

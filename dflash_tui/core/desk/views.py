@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
-from ..conversation.comparing import compare, parting
+from ..conversation.comparison import compare, parting
 from ..conversation.slash import SlashError
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect

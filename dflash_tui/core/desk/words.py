@@ -9,7 +9,7 @@ from engine.events import FinishReason, TurnFinished
 
 from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
-from ..conversation.comparing import models_apart
+from ..conversation.comparison import models_apart
 from ..figures.labels import SPEED_UP
 from ..figures.statistics import accepted_share
 from ..figures.tables import Table

@@ -9,7 +9,7 @@ from datetime import datetime
 from ..text.harmless import sanitise
 from ..text.spans import Span, TokenStyle
 from .document import ExportedAnswer, ExportedPage
-from .palette import DARK, Palette, bundled_palette
+from .palette import DARK, HexColours, bundled_palette
 from .spans import answer_summary, gap_after, question_spans, section_spans, token_spans
 
 COLUMNS, ROWS = 100, 30
@@ -68,11 +68,11 @@ def _played(document: ExportedPage) -> Iterator[tuple[float, str]]:
     yield now, _drawn([Span(f"{document.origin.describe()}\n", "note")], palette)
 
 
-def _drawn(spans: Iterable[Span], palette: Palette) -> str:
+def _drawn(spans: Iterable[Span], palette: HexColours) -> str:
     return "".join(_escape(span, palette) for span in spans)
 
 
-def _escape(span: Span, palette: Palette) -> str:
+def _escape(span: Span, palette: HexColours) -> str:
     """The text with nothing of its own that a terminal would act on, between this program's own colours."""
     red, green, blue = bytes.fromhex(palette.of(span.style).lstrip("#"))
     attributes = _ATTRIBUTES.get(span.style, "")

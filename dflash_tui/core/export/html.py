@@ -36,7 +36,7 @@ from .document import (
     RoundFigure,
     is_set,
 )
-from .palette import DARK, LIGHT, Palette, bundled_palette
+from .palette import DARK, LIGHT, HexColours, bundled_palette
 from .spans import answer_summary
 
 _BUTTONS = (
@@ -313,7 +313,7 @@ def variables() -> str:
     )
 
 
-def _properties(palette: Palette) -> str:
+def _properties(palette: HexColours) -> str:
     names = ("background", "foreground", "surface", "panel", "primary", "error")
     colors = {name: getattr(palette, name) for name in names} | dict(palette.verdicts)
     scheme = "dark" if palette is bundled_palette(DARK) else "light"

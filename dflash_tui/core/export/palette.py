@@ -14,7 +14,7 @@ DARK, LIGHT = "dflash-dark", "dflash-light"
 
 
 @dataclass(frozen=True, slots=True)
-class Palette:
+class HexColours:
     """Colours as ``#RRGGBB``."""
 
     background: str
@@ -42,11 +42,11 @@ class Palette:
 
 
 @cache
-def bundled_palette(name: str) -> Palette:
+def bundled_palette(name: str) -> HexColours:
     """The palette of a theme that comes with the program."""
     theme = tomllib.loads((_themes() / f"{name}.toml").read_text(encoding="utf-8"))
     colors = theme["colors"]
-    return Palette(
+    return HexColours(
         colors["background"],
         colors["foreground"],
         colors["surface"],

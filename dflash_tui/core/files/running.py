@@ -78,7 +78,7 @@ class RunResult:
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> RunResult:
-        """The inverse. Raises ``KeyError``, ``TypeError`` or ``ValueError``."""
+        """The result that a line of a session file tells. Raises ``KeyError``, ``TypeError`` or ``ValueError``."""
         code, output = line["exit_code"], line["output"]
         if line["ending"] not in get_args(Ending) or not isinstance(output, str) or not isinstance(code, int | None):
             raise TypeError("that is no program's end")
@@ -86,7 +86,7 @@ class RunResult:
 
 
 def runnable(block: CodeBlock) -> bool:
-    """It is Python."""
+    """Whether a code block is Python, which is all that is run."""
     return block.language in LANGUAGES or (not block.language and (block.filename or "").endswith(".py"))
 
 
@@ -182,7 +182,7 @@ class Running:
         return time.monotonic() > self._deadline or self._stop.is_set()
 
     def _ends_soon(self) -> bool:
-        """It has closed its output; it may go on without."""
+        """Whether the program ends, now that it has closed its output; it may go on without."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(0.05)
             return True

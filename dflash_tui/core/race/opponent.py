@@ -22,7 +22,7 @@ class Opponent:
         self._hear: Callable[[Event], None] = lambda event: None
 
     def start(self, hear: Callable[[Event], None]) -> None:
-        """``hear`` gets its events, on its thread."""
+        """Starts the source; ``hear`` is called with each of its events, on the source's thread."""
         self._hear = hear
         self._source.start()
 

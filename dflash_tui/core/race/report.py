@@ -82,7 +82,7 @@ def race_remarks(result: RaceResult) -> list[str]:
 
 
 def describe_divergence(result: RaceResult, lane: LaneResult) -> str:
-    """Whether a lane's answer is the first lane's."""
+    """Says in a sentence whether a lane's answer is the first lane's, or from which token on it is another."""
     first, parting = result.lanes[0], result.divergence(lane)
     if parting is None:
         return f"{lane.lane.name}: the same {lane.num_tokens} tokens as {first.lane.name}."

@@ -50,7 +50,7 @@ def _subtract(columns: Columns) -> None:
 
 
 def _add(columns: Columns) -> None:
-    """The inverse."""
+    """Turns differences back into values: the inverse of ``_subtract``."""
     kept, emitted, passes = _expected(columns)
     columns[ACCEPTED] = list(map(add, columns[ACCEPTED], kept))
     columns[TOTAL] = list(map(add, columns[TOTAL], passes))
@@ -84,7 +84,7 @@ class Block:
         return step_of(self.rows[place], self.turn, self.pieces)
 
     def steps(self, start: int = 0) -> Iterator[Step]:
-        """Those from place ``start`` of the block on."""
+        """Yields the block's steps from place ``start`` on."""
         return map(self.step, range(start, len(self.rows)))
 
 

@@ -83,7 +83,7 @@ class RoundLog:
         return self.steps()
 
     def steps(self, start: int = 0) -> Iterator[Step]:
-        """Those from ``start`` on, and those that are appended meanwhile."""
+        """Yields the steps from ``start`` on, and those that are appended meanwhile."""
         place = start
         while place < len(self):
             yield self[place]

@@ -31,7 +31,7 @@ class SlowMotion:
         return self._player is not None
 
     def plays(self, history: StepHistory) -> bool:
-        """This answer, or none."""
+        """Whether this answer is the one that plays, or none plays."""
         return self._player is None or self._player.history is history
 
     @property

@@ -12,8 +12,8 @@ from ..attachments.attachment import fenced, tokens_of
 from ..failures import Failure
 from ..files.places import sessions_directory
 from ..files.running import RunResult
-from .reading import SessionReader
 from .session_file import decoded
+from .session_reader import SessionReader
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
 from .turn import StoredTurn
 

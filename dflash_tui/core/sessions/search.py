@@ -116,7 +116,7 @@ class Search:
             yield from _read_through(left, wanted)
 
     def known(self, words: str, most: int = MOST) -> list[Hit]:
-        """Those that the index knows already: quick at any number of conversations."""
+        """The hits in what the index knows already: quick at any number of conversations."""
         return [hit for hit, _ in islice(self._ask(_wanted(words)), most)]
 
     def update(self) -> Iterator[int]:

@@ -48,8 +48,8 @@ def open_whole(path: Path) -> int:
 
 
 def kept(path: Path, descriptor: int) -> int:
-    """The same descriptor; a new file's, with all that was written, where somebody has deleted the file meanwhile.
-    Raises ``OSError``."""
+    """A descriptor of the file to write on: the one given, or, where somebody has deleted the file meanwhile, that of a
+    new one with all that was written. Raises ``OSError``."""
     said = os.fstat(descriptor)
     if said.st_nlink:
         return descriptor

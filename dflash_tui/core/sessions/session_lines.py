@@ -99,7 +99,7 @@ def rounds_line(turn: int, block: bytes) -> dict[str, Any]:
 
 
 def block_in(line: dict[str, Any]) -> bytes:
-    """The inverse. Raises ``ValueError`` for a damaged line."""
+    """The block that a line of ``rounds_line`` holds. Raises ``ValueError`` for a damaged line."""
     return b64decode(line["block"], validate=True)
 
 
@@ -108,9 +108,9 @@ class SettledLine:
     """What a server's count made of a turn's steps."""
 
     event: Settled
-    """Without its steps."""
+    """The event without its steps."""
     packed: tuple[bytes, ...] = ()
-    """Them, in files of earlier versions; none where those that were told stand as they are."""
+    """The event's steps, packed, in files of earlier versions; none where those that were told stand as they are."""
 
     def steps(self, told: Iterable[Step]) -> tuple[Step, ...]:
         """The turn's, ``told`` having come before. Raises ``RecordError``."""
@@ -121,13 +121,13 @@ class SettledLine:
 
 
 def settled_line(line: dict[str, Any]) -> SettledLine:
-    """The inverse. Raises ``ValueError`` for a damaged one."""
+    """What a line of type ``settled`` tells. Raises ``ValueError`` for a damaged one."""
     packed = tuple(b64decode(step, validate=True) for step in line.get("steps", ()))
     return SettledLine(Settled(line["turn"], (), line["proved"], line["note"]), packed)
 
 
 def step_text(line: dict[str, Any]) -> StepText:
-    """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
+    """What a line of type ``text`` tells of its round. Raises ``ValueError`` for a damaged one."""
     packed = next((line[key] for key in OLD_KEYS if key in line), None)
     step = None if packed is None else b64decode(packed, validate=True)
     return StepText(line["answer"], line.get("thought", ""), step)

@@ -36,9 +36,9 @@ from ..platforms import close
 from ..records.batches import Batches
 from ..records.blocks import ROUNDS
 from ..records.round_log import Recorder, RoundLog
-from .reading import SessionReader
 from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
 from .session_lines import Shortening, line_for, rounds_line
+from .session_reader import SessionReader
 from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
@@ -57,9 +57,9 @@ class SessionLog:
         self._recorder = Recorder()
         """Of the rounds, where nobody else keeps them."""
         self._rounds: RoundLog | None = None
-        """Those of the turn that is being written."""
+        """The rounds of the turn that is being written."""
         self._num_blocks = 0
-        """Of those, blocks in the file."""
+        """How many blocks of these rounds the file has."""
         self._batches = Batches("session", FLUSH_SECONDS, self._write_batch)
         self._descriptor: int | None = None
         self._closed = False
@@ -203,7 +203,7 @@ class SessionLog:
             self._batches.put(log)
 
     def _write_blocks(self) -> None:
-        """Those that the file lacks, where there is a file."""
+        """Writes the blocks of rounds that the file lacks, where there is a file."""
         if self._rounds is None or self._waiting:
             return
         blocks = self._rounds.blocks[self._num_blocks :]
@@ -262,7 +262,7 @@ class Conversation:
 
     @property
     def turns(self) -> tuple[StoredTurn, ...]:
-        """Those on the path where it stands, oldest first."""
+        """The turns on the path on which the conversation stands, oldest first."""
         return tuple(self.tree.path)
 
     @property
@@ -272,7 +272,8 @@ class Conversation:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the latest answer, in whatever branch, that were not for it alone; empty where none were kept."""
+        """The settings of the latest answer, in whatever branch, whose settings were not for it alone; empty where none
+        were kept."""
         lasting = (turn.started for turn in reversed(tuple(self.tree)) if turn.started and not turn.once)
         return next((started.settings for started in lasting if started.settings), {})
 

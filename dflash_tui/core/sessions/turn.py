@@ -24,7 +24,7 @@ from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
 from ..records.numbers import RecordError
-from ..traces.checking import is_sound
+from ..traces.checked_events import is_sound
 from .session_lines import SettledLine, StepText, steps_in, unpack
 
 CUT_OFF = "The program ended within this answer."

@@ -55,7 +55,7 @@ class Config:
     """By the preset's name."""
 
     def over(self, other: Config) -> Config:
-        """This one's entries before the other's."""
+        """Both configurations in one; where both have an entry, this one's counts."""
         return Config(
             {**other.settings, **self.settings},
             {id: entry for id, entry in other.keys.items() if id not in self.keys} | dict(self.keys),

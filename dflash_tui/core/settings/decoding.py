@@ -32,7 +32,7 @@ class Setting:
     words: str
     """What it is called where two versions of an answer are compared."""
     metavar: str
-    """Behind its flag; empty for a switch and a choice."""
+    """What stands for the value behind the flag in ``--help``; empty for a switch and a choice."""
     help: str
     """What its flag does."""
     retry: tuple[str, ...]
@@ -41,7 +41,7 @@ class Setting:
     common: bool = False
     """``--help`` itself shows its flag."""
     drafting: bool = False
-    """It is about drafts: a server decides that when it is started."""
+    """Whether it is about drafts: those, a server settles when it is started."""
 
     @property
     def default(self) -> Any:
@@ -101,7 +101,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 def known_settings(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of ``told`` that are settings, of the right kind and in range."""
+    """The entries of ``told`` that are settings, of the right kind and in range."""
     known: dict[str, Any] = {}
     kinds: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
     for name, value in told.items():

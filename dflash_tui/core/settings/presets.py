@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.commands import GenerationSettings
 
-from ..attachments.reading import AttachmentError, read_file
+from ..attachments.attachment_reader import AttachmentError, read_file
 from ..failures import Failure
 from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry, no_such
 from .decoding import SETTINGS, WORDS, of_flags

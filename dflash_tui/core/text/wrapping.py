@@ -81,7 +81,7 @@ class Row(NamedTuple):
     """Where its text begins in the document's."""
 
 
-class Rows(Sequence[Row]):
+class WrappedRows(Sequence[Row]):
     """The rows of a text, in some five bytes each."""
 
     def __init__(self, text: GrowingText) -> None:
@@ -116,7 +116,7 @@ class Rows(Sequence[Row]):
         return self._row(places) if isinstance(places, int) else [self._row(place) for place in places]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rows) and len(self) == len(other) and all(map(Row.__eq__, self, other))
+        return isinstance(other, WrappedRows) and len(self) == len(other) and all(map(Row.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
@@ -140,7 +140,7 @@ class Document:
     def clear(self) -> None:
         self._everything = self._text = GrowingText()
         self._all = self.marks = Marks()
-        self.rows = Rows(self._text)
+        self.rows = WrappedRows(self._text)
 
     def append(self, spans: Iterable[Span]) -> int:
         """Add spans at the end; returns the first row that changed."""
@@ -232,7 +232,7 @@ class Document:
             text = self._show(self._all.spans(text).without("thought"))
         else:
             self._everything = self._text
-        self.rows = Rows(self._text)
+        self.rows = WrappedRows(self._text)
         self._wrap(text)
 
     def _wrap(self, text: str) -> None:

@@ -43,7 +43,8 @@ class FrameWriter:
         """Of the log: its blocks and rounds in the file, and the bytes of what is there for the moment."""
 
     def line(self, data: dict[str, Any]) -> None:
-        """Behind everything so far; nothing of a block may wait for its rest then."""
+        """Adds an event as a line of JSON behind everything so far. To be called where no rounds wait for a whole
+        block."""
         self._lines += json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
     def rounds(self, log: RoundLog, *, rest: bool = False) -> None:

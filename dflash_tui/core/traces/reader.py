@@ -20,7 +20,7 @@ from ..records.rows import MAX_LIST
 from ..rounds.history import StepHistory
 from ..source import StepBatch
 from ..text.spans import SpanStore
-from .checking import checked_event, one_line
+from .checked_events import checked_event, one_line
 from .format import FORMAT_VERSION, MAGIC, OLDEST_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 

@@ -95,20 +95,6 @@ def attend_tiles(layer: AttentionConfig, capacity: int, card: Card, max_rows: in
     return _four_warps(tiles) if max_rows == 1 else tiles
 
 
-def tiles_of_source(layer: AttentionConfig) -> AttendTiles:
-    """The tiles in the source, before they are made to fit a card and a cache."""
-    by_size: Mapping[int, AttendTiles] = FULL_TILES if layer.window is None else WINDOW_TILES
-    return by_size[_size(layer.head_dim, by_size)]
-
-
-def use_tiles(head_dim: int, tiles: AttendTiles) -> None:
-    """For measuring: uses these tiles in place of the source's from now on, for heads of this size."""
-    if isinstance(tiles, WindowTiles):
-        WINDOW_TILES[_size(head_dim, WINDOW_TILES)] = tiles
-    else:
-        FULL_TILES[_size(head_dim, FULL_TILES)] = tiles
-
-
 def _few_rows(full: FullTiles, packed: int) -> FullTiles:
     """For ``packed`` grouped rows: tiles of 64 rows instead of 128 where all fit. The bits are the same, since a row's
     sums stay in its warp. More than 64 rows would be two tiles that read the keys twice."""

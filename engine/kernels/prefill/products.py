@@ -16,10 +16,8 @@ from ..shared.activation import activate, activate_clamped
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_words
-from ..weights.int4 import int4_pairs, int4_steps, int4_wide_pairs, raised
 from ..weights.int8 import int8_pairs
-from ..weights.matrix import FP8, INT8, MXFP4, group_of
-from ..weights.mxfp4 import lifted, mxfp4_pairs, mxfp4_steps
+from ..weights.matrix import FP8, INT8, group_of, restored, two_numbers
 from ..weights.plain import PlainWeight
 from ..weights.weight import Weight
 
@@ -236,17 +234,7 @@ def _load_4_bits(
     group = (block // (group_size // 32))[None, :]
     place = (column // 16 * (16 * (K // group_size)) + column % 8 * 2 + column // 8 % 2)[:, None] + group * 16
     scale = _load_scales(scales, place, block < K // 32, EVEN)
-    if FORMAT == MXFP4:
-        kind = pair // 8 % 2 * 2 + pair % 2
-        return mxfp4_pairs(pairs, kind, _for_each_pair(mxfp4_steps(scale)), x)  # type: ignore[no-any-return]
-    elif scale.dtype == tl.bfloat16:
-        steps, _, offset = int4_steps(scale)
-        return int4_pairs(pairs, turn, _for_each_pair(steps), _for_each_pair(offset), x)  # type: ignore[no-any-return]
-    else:
-        scale = scale.to(tl.float32) * 2.0**-31
-        high = scale.to(tl.bfloat16)
-        rest = (scale - high.to(tl.float32)).to(tl.bfloat16)
-        return int4_wide_pairs(pairs, turn, _for_each_pair(high), _for_each_pair(rest), x)  # type: ignore[no-any-return]
+    return two_numbers(pairs, pair, turn, scale, x, FORMAT)  # type: ignore[no-any-return]
 
 
 @jit
@@ -264,13 +252,6 @@ def _load_scales(scales: tl.tensor, at: tl.tensor, exists: tl.tensor, EVEN: tl.c
         return (word >> (at % 4 * 8).to(tl.uint32)) & 0xFF
     else:
         return (word >> (at % 2 * 16).to(tl.uint32)).to(tl.uint16).to(dtype, bitcast=True)
-
-
-@jit
-def _for_each_pair(scale: tl.tensor) -> tl.tensor:
-    """Scales [rows, blocks of 32], once for every pair of numbers."""
-    spread = tl.broadcast_to(scale[:, :, None], [scale.shape[0], scale.shape[1], 16])
-    return spread.reshape(scale.shape[0], 16 * scale.shape[1])
 
 
 @jit
@@ -317,10 +298,8 @@ def _multiply_tile(
             total = dot(factor, rows.T, total)
     if FORMAT <= FP8:
         total *= tl.load(scales + column)[:, None]
-    elif FORMAT == MXFP4:
-        total = lifted(total)
     else:
-        total = raised(total)
+        total = restored(total, FORMAT)
     if bias is not None:
         total += tl.load(bias + column).to(tl.float32)[:, None]
     out += first.to(tl.int64) * N

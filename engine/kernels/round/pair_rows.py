@@ -25,7 +25,7 @@ class PairNorms(NamedTuple):
     eps: float
 
 
-class Steps(NamedTuple):
+class DraftPlaces(NamedTuple):
     """Where the passes of a draft stand, int32 [16, 4] on the device, of whose rows the first number counts."""
 
     cursors: Tensor
@@ -33,7 +33,7 @@ class Steps(NamedTuple):
     """1 for those that the round has room for, else 0."""
 
     @classmethod
-    def allocate(cls, device: torch.device) -> Steps:
+    def allocate(cls, device: torch.device) -> DraftPlaces:
         return cls(*(torch.zeros(MAX_ROWS, APART, dtype=torch.int32, device=device) for _ in range(2)))
 
 
@@ -58,7 +58,7 @@ def pair_committed(
 
 def pair_first(
     anchor: Tensor, embedding: Tensor, scale: float, kept: Tensor, cursor: Tensor, draft_width: Tensor,
-    norms: PairNorms, steps: Steps, pairs: Tensor,
+    norms: PairNorms, steps: DraftPlaces, pairs: Tensor,
 ) -> None:  # fmt: skip
     """Pairs the anchor's embedding with the hidden state behind the newest committed row, in the first row of
     ``pairs``, and says where each step of the draft stands. ``anchor``: int64, whose first counts; ``cursor``,

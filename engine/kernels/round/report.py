@@ -14,7 +14,7 @@ from .state import AT_RECORD, RoundState
 
 
 @dataclass(frozen=True, slots=True)
-class Reports:
+class RoundReports:
     """Host memory for the records of the latest rounds, which take turns."""
 
     records: Tensor
@@ -24,7 +24,7 @@ class Reports:
     """int32 [1] on the device: the place of the next record."""
 
     @classmethod
-    def allocate(cls, places: int, size: int, device: torch.device) -> Reports:
+    def allocate(cls, places: int, size: int, device: torch.device) -> RoundReports:
         on_gpu = device.type == "cuda"
         where = torch.device("cpu") if on_gpu else device
         return cls(
@@ -33,7 +33,7 @@ class Reports:
         )
 
 
-def report_round(state: RoundState, reports: Reports) -> None:
+def report_round(state: RoundState, reports: RoundReports) -> None:
     """Copies the record of ``state`` to the place whose turn it is, and moves the turn on."""
     places, size = reports.records.shape
     assert len(state.record) == size

@@ -72,6 +72,33 @@ def eight_numbers(
 
 
 @jit
+def two_numbers(
+    words: tl.tensor, pair: tl.tensor, turn: tl.tensor, scale: tl.tensor, x: tl.tensor, FORMAT: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    """The first and the second of pairs of neighbours [rows, pairs] of a weight of 4 bits, times their scales
+    [rows, blocks of 32], in the dtype of rows x. ``words``: the one in which each ``pair`` of a row lies; ``turn``: how
+    many bits from the lowest of the word's halves, where they are nibbles. Sums need ``restored``."""
+    if FORMAT == MXFP4:
+        kind = pair // 8 % 2 * 2 + pair % 2
+        return mxfp4.mxfp4_pairs(words, kind, _for_each_pair(mxfp4.mxfp4_steps(scale)), x)  # type: ignore[no-any-return]
+    elif scale.dtype == tl.bfloat16:
+        steps, _, offset = int4.int4_steps(scale)
+        return int4.int4_pairs(words, turn, _for_each_pair(steps), _for_each_pair(offset), x)  # type: ignore[no-any-return]
+    else:
+        scale = scale.to(tl.float32) * 2.0**-31
+        high = scale.to(tl.bfloat16)
+        rest = (scale - high.to(tl.float32)).to(tl.bfloat16)
+        return int4.int4_wide_pairs(words, turn, _for_each_pair(high), _for_each_pair(rest), x)  # type: ignore[no-any-return]
+
+
+@jit
+def _for_each_pair(scale: tl.tensor) -> tl.tensor:
+    """Scales [rows, blocks of 32], once for every pair of numbers."""
+    spread = tl.broadcast_to(scale[:, :, None], [scale.shape[0], scale.shape[1], 16])
+    return spread.reshape(scale.shape[0], 16 * scale.shape[1])
+
+
+@jit
 def restored(total: tl.tensor, FORMAT: tl.constexpr) -> tl.tensor:
     """Undoes the factor that a format of 4 bits leaves in products, on their sums."""
     if FORMAT == MXFP4:

@@ -31,7 +31,6 @@ from ...models.target import TargetModel
 from ...pair_loader import use_fitting_threads
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
-from .kernels import command as kernels
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .policy import PolicyFigures, measure_policies, policy_table
 from .profile import RoundProfile, profile_prompt, profile_rounds
@@ -95,7 +94,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.lab.bench kernels` times each kernel alone.",
+        " checkpoint.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
@@ -282,11 +281,9 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the bench, or, where the first argument is ``kernels``, the bench of each kernel alone. Returns the exit
-    code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Runs the bench; returns the exit code."""
     try:
-        return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)
+        return run(sys.argv[1:] if arguments is None else arguments)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +10,11 @@ from torch import Tensor, nn
 from ...commands import WeightFormat
 from ...kernels.weights.kinds import MAKERS
 from ...kernels.weights.plain import PlainWeight
-from ...kernels.weights.weight import Weight
 from ...loading.checkpoint import compute_dtype
 from ...models.attention_backends import choose_backends
 from ...models.drafter import Drafter
 from ...models.merged_weights import Together
-from ...models.packed import META, hold, packed_in
+from ...models.packed import hold, packed_in
 from ...models.target import TargetModel
 from .shapes import Shape
 
@@ -79,32 +76,3 @@ def _random_tensors(
     """Yields each parameter of a model on ``meta``, one after the other, so that no second copy is ever held."""
     for name, parameter in list(model.named_parameters()):
         yield name, random_tensor(name, tuple(parameter.shape), generator, dtype, branch_ends)
-
-
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """The format of the weights of a kernel that is measured alone."""
-
-    dtype: torch.dtype
-    """The dtype of the rows, and of weights that aren't packed."""
-    make: Callable[[Tensor], Weight]
-
-    def random(self, device: torch.device, *shape: int) -> Weight:
-        return self.make(noise(device, self.dtype, *shape))
-
-    def nbytes(self, *shape: int) -> int:
-        return self._on_meta(shape).nbytes
-
-    @property
-    def bits(self) -> int:
-        """Bits of a number, without scales."""
-        values = self._on_meta((16, 128)).values
-        return values.nbytes * 8 // (16 * 128)
-
-    def _on_meta(self, shape: tuple[int, ...]) -> Weight:
-        return self.make(torch.empty(shape, dtype=self.dtype, device=META))
-
-
-def noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
-    """Random numbers of variance 1 / (last dimension), so that their sums over it are near one."""
-    return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))

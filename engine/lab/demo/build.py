@@ -23,15 +23,15 @@ from typing import Any
 import torch
 
 from ...models.dflash.config import DFlashConfig
-from ..training.answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
+from ..training.answers import Answers, AnswerSettings, RecordedAnswer, drawn, load_all, record_answers
 from ..training.pipeline import new_drafter, save_drafter
 from ..training.prompts import TrainingPrompt
 from ..training.rows import Encoded, RowDataset, Source, batches
 from ..training.trainer import Schedule, Trainer
 from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
 from .model.files import PAIR, load_target, save_target
-from .model.shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
-from .model.target_model import TargetModel
+from .model.shapes import TINY_DRAFTER, TINY_TARGET, DFlashShape, TargetShape
+from .model.target_model import TrainableTarget
 from .model.tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
 from .model.train_target import train_target
 from .report import write_report
@@ -46,7 +46,7 @@ class BuildPlan:
     """Everything that decides the result, except the corpus and the device."""
 
     target: TargetShape
-    drafter: DrafterShape
+    drafter: DFlashShape
     seed: int
     tokenizer_texts: int
     """Exchanges of each domain from which the tokenizer's merges are learnt."""
@@ -72,7 +72,7 @@ class BuildPlan:
 
 FULL = BuildPlan(
     target=TargetShape(),
-    drafter=DrafterShape(),
+    drafter=DFlashShape(),
     seed=1,
     tokenizer_texts=1500,
     row_length=3072,
@@ -122,7 +122,7 @@ class Build:
 
     def target(self) -> None:
         plan = self.plan
-        model = TargetModel(plan.target)
+        model = TrainableTarget(plan.target)
         model.initialise(torch.Generator().manual_seed(plan.seed))
         model.to(self.device)
         mixture = self._mixture()
@@ -139,7 +139,7 @@ class Build:
         guard = HeadlineGuard.of(model, mixture.tokenizer, plan.evaluation.limit)
         asking = AnswerSettings(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, plan.unfinished)
 
-        def allowed(answer: Recorded) -> bool:
+        def allowed(answer: RecordedAnswer) -> bool:
             return not guard.is_near(mixture.tokenizer.decode(answer.answer))
 
         (self.pair / ANSWERS).mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
+class DepartedAnswer:
     """The place where a speculative answer departed from the plain one, and how close the plain one's two best tokens
     were there."""
 
@@ -53,14 +53,14 @@ class Divergence:
 
 
 @dataclass(slots=True)
-class Tally:
+class DomainTotals:
     """The totals of one domain."""
 
     answers: int = 0
     right: int = 0
     """How many greedy answers pass every check."""
     compared: int = 0
-    divergences: list[Divergence] = field(default_factory=list)
+    divergences: list[DepartedAnswer] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
     drafted: list[float] = field(default_factory=list)
     accepted: int = 0
@@ -119,7 +119,7 @@ class Confirmation:
         return float(best - second)
 
     def compare(
-        self, tally: Tally, question: HeldOutQuestion, ids: Sequence[int], temperatures: Sequence[float]
+        self, tally: DomainTotals, question: HeldOutQuestion, ids: Sequence[int], temperatures: Sequence[float]
     ) -> None:
         """Asks one prompt plainly and with every block size, at every temperature."""
         tally.answers += 1
@@ -134,11 +134,11 @@ class Confirmation:
                 if drafted.ids != plain.ids:
                     index = next(i for i, (a, b) in enumerate(zip(plain.ids, drafted.ids, strict=False)) if a != b)
                     margin = self.margin([*ids, *plain.ids[:index]])
-                    tally.divergences.append(Divergence(question.domain, block_size, temperature, index, margin))
+                    tally.divergences.append(DepartedAnswer(question.domain, block_size, temperature, index, margin))
                 if block_size == BLOCK_SIZES[-1] and temperature == 0 and len(plain.ids) > 1:
                     self._time(tally, plain, drafted)
 
-    def _time(self, tally: Tally, plain: Answered, drafted: Answered) -> None:
+    def _time(self, tally: DomainTotals, plain: Answered, drafted: Answered) -> None:
         tally.plain.append((len(plain.ids) - 1) / plain.seconds)
         tally.drafted.append((len(drafted.ids) - 1) / drafted.seconds)
         # The last cycle of an answer is left out: the stop token cuts it short.
@@ -174,9 +174,9 @@ def main() -> None:
     device = pick_device(arguments.device)
     dtype: torch.dtype = getattr(torch, arguments.dtype) if arguments.dtype else compute_dtype(device)
     confirmation = Confirmation(device, dtype, arguments.max_new_tokens)
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, DomainTotals] = {}
     for question, ids in questions(arguments.prompts):
-        confirmation.compare(tallies.setdefault(question.domain, Tally()), question, ids, arguments.temperatures)
+        confirmation.compare(tallies.setdefault(question.domain, DomainTotals()), question, ids, arguments.temperatures)
     divergences = [each for tally in tallies.values() for each in tally.divergences]
     if arguments.json:
         print(json.dumps({domain: tally.row() for domain, tally in tallies.items()}))

@@ -14,46 +14,24 @@ from ...models.drafter import Drafter
 from ...models.target import TargetModel
 from ...sampling.sampling import sample
 from ...speculation.trees import CHOICES
-from .play import RecordedChoices, RecordedDraft
+from .play import RecordedChoices
 
 CHUNK = 256
 
 
 @torch.inference_mode()
-def record_drafts(
-    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> list[RecordedDraft]:
-    """Lets the target write an answer token by token, and drafts a whole block at every one of them."""
-    anchors = list(drafted_answer(target, drafter, prompt, settings))
-    text = [token for token, _, _ in anchors]
-    return [
-        RecordedDraft(confidences[: len(text) - index - 1], _common_length(draft, text[index + 1 :]))
-        for index, (_, draft, confidences) in enumerate(anchors)
-        if index + 1 < len(text)
-    ]
-
-
-@torch.inference_mode()
 def record_blocks(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> list[RecordedChoices]:
-    """Like ``record_drafts``, with the drafter's best choices at every position."""
+) -> tuple[list[int], list[RecordedChoices]]:
+    """Lets the target write an answer token by token, and drafts a whole block behind every one of them. Returns the
+    answer, and the drafter's best choices behind each of its tokens but the last."""
     text: list[int] = []
     drafts: list[tuple[list[list[int]], list[list[float]]]] = []
     for token, probabilities in _answer(target, drafter, prompt, settings):
         best = probabilities.topk(CHOICES)
         text.append(token)
         drafts.append((best.indices.tolist(), best.values.tolist()))
-    return [_block(ids, chances, text[place:]) for place, (ids, chances) in enumerate(drafts[:-1], 1)]
-
-
-def drafted_answer(
-    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> Iterator[tuple[int, list[int], tuple[float, ...]]]:
-    """Yields each token of the answer, with the draft behind it and its confidences."""
-    for token, probabilities in _answer(target, drafter, prompt, settings):
-        best = probabilities.max(dim=-1)
-        yield token, best.indices.tolist(), tuple(best.values.tolist())
+    return text, [_block(ids, chances, text[place:]) for place, (ids, chances) in enumerate(drafts[:-1], 1)]
 
 
 def _answer(
@@ -94,7 +72,3 @@ def _answer(
 def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> RecordedChoices:
     said = [choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)]
     return RecordedChoices(tuple(map(tuple, chances[: len(said)])), tuple(said))
-
-
-def _common_length(draft: Sequence[int], text: Sequence[int]) -> int:
-    return next((i for i, (a, b) in enumerate(zip(draft, text, strict=False)) if a != b), min(len(draft), len(text)))

@@ -17,7 +17,7 @@ from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
 from ...tokenizer import ChatTokenizer
 from .play import RecordedDraft
-from .record import record_drafts
+from .record import record_blocks
 
 PROMPTS = (
     "Write a quicksort in Python",
@@ -158,7 +158,8 @@ def self_test(
         progress(done, len(prompts))
         ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
         settings = GenerationSettings(max_new_tokens=num_tokens)
-        anchors += record_drafts(decoder.target, decoder.drafter, ids, settings)
+        _, blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+        anchors += [block.chain() for block in blocks]
         divergences += _compare(decoder, prompt, ids, settings)
     decoder.clear()
     dtype = decoder.target.dtype

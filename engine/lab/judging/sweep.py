@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...commands import GenerationSettings, Message
@@ -15,7 +15,7 @@ from ...speculation.policy import Fixed, Policy
 from ...tokenizer import ChatTokenizer
 from .files import DraftRecording
 from .play import Played, play, play_oracle
-from .record import record_blocks, record_drafts
+from .record import record_blocks
 
 FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
 """Block sizes to compare; 1 is plain decoding."""
@@ -53,12 +53,9 @@ def record_answers(
         for temperature in temperatures:
             progress(len(recordings), len(prompts) * len(temperatures))
             settings = GenerationSettings(temperature=temperature, max_new_tokens=num_tokens)
-            if decoder.rounds.choices > 1:
-                blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
-                recordings.append(DraftRecording.of_blocks(prompt, temperature, len(ids), blocks))
-            else:
-                anchors = record_drafts(decoder.target, decoder.drafter, ids, settings)
-                recordings.append(DraftRecording(prompt, temperature, len(ids), tuple(anchors)))
+            _, blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+            recording = DraftRecording.of_blocks(prompt, temperature, len(ids), blocks)
+            recordings.append(recording if decoder.rounds.choices > 1 else replace(recording, blocks=()))
     return recordings
 
 

@@ -24,7 +24,7 @@ LEAST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedAnswer:
     """A prompt as the template renders it, and the answer up to its stop token."""
 
     domain: str
@@ -56,7 +56,7 @@ def record_answers(
     asking: AnswerSettings,
     folder: Path,
     told: Callable[[int, int, int], None],
-    allowed: Callable[[Recorded], bool] = lambda answer: True,
+    allowed: Callable[[RecordedAnswer], bool] = lambda answer: True,
     enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Asks the prompts and writes a file to ``folder`` for each batch; batches that are there already are left alone.
@@ -73,7 +73,7 @@ def record_answers(
         sampler = Sampler(temperatures, asking.seed * 1_000_003 + index, target.device)
         answers = generate(target, [prompt.ids for prompt in group], asking.limit, sampler)
         recorded = [
-            Recorded(prompt.domain, list(prompt.ids), answer.ids)
+            RecordedAnswer(prompt.domain, list(prompt.ids), answer.ids)
             for prompt, answer in zip(group, answers, strict=True)
             if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST
         ]
@@ -84,7 +84,7 @@ def record_answers(
             return
 
 
-def save_answers(path: Path, answers: Sequence[Recorded]) -> None:
+def save_answers(path: Path, answers: Sequence[RecordedAnswer]) -> None:
     """Writes answers to one file: all ids in a row, the lengths that cut it up, and the domains by number."""
     domains = sorted({answer.domain for answer in answers})
     ids = torch.tensor([id for a in answers for id in a.prompt + a.answer], dtype=torch.int32)
@@ -99,19 +99,19 @@ def save_answers(path: Path, answers: Sequence[Recorded]) -> None:
     os.replace(beside, path)
 
 
-def load_answers(path: Path) -> list[Recorded]:
+def load_answers(path: Path) -> list[RecordedAnswer]:
     with safe_open(path, "pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         domains = (file.metadata() or {})["domains"].split("\n")
     ids: list[int] = tensors["ids"].tolist()
     answers, at = [], 0
     for domain, (prompt, answer) in zip(tensors["domains"].tolist(), tensors["lengths"].tolist(), strict=True):
-        answers.append(Recorded(domains[domain], ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
+        answers.append(RecordedAnswer(domains[domain], ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
         at += prompt + answer
     return answers
 
 
-def load_all(folder: Path) -> list[Recorded]:
+def load_all(folder: Path) -> list[RecordedAnswer]:
     """The answers of all batches in a folder."""
     return [answer for path in sorted(folder.glob(SHARD.replace("{:04d}", "*"))) for answer in load_answers(path)]
 
@@ -120,7 +120,7 @@ class Answers(Sequence[Encoded]):
     """Recorded answers as training takes them. They are one tensor, which many processes share without the copies that
     lists of numbers would need."""
 
-    def __init__(self, recorded: Sequence[Recorded]) -> None:
+    def __init__(self, recorded: Sequence[RecordedAnswer]) -> None:
         self._ids = torch.tensor([id for each in recorded for id in each.prompt + each.answer], dtype=torch.int32)
         self._lengths = torch.tensor([(len(each.prompt), len(each.answer)) for each in recorded]).view(-1, 2)
         self._ends = self._lengths.sum(1).cumsum(0)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .masks import Predicate
 from .passes import Window
-from .rows import Rows
+from .rows import TextRows
 
 DECAY = 7.0
 """The length, in positions, over which the loss decays inside a block: an early miss makes everything after it
@@ -35,7 +35,7 @@ class Blocks:
 
 
 def draw_blocks(
-    rows: Rows, count: int, block: int, mask: int, generator: torch.Generator, decay: float = DECAY
+    rows: TextRows, count: int, block: int, mask: int, generator: torch.Generator, decay: float = DECAY
 ) -> Blocks:
     """Up to ``count`` anchors per row, uniformly without replacement among the places where the model speaks and
     goes on speaking, in their order: neighbours read the same context. ``mask``: the token of the other slots."""
@@ -64,7 +64,7 @@ def draw_blocks(
     return Blocks(anchors, masked.flatten(1), positions.flatten(1), ids.flatten(1), weights.flatten(1))
 
 
-def block_visibility(rows: Rows, blocks: Blocks, block: int, causal: bool, window: Window) -> Predicate:
+def block_visibility(rows: TextRows, blocks: Blocks, block: int, causal: bool, window: Window) -> Predicate:
     """The mask of the blocks: keys are the row's context, then all blocks.
 
     Context is seen strictly before the anchor, because at inference the anchor's features don't exist yet. Within a

@@ -22,7 +22,7 @@ from ...models.dflash.config import DFlashConfig
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
 from ...tokenizer import ChatTokenizer
-from .answers import Answers, AnswerSettings, Recorded, drawn, load_all, record_answers
+from .answers import Answers, AnswerSettings, RecordedAnswer, drawn, load_all, record_answers
 from .blocks import DECAY
 from .generation import GeneratedAnswer, Sampler, generate, speculate
 from .measures import Speculation, speculation
@@ -212,7 +212,7 @@ class Pipeline:
             self.told("drafter", step, steps, f"loss {loss:.3f}{lengths}")
 
         plain = zip(held_out, self._plain(held_out), strict=True)
-        apart = Answers([Recorded(prompt.domain, list(prompt.ids), answer.ids) for prompt, answer in plain])
+        apart = Answers([RecordedAnswer(prompt.domain, list(prompt.ids), answer.ids) for prompt, answer in plain])
         answers = Answers(recorded)
         learner = Trainer(self.target, drafter, schedule)
         source = answers if self.plan.once else drawn(answers)

@@ -28,7 +28,7 @@ Source = Callable[[random.Random], Encoded]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TextRows:
     """A batch of packed rows; every field is [rows, length]."""
 
     ids: Tensor
@@ -49,14 +49,14 @@ class Rows:
         """[rows, length - 1]: weight of predicting the following token; 0 across documents."""
         return self.weights[:, 1:] * (self.positions[:, 1:] > 0)
 
-    def to(self, device: torch.device) -> Rows:
+    def to(self, device: torch.device) -> TextRows:
         def move(x: Tensor) -> Tensor:
             return x.to(device, non_blocking=True)
 
-        return Rows(move(self.ids), move(self.positions), move(self.documents), move(self.weights))
+        return TextRows(move(self.ids), move(self.positions), move(self.documents), move(self.weights))
 
 
-def causal_within_documents(rows: Rows, window: int | None) -> Predicate:
+def causal_within_documents(rows: TextRows, window: int | None) -> Predicate:
     """The mask in which a token sees itself and earlier tokens of its document; with a window only the last ``window``
     of them."""
     documents = rows.documents
@@ -128,7 +128,7 @@ def _in_turn(conversations: Sequence[Encoded], seed: str, length: int) -> list[l
     return rows
 
 
-def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) -> Iterator[Rows]:
+def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) -> Iterator[TextRows]:
     """Yields batches, made ahead of the device by ``workers`` processes (in this process with 0)."""
     loader = DataLoader(
         dataset,
@@ -139,4 +139,4 @@ def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) 
         drop_last=True,
     )
     for fields in loader:
-        yield Rows(*fields).to(device)
+        yield TextRows(*fields).to(device)

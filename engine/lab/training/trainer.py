@@ -23,7 +23,7 @@ from .clock import TrainingClock
 from .masks import MaskedAttention
 from .optimiser import ADAM_RATE, MUON_RATE, Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
-from .rows import Encoded, RowDataset, Rows, Source, batches, causal_within_documents
+from .rows import Encoded, RowDataset, Source, TextRows, batches, causal_within_documents
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DrafterProgress:
     step: int
     loss: float
     """The mean over the steps since the last report."""
@@ -87,7 +87,7 @@ class Trainer:
         self.target, self.drafter, self.schedule = target, drafter, schedule
         rate = schedule.rate
         self.optimiser = Optimiser(drafter, schedule.steps, rate * MUON_RATE, rate * ADAM_RATE, schedule.weight_decay)
-        self.history: list[Progress] = []
+        self.history: list[DrafterProgress] = []
         self.losses: list[Tensor] = []
         """The losses of the steps since the last report."""
         self.clock = TrainingClock(schedule.seconds)
@@ -97,7 +97,7 @@ class Trainer:
         if self.fused:
             fuse(drafter)
 
-    def loss(self, rows: Rows, seed: int) -> Tensor:
+    def loss(self, rows: TextRows, seed: int) -> Tensor:
         """Cross-entropy of drafted tokens, with ``anchors`` blocks for each row; the target gets no gradient. Tokens
         are drawn with their weights as chances, since those of little weight would cost the head as much as others."""
         config = self.drafter.config
@@ -146,7 +146,7 @@ class Trainer:
         state: Path,
         probe: Probe,
         held_out: Sequence[Encoded] = (),
-    ) -> list[Progress]:
+    ) -> list[DrafterProgress]:
         """Trains to the end, from what ``state`` holds if it exists. ``told`` is called with (steps done, in all,
         loss). ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
         schedule, device = self.schedule, self.target.device
@@ -170,7 +170,9 @@ class Trainer:
                 if step % schedule.report_every == 0 or last:
                     speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
                     value = torch.stack(self.losses).mean().item()
-                    self.history.append(Progress(step, value, speed, probe(self.copy()), self._loss_of(held_out)))
+                    self.history.append(
+                        DrafterProgress(step, value, speed, probe(self.copy()), self._loss_of(held_out))
+                    )
                     self.losses.clear()
                     since, timed = time.perf_counter(), step
                 if step % TOLD_EVERY == 0 or last:
@@ -195,7 +197,7 @@ class Trainer:
         with self._autocast(device):
             return self.loss(batch, HELD_OUT_SEED).item()
 
-    def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor, bool]]:
+    def _steps(self, done: int, rows: Iterator[TextRows]) -> Iterator[tuple[int, Tensor, bool]]:
         """Yields (step, loss, whether it was the last)."""
         steps = self.schedule.steps
         self.clock.start()
@@ -214,7 +216,7 @@ class Trainer:
         progress = self.clock.progress
         return self.schedule.steps if progress == 0 else min(self.schedule.steps, round(step / progress))
 
-    def _gradients(self, batch: Rows, seed: int) -> Tensor:
+    def _gradients(self, batch: TextRows, seed: int) -> Tensor:
         """The loss of a batch; computes the gradients of the drafter's parameters."""
         try:
             return self._backward(batch, seed)
@@ -235,7 +237,7 @@ class Trainer:
         self.fused = False
         return True
 
-    def _backward(self, batch: Rows, seed: int) -> Tensor:
+    def _backward(self, batch: TextRows, seed: int) -> Tensor:
         with self._autocast(batch.ids.device):
             loss = self.loss(batch, seed)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -266,7 +268,7 @@ class Trainer:
         self.optimiser.resume(state["optimiser"])
         self.clock.progress = state["progress"]
         self.losses = list(state["losses"])
-        self.history = [Progress(**each) for each in state["history"]]
+        self.history = [DrafterProgress(**each) for each in state["history"]]
 
 
 def fuse(drafter: DFlashDrafter) -> None:

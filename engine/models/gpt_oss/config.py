@@ -53,7 +53,6 @@ def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
         hidden_size=fields.integer("hidden_size", 1, MAX_SIZE),
         intermediate_size=0,
         activation="clamped_silu",
-        norms_branches=False,
         vocab_size=vocab_size,
         rms_norm_eps=fields.number("rms_norm_eps", 0, 1),
         max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),

@@ -72,7 +72,6 @@ def read_pre_norm(
         hidden_size=hidden_size,
         intermediate_size=0 if moe is not None else fields.integer("intermediate_size", 1, MAX_SIZE),
         activation="silu",
-        norms_branches=False,
         vocab_size=vocab_size,
         rms_norm_eps=fields.number("rms_norm_eps", 0, 1),
         max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),

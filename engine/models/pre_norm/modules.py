@@ -163,7 +163,7 @@ class PreNormTarget(OneRopeTarget):
         self._host_pass: PrefillPass | None = None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PreNormTarget:
-        """Forgets what was settled for the CPU, like ``Reader``'s."""
+        """Forgets what was settled for the CPU, like ``SharedInputModule``'s."""
         self._host_pass = None
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self

@@ -70,7 +70,6 @@ def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False
         intermediate_size=fields.integer(f"{'shared_expert_' if experts else ''}intermediate_size", 1, MAX_SIZE),
         moe=read_moe(fields, True) if experts else None,
         activation="silu",
-        norms_branches=False,
         vocab_size=vocab_size,
         rms_norm_eps=fields.number("rms_norm_eps", 0, 1),
         max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),

@@ -19,7 +19,7 @@ from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import DELTA_TAPS, AttentionConfig, DeltaConfig, MoeConfig
 from ..attention_backends import TRITON
 from ..family import AFTER_NORM, EMBEDDED
-from ..layers import AttentionModule, GatedMLP, Reader, RMSNorm, RopeTable, linear
+from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, SharedInputModule, linear
 from ..pre_norm import modules as pre_norm
 from ..target import DecodePass, PrefillPass, TargetOutput
 from .config import Qwen35Config
@@ -87,7 +87,7 @@ class Convolution(nn.Module):
         self.weight = nn.Parameter(torch.empty(channels, 1, DELTA_TAPS))
 
 
-class GatedDeltaNet(Reader):
+class GatedDeltaNet(SharedInputModule):
     """Mixes rows into a state that forgets, and reads from it."""
 
     def __init__(self, layer: DeltaConfig, config: Qwen35Config):
@@ -113,7 +113,7 @@ class GatedDeltaNet(Reader):
         return DeltaWeights(self.conv1d.weight, self.A_log, self.dt_bias)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> GatedDeltaNet:
-        """As ``Reader``'s. What decides how long a state remembers stays fp32 where the rest is rounded."""
+        """As ``SharedInputModule``'s. What decides how long a state remembers stays fp32 where the rest is rounded."""
         before = {"A_log": self.A_log.detach(), "dt_bias": self.dt_bias.detach()}
         super()._apply(fn, recurse)
         for name, parameter in before.items():

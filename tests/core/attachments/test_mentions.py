@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dflash_tui.core.attachments.attachment_reader import AttachmentError
 from dflash_tui.core.attachments.mentions import (
     as_asked,
     attach,
@@ -15,7 +16,6 @@ from dflash_tui.core.attachments.mentions import (
     mentions,
     pasted_paths,
 )
-from dflash_tui.core.attachments.reading import AttachmentError
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.attachments.attachment import Attachment, one_line, with_files, without_files
-from dflash_tui.core.attachments.reading import MAX_FILES, AttachmentError, Reader, checked, read_file
+from dflash_tui.core.attachments.attachment_reader import (
+    MAX_FILES,
+    AttachmentError,
+    AttachmentReader,
+    checked,
+    read_file,
+)
 from dflash_tui.core.text.fences import find_blocks
 from dflash_tui.core.text.harmless import is_harmless
 
@@ -119,7 +125,7 @@ def test_a_reader_reads_again_what_has_changed(tmp_path: Path) -> None:
         counts.append(text)
         return 7
 
-    reader = Reader(count)
+    reader = AttachmentReader(count)
     for text in ("one", "one", "another"):
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.attachments.reading import AttachmentError
+from dflash_tui.core.attachments.attachment_reader import AttachmentError
 from dflash_tui.core.settings.config import PROJECT_FILE, Config, read_config
 from dflash_tui.core.settings.presets import (
     PresetError,

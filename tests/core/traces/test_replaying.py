@@ -20,10 +20,10 @@ from dflash_tui.core.records.old.step_decoding import words
 from dflash_tui.core.records.rows import COLUMNS
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
-from dflash_tui.core.traces import format, replaying
+from dflash_tui.core.traces import format, replay_source
 from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
 from dflash_tui.core.traces.reader import TraceError, read_trace
-from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
+from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
@@ -137,7 +137,7 @@ def test_the_recorded_pace_is_kept(tmp_path: Path) -> None:
     started = time.monotonic()
     with replay(write(tmp_path / "run.dft", run_of(10, 0.05)), pace=2.0) as (source, _):
         until(lambda: source.ended)
-    assert time.monotonic() - started >= 0.5 / 2 + replaying.PAUSE
+    assert time.monotonic() - started >= 0.5 / 2 + replay_source.PAUSE
 
 
 def test_it_pauses_steps_and_goes_on(tmp_path: Path) -> None:

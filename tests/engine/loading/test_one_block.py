@@ -7,7 +7,7 @@ import torch
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
 from engine.loading.one_block import PAGE, lay_together
-from engine.models.layers import Reader
+from engine.models.layers import SharedInputModule
 from engine.models.target import TargetModel
 from tests.engine.conftest import CPU, TinyPair
 
@@ -26,7 +26,9 @@ def test_small_weights_share_a_block_with_all_their_views(dense_pair: TinyPair) 
     assert torch.equal(_logits(target), before)
     blocks = {part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for part in target.parameters()}
     assert len(blocks) == 2  # the other is the large one's
-    merged = [module for module in target.modules() if isinstance(module, Reader) and module.together is not None]
+    merged = [
+        module for module in target.modules() if isinstance(module, SharedInputModule) and module.together is not None
+    ]
     assert merged
     for reader in merged:
         assert reader.together is not None and reader.together.values.untyped_storage().data_ptr() in blocks

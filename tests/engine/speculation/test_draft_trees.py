@@ -12,7 +12,7 @@ from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.host_rounds import HostRounds
 from engine.lab.demo.confirm import questions
-from engine.lab.judging.record import record_blocks, record_drafts
+from engine.lab.judging.record import record_blocks
 from engine.lab.judging.sweep import record_answers
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.auto import Auto
@@ -24,19 +24,15 @@ from tests.engine.small_decoders import assert_caches_equal_recomputation, run_t
 
 
 def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
-    """First choices are what is drafted today, and where a further one was right the tree follows it."""
+    """The likeliest come first, and where a further one was right the tree follows it."""
     torch.set_num_threads(1)
     target = load_target(bundled_pair / "target", CPU, no_progress)
     drafter = load_drafter(bundled_pair / "drafter", target, no_progress)
     settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=60)
     prompt = next(ids for question, ids in questions(1) if question.domain == "explain")
-    blocks = record_blocks(target, drafter, prompt, settings)
-    chains = record_drafts(target, drafter, prompt, settings)
-    assert len(blocks) == len(chains) > 20
-    for block, anchor in zip(blocks, chains, strict=True):
-        assert block.chain().num_right == anchor.num_right
-        assert block.chain().confidences == pytest.approx(anchor.confidences)
-        assert all(position == tuple(sorted(position, reverse=True)) for position in block.chances)
+    text, blocks = record_blocks(target, drafter, prompt, settings)
+    assert len(blocks) == len(text) - 1 > 20
+    assert all(position == tuple(sorted(position, reverse=True)) for block in blocks for position in block.chances)
     longer = [len(accepted_path(best_first(block.chances), block.said)) - block.chain().num_right for block in blocks]
     assert max(longer) > 0
 

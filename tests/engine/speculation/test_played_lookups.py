@@ -11,7 +11,6 @@ from engine.lab.judging.files import DraftRecording, load_recordings
 from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
 from measure.engine import record_drafts
-from measure.engine.record_texts import load_texts
 from measure.engine.recorded_costs import recorded_tables
 from tests.engine.played_auto import TREES, chains, never_right, scattered
 from tests.engine.recorded_lookups import lookups
@@ -81,7 +80,7 @@ def test_a_copy_is_several_times_as_fast(name: str) -> None:
 
 def recorded() -> list[tuple[DraftRecording, tuple[list[int], list[int]]]]:
     """Answers, each with its prompt and tokens."""
-    return list(zip(load_recordings(record_drafts.FILE), load_texts(), strict=True))
+    return list(zip(load_recordings(record_drafts.FILE), record_drafts.load_texts(), strict=True))
 
 
 @each_table

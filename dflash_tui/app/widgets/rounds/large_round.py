@@ -146,7 +146,7 @@ def _line(cells: list[Cell], width: int) -> Content:
 
 
 def _unlined(style: str) -> str:
-    """The same without lines, which are for a token's text."""
+    """A style without underline and strike, which are for a token's text alone."""
     return " ".join(word for word in style.split() if word not in ("underline", "strike"))
 
 

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.source import PlayedRecord
-from dflash_tui.core.traces.replaying import FASTEST
+from dflash_tui.core.traces.replay_source import FASTEST
 
 KEYS, AT_END = "Space , . + −", "Space again · − slower"
 

@@ -47,7 +47,7 @@ Kind = tuple[str, int]
 
 @cache
 def words() -> tuple[bytes, ...]:
-    """Those of ``WORDS``."""
+    """The words in the file ``WORDS``, which versions 3 to 7 wrote by their numbers."""
     return tuple(word.encode() for word in json.loads(WORDS.read_bytes()))
 
 
@@ -235,7 +235,7 @@ class StepDecoder:
 
 
 def _first_counts(name: str) -> Counts:
-    """Those of a kind of which nothing was seen yet."""
+    """The counts with which a kind of symbol begins, before one was seen."""
     if name in CHANCES:
         return Counts(EVEN, seen=20)
     if name == "how":

@@ -15,9 +15,9 @@ from torch import nn
 from ....hub.pairs import BUNDLED_PAIR
 from ....loading import checkpoint
 from ....models.dflash.modules import DFlashDrafter
-from ....models.target import TargetModel as EngineTarget
+from ....models.target import TargetModel
 from .shapes import BOS, PAD, STOP_IDS
-from .target_model import TargetModel
+from .target_model import TrainableTarget
 from .tokenizer import save_tokenizer
 
 PAIR = BUNDLED_PAIR
@@ -26,7 +26,7 @@ ABOUT = "about.json"
 """What the pair says of itself: written by hand, after what its report shows."""
 
 
-def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
+def save_target(model: TrainableTarget, tokenizer: Tokenizer, pair: Path) -> None:
     folder = pair / "target"
     folder.mkdir(parents=True, exist_ok=True)
     _write_json(folder / "config.json", model.shape.to_config())
@@ -38,12 +38,12 @@ def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
     _save_weights(model, folder, TARGET_PREFIX)
 
 
-def load_target(pair: Path, device: torch.device) -> EngineTarget:
+def load_target(pair: Path, device: torch.device) -> TargetModel:
     """The target as the engine loads it: in float32 on a CPU, in bfloat16 on a GPU."""
     return checkpoint.load_target(pair / "target", device, lambda *_: None)
 
 
-def load_drafter(pair: Path, target: EngineTarget) -> DFlashDrafter:
+def load_drafter(pair: Path, target: TargetModel) -> DFlashDrafter:
     """The drafter that lies beside the target."""
     drafter = checkpoint.load_drafter(pair / "drafter", target, lambda *_: None)
     assert isinstance(drafter, DFlashDrafter)

@@ -118,7 +118,7 @@ class TargetShape:
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterShape:
+class DFlashShape:
     """A DFlash drafter in the z-lab layout: one causal sliding layer, then one bidirectional full layer."""
 
     hidden_size: int = 256
@@ -193,7 +193,7 @@ TINY_TARGET = TargetShape(
 )
 """For tests and ``--smoke``: trains on one CPU core in a minute. Its root, 8, is exact in bfloat16 as 16 is."""
 
-TINY_DRAFTER = DrafterShape(
+TINY_DRAFTER = DFlashShape(
     hidden_size=64,
     attention=AttentionShape(heads=2, kv_heads=1, head_dim=32),
     window=64,

@@ -25,7 +25,7 @@ POST_NORM_INITIAL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class TargetOutput:
+class TrainingOutput:
     final: Tensor
     """[B, n, H], after the final norm."""
     tapped: Tensor
@@ -36,7 +36,7 @@ class TargetOutput:
     """[layers, experts]: share of the tokens' choices that each expert took."""
 
 
-class TargetModel(nn.Module):
+class TrainableTarget(nn.Module):
     """``state_dict`` names are those of ``model.language_model.*`` in a Gemma 4 checkpoint."""
 
     def __init__(self, shape: TargetShape) -> None:
@@ -72,7 +72,7 @@ class TargetModel(nn.Module):
         positions: Tensor,
         attention: Callable[[int, LayerKind], Attend],
         taps: tuple[int, ...] = (),
-    ) -> TargetOutput:
+    ) -> TrainingOutput:
         """``ids`` and ``positions`` are [B, n]; ``attention`` gives each layer its way to attend."""
         shape = self.shape
         rotary = {
@@ -90,7 +90,7 @@ class TargetModel(nn.Module):
             if index in taps:
                 tapped.append(x)
         features = torch.cat(tapped, dim=-1) if tapped else x[..., :0]
-        return TargetOutput(self.norm(x), features, torch.stack(balances).mean(), torch.stack(loads))
+        return TrainingOutput(self.norm(x), features, torch.stack(balances).mean(), torch.stack(loads))
 
 
 class DecoderLayer(nn.Module):

@@ -14,16 +14,16 @@ from torch.nn.functional import cross_entropy
 from ...training.clock import TrainingClock
 from ...training.masks import MaskedAttention
 from ...training.optimiser import Optimiser
-from ...training.rows import Rows, causal_within_documents
+from ...training.rows import TextRows, causal_within_documents
 from .layers import Attend
 from .shapes import LayerKind, TargetShape
-from .target_model import TargetModel, TargetOutput
+from .target_model import TrainableTarget, TrainingOutput
 
 BALANCE_WEIGHT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TargetProgress:
     """What training prints and the report keeps, at one step."""
 
     step: int
@@ -37,7 +37,7 @@ class Progress:
 class PackedAttention:
     """Document-isolated attention over a batch of packed rows, for every layer of the target."""
 
-    def __init__(self, shape: TargetShape, rows: Rows) -> None:
+    def __init__(self, shape: TargetShape, rows: TextRows) -> None:
         count, length = rows.ids.shape
         device = rows.ids.device
         windows: dict[LayerKind, int | None] = {"sliding_attention": shape.window, "full_attention": None}
@@ -52,7 +52,7 @@ class PackedAttention:
         return self.kinds[kind]
 
 
-def response_loss(model: TargetModel, rows: Rows, output: TargetOutput) -> Tensor:
+def response_loss(model: TrainableTarget, rows: TextRows, output: TrainingOutput) -> Tensor:
     """Mean cross-entropy of the next token, weighted as the rows say."""
     return weighted_loss(model.logits(output.final[:, :-1]), rows.ids[:, 1:], rows.next_weights)
 
@@ -63,12 +63,12 @@ def weighted_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
 
 def train_target(
-    model: TargetModel,
-    batches: Iterable[Rows],
+    model: TrainableTarget,
+    batches: Iterable[TextRows],
     steps: int,
     report_every: int = 100,
     seconds: float | None = None,
-) -> list[Progress]:
+) -> list[TargetProgress]:
     """Runs ``steps`` updates, or as many as there is time for; bfloat16 autocast on a GPU, float32 elsewhere. Prints
     and returns the progress."""
     device = model.norm.weight.device
@@ -79,7 +79,7 @@ def train_target(
     loss_of = torch.compile(response_loss, dynamic=False) if on_gpu else response_loss
     optimiser, clock = Optimiser(model, steps), TrainingClock(seconds)
     clock.start()
-    history: list[Progress] = []
+    history: list[TargetProgress] = []
     seen, since = 0, time.perf_counter()
     losses: list[Tensor] = []
     for step, rows in zip(range(1, steps + 1), batches, strict=False):
@@ -96,7 +96,7 @@ def train_target(
             value, least = torch.stack(losses).mean().item(), output.loads.min().item()
             elapsed = time.perf_counter() - since
             speed = seen / elapsed
-            history.append(Progress(step, value, speed, least))
+            history.append(TargetProgress(step, value, speed, least))
             print(f"target {step:5d}  loss {value:.4f}  {speed:9.0f} tok/s  least load {least:.3f}", flush=True)
             seen, since = 0, time.perf_counter()
             losses.clear()

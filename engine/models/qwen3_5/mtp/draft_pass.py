@@ -17,7 +17,7 @@ from ....kernels.decode.rope import norm_rope_store
 from ....kernels.decode.target_tiles import target_tiles
 from ....kernels.decode.tile_trials import TileTrials
 from ....kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles
-from ....kernels.round.pair_rows import PairNorms, Steps, pair_committed, pair_first, pair_next
+from ....kernels.round.pair_rows import DraftPlaces, PairNorms, pair_committed, pair_first, pair_next
 from ....kernels.toolchain.card import card_of
 from ....kernels.toolchain.jit import MAX_ROWS
 from ....kernels.weights.int8 import Int8Weight
@@ -79,7 +79,7 @@ class DraftPass:
         self._kv = qkv.rows(2 * self._mixer.columns, qkv.shape[0])
         self._first = torch.zeros(1, dtype=torch.int32, device=device)
         """int32 [1]: where the first committed row's pair stands."""
-        self._steps = Steps.allocate(device)
+        self._steps = DraftPlaces.allocate(device)
         self._row = _Row(config, cache, self._steps, self.tiles, dtype)
         self._pairs = torch.zeros(MAX_ROWS, 2 * config.target.hidden_size, dtype=dtype, device=device)
         self._sums = partial_sums(self.tiles.context, config.target.hidden_size, device)
@@ -132,7 +132,7 @@ class DraftPass:
 class _Row(GatedLayers):
     """The layer's launches, for one row."""
 
-    def __init__(self, config: QwenMtpConfig, cache: Cache, steps: Steps, tiles: DraftTiles, dtype: torch.dtype):
+    def __init__(self, config: QwenMtpConfig, cache: Cache, steps: DraftPlaces, tiles: DraftTiles, dtype: torch.dtype):
         self._steps = steps
         alone = replace(config.target, layers=config.layers)
         of_draft = _tiles_of(config, tiles, steps.cursors.device)

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from engine.lab.demo.model.shapes import TINY_TARGET
-from engine.lab.demo.model.target_model import TargetModel
+from engine.lab.demo.model.target_model import TrainableTarget
 from engine.lab.demo.model.train_target import PackedAttention
-from engine.lab.training.rows import Encoded, RowDataset, Rows, batches
+from engine.lab.training.rows import Encoded, RowDataset, TextRows, batches
 
 CPU = torch.device("cpu")
 FIRST_TEXT_ID = 107
@@ -23,13 +23,13 @@ def random_source(rng: random.Random) -> Encoded:
     return Encoded(ids, [0.0] * begin + [1.0] * (length - begin - 2) + [0.0] * 2)
 
 
-def packed_rows(rows: int = 2, length: int = 256) -> Rows:
+def packed_rows(rows: int = 2, length: int = 256) -> TextRows:
     return next(batches(RowDataset(random_source, "rows", rows, length), rows, 0, CPU))
 
 
-def model() -> TargetModel:
+def model() -> TrainableTarget:
     generator = torch.Generator().manual_seed(1)
-    target = TargetModel(TINY_TARGET)
+    target = TrainableTarget(TINY_TARGET)
     target.initialise(generator)
     for parameter in target.parameters():
         if parameter.dim() == 1:  # constants of 1 would hide a weight that is applied nowhere
@@ -50,7 +50,7 @@ def test_target_equals_transformers() -> None:
 
     ids = torch.randint(FIRST_TEXT_ID, TINY_TARGET.vocab_size, (2, 150), generator=torch.Generator().manual_seed(2))
     positions = torch.arange(150).expand(2, -1)
-    rows = Rows(ids, positions, torch.zeros_like(ids), torch.ones(ids.shape))
+    rows = TextRows(ids, positions, torch.zeros_like(ids), torch.ones(ids.shape))
     with torch.no_grad():
         output = target(ids, positions, PackedAttention(TINY_TARGET, rows), taps=(1, 2))
         expected = reference(input_ids=ids, output_hidden_states=True)
@@ -67,7 +67,7 @@ def test_packed_documents_are_isolated() -> None:
         packed = target(rows.ids, rows.positions, PackedAttention(TINY_TARGET, rows)).final
         begin = int((rows.positions[0] == 0).nonzero()[1])
         length = int((rows.documents[0] == 1).sum())
-        alone = Rows(
+        alone = TextRows(
             *(field[:, begin : begin + length] for field in (rows.ids, rows.positions, rows.documents, rows.weights))
         )
         expected = target(alone.ids, alone.positions, PackedAttention(TINY_TARGET, alone)).final

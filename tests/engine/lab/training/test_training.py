@@ -25,7 +25,7 @@ from engine.lab.training.masks import MaskedAttention
 from engine.lab.training.passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from engine.lab.training.pipeline import Pipeline, TrainingPlan
 from engine.lab.training.prompts import TrainingPrompt, split
-from engine.lab.training.rows import Encoded, RowDataset, Rows, batches, causal_within_documents
+from engine.lab.training.rows import Encoded, RowDataset, TextRows, batches, causal_within_documents
 from engine.lab.training.shape import DrafterShape, taps_of
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.target import TargetModel
@@ -46,7 +46,7 @@ def random_source(rng: random.Random) -> Encoded:
     return Encoded(ids, [0.0] * begin + [1.0] * (length - begin - 2) + [0.0] * 2)
 
 
-def packed_rows(rows: int = 2, length: int = 256) -> Rows:
+def packed_rows(rows: int = 2, length: int = 256) -> TextRows:
     return next(batches(RowDataset(random_source, "rows", rows, length), rows, 0, CPU))
 
 

@@ -33,7 +33,7 @@ class SessionReader:
         """By the number in the file, the turn's own: the same, unless it came twice."""
         self._withdrawn: dict[int, StoredTurn] = {}
         self._contents: dict[str, str] = {}
-        """Of files, by digest."""
+        """The contents of attached files, by digest."""
         self._latest: object = None
         """The turn, as the file numbers it, that was asked or begun last: what has no turn is of this one."""
         self._settings: object = None

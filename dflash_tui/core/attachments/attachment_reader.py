@@ -103,7 +103,7 @@ def _decoded(data: bytes, shown: str) -> str:
         ) from None
 
 
-class Reader:
+class AttachmentReader:
     """Reads a file once for as long as it is the same, with its tokens counted. From any thread."""
 
     def __init__(self, count: Count) -> None:

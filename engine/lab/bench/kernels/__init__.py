@@ -1,1 +1,0 @@
-"""Kernels alone: each at its shapes, against its floor."""
