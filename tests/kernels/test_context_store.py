@@ -16,10 +16,10 @@ from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig
 from engine.models.dflash.config import DFlashConfig
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config
+from tests.kernels.tensors import CPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
-CPU = torch.device("cpu")
 LAYERS: tuple[AttentionConfig, ...] = DFlashConfig.from_json(drafter_config([SLIDING, FULL, SLIDING], [0], 1)).layers
 
 

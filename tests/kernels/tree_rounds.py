@@ -46,8 +46,8 @@ from engine.speculation.choice import Choice
 from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import CHOICES, Node
 from tests.kernels.drawn_trees import moved, posed
+from tests.kernels.tensors import CPU
 
-CPU = torch.device("cpu")
 VOCAB = 200
 
 

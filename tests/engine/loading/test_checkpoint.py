@@ -214,21 +214,6 @@ def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
     return refusal(folder, lambda: load_drafter(folder, target, no_progress))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_target_layers": 30},
-        {"hidden_size": 128},
-        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [0, 3]}},
-        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 1]}},
-    ],
-    ids=["depth", "width", "taps", "taps twice"],
-)
-def test_a_drafter_for_another_target(changes: dict[str, Any], dense_pair: TinyPair, tmp_path: Path) -> None:
-    write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3) | changes)
-    refuse_drafter(tmp_path, dense_pair.target)
-
-
 def test_a_target_is_not_a_drafter(dense_pair: TinyPair, folder: Path) -> None:
     assert "DFlashDraftModel" in str(refuse_drafter(folder, dense_pair.target))
 

@@ -18,7 +18,7 @@ from engine.errors import UsageFailure, WeightsFailure
 from engine.hub.pairs import known_drafter
 from engine.kernels.weights.kinds import weight_of
 from engine.lab.training.passes import BatchedTarget
-from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
+from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.loading.stored_format import stored_format
 from engine.models.dflash.modules import DFlashDrafter
@@ -64,7 +64,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     return Small(folder, reference, load_target(folder / "target", CPU, no_progress))
 
 
-@pytest.mark.parametrize("size", [LENGTH, 37, 16, 1], ids=["whole", "chunks", "blocks", "one-by-one"])
+@pytest.mark.parametrize("size", [LENGTH, 37, 1], ids=["whole", "chunks", "one-by-one"])
 def test_logits_and_taps_equal_those_of_transformers(size: int, small: Small) -> None:
     """Over several windows: a ring overwrites its rows, and pieces are longer than a window."""
     assert_same(small.target, small.reference, torch.tensor(prompt_ids(LENGTH)), [size], TAPS)
@@ -117,7 +117,7 @@ def write_gpt_oss_drafter(folder: Path, **changes: Any) -> None:
 
 def test_answers_are_those_of_transformers_whatever_drafts(small: Small, drafter: DFlashDrafter) -> None:
     prompt = prompt_ids(30)
-    expected = their_answer(small.reference, prompt, 40)
+    expected = their_answer(small.reference, prompt, 24)
     assert len(set(expected)) > 5
     assert_same_answers(small.target, drafter, prompt, expected, 8)
 
@@ -258,13 +258,9 @@ def no_number(scales: Tensor) -> Tensor:
 
 
 DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
+    "no sinks": (without("model.layers.2.self_attn.sinks"), "lacks 1 tensors.*sinks"),
     "no scales": (without(f"{GATE_UP}_scales"), f"lacks the scales of {GATE_UP}"),
     "no blocks": (without(f"{GATE_UP}_blocks"), f"lacks the blocks of {GATE_UP}"),
-    "neither": (lambda those: [those.pop(GATE_UP + end) for end in ("_blocks", "_scales")], "lacks 1 tensors"),
-    "no bias of experts": (without(f"{GATE_UP}_bias"), f"lacks 1 tensors, the first is {GATE_UP}_bias"),
-    "no sinks": (without("model.layers.2.self_attn.sinks"), "lacks 1 tensors.*sinks"),
-    "no bias of a router": (without("model.layers.2.mlp.router.bias"), "lacks 1 tensors.*router.bias"),
-    "no bias of a projection": (without("model.layers.0.self_attn.q_proj.bias"), "lacks 1 tensors.*q_proj.bias"),
     "an expert less": (changed(f"{GATE_UP}_blocks", lambda part: part[1:]), "blocks of .* the config asks for U8"),
     "scales of fewer rows": (changed(f"{GATE_UP}_scales", lambda part: part[:, 1:]), "scales of .* asks for U8"),
     "blocks of 8": (changed(f"{GATE_UP}_blocks", lambda part: part[..., :8]), "blocks of .* asks for U8"),
@@ -273,15 +269,6 @@ DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
     "a scale that is no number": (changed(f"{GATE_UP}_scales", no_number), "not a finite number"),
     "a scale beyond any weight's": (changed(f"{GATE_UP}_scales", lambda part: part.clamp(min=134)), r"2\^7 or more"),
     "in two formats": (lambda those: those.update({GATE_UP: torch.zeros(8, 64, 64)}), "in two formats"),
-    "a tensor more": (lambda those: those.update({"model.layers.0.mlp.gate": torch.ones(1)}), "has, against"),
-    "norms of heads": (
-        lambda those: those.update({"model.layers.0.self_attn.q_norm.weight": torch.ones(32)}),
-        "has, against its config, 1 tensors",
-    ),
-    "sinks of other heads": (
-        changed("model.layers.0.self_attn.sinks", lambda part: part[:4]),
-        "the config asks for floating-point",
-    ),
     "NaN": (
         changed("model.layers.0.self_attn.sinks", lambda part: part * float("nan")),
         "sinks holds values that are no numbers",
@@ -306,27 +293,6 @@ def test_damaged_weights_are_named(what: str, small: Small, tmp_path: Path) -> N
     with pytest.raises(WeightsFailure, match=sentence) as caught:
         load_target(tmp_path, CPU, no_progress)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        ({"hidden_size": 96}, "layers of width 96"),
-        ({"num_target_layers": 24}, "target of 24 layers"),
-        ({"vocab_size": 600}, "vocabulary of 600"),
-        ({"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 4]}}, "layers [1, 4]"),
-    ],
-    ids=["width", "depth", "vocabulary", "taps"],
-)
-def test_a_drafter_of_another_target_is_refused(
-    changes: dict[str, Any], word: str, small: Small, tmp_path: Path
-) -> None:
-    config = {**drafter_config([FULL], TAPS, 4, final_logit_softcapping=None, attention_bias=True), **changes}
-    if "dflash_config" in changes:
-        config["num_target_layers"] = None
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    target = read_target_config(small.path)
-    assert word in refusal(lambda: read_drafter_config(tmp_path, target))
 
 
 def test_a_drafter_without_its_biases_is_refused(small: Small, tmp_path: Path) -> None:

@@ -167,11 +167,12 @@ def test_norms_of_heads_are_neither_missing_nor_superfluous(checkpoints: dict[st
             {"num_target_layers": None, "dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 9]}},
             "layers [1, 9]",
         ),
+        ({"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 1]}}, "[1, 1]"),
         ({"architectures": ["EagleLlamaForCausalLM"]}, "EagleLlama"),
         ({"rope_scaling": {"rope_type": "su", "factor": 2.0}}, "'su'"),
         ({"dflash_config": {"target_layer_ids": TAPS}}, "mask_token_id"),
     ],
-    ids=["width", "depth", "vocabulary", "mask", "taps", "architecture", "rotation", "no mask"],
+    ids=["width", "depth", "vocabulary", "mask", "taps", "taps twice", "architecture", "rotation", "no mask"],
 )
 def test_a_drafter_of_another_target_is_refused(
     changes: dict[str, Any], word: str, checkpoints: dict[str, Path], tmp_path: Path

@@ -194,7 +194,7 @@ def test_every_draft_is_that_of_the_published_layer(both: Both, length: int, tok
     assert_drafts_are_theirs(both, prompt, our_answer(both, prompt, tokens))
 
 
-@pytest.mark.parametrize(("both", "temperature"), [(DENSE, 0.0), (DENSE, 0.8), (EXPERTS, 0.8)], indirect=["both"])
+@pytest.mark.parametrize(("both", "temperature"), [(DENSE, 0.8), (EXPERTS, 0.0)], indirect=["both"])
 def test_the_text_is_the_targets_own(both: Both, temperature: float) -> None:
     accepted = drafted = 0
     for seed, length in enumerate((2, 50)):

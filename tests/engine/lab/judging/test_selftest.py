@@ -23,7 +23,7 @@ PROMPTS = ("Write a quicksort in Python", "what is 47 + 38?")
 def examined(target: Path, drafter: Path) -> SelfTest:
     model = load_target(target, CPU, no_progress)
     decoder = Decoder(model, load_drafter(drafter, model, no_progress), 2048)
-    return self_test(decoder, ChatTokenizer(target), 40, PROMPTS)
+    return self_test(decoder, ChatTokenizer(target), 24, PROMPTS)
 
 
 def test_the_bundled_pair_is_sound(bundled_pair: Path) -> None:
