@@ -85,7 +85,7 @@ def test_a_depth_that_is_no_whole_step(make: Make, depth: int) -> None:
     close(multiply_many(x, weight, tiles=SMALL), x, weight.restored())
 
 
-@PACKED
+@pytest.mark.parametrize("make", [Int8Weight.of, Int4Weight.of, Mxfp4Weight.of], ids=["int8", "int4", "mxfp4"])
 def test_several_steps_in_a_turn_of_the_loop_change_no_bit(make: Make) -> None:
     x, weight = noise(19, 192).bfloat16(), make(noise(48, 192, seed=1))
     one = replace(SMALL, depth=32)

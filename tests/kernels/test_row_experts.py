@@ -293,7 +293,7 @@ def test_experts(rows: int, programs: int, kind: Callable[[Tensor], Weight], dty
 
 def test_what_pairs_add_is_rounded_once() -> None:
     layer = Layer(dtype=torch.bfloat16)
-    assert torch.equal(layer.run(16, out=torch.bfloat16)[0], layer.run(16)[0].to(torch.bfloat16))
+    assert torch.equal(layer.run(5, out=torch.bfloat16)[0], layer.run(5)[0].to(torch.bfloat16))
 
 
 def test_all_rows_may_choose_the_same_experts() -> None:
@@ -302,15 +302,14 @@ def test_all_rows_may_choose_the_same_experts() -> None:
     layer.check(16)
 
 
-@FP32_AND_BF16
 @pytest.mark.usefixtures("ordered_sums")
-def test_a_row_has_the_same_bits_alone_and_among_others(dtype: torch.dtype) -> None:
+def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
     """Among others it stands elsewhere in its experts' tiles, and other programs run them."""
-    layer = Layer(dtype=dtype)
+    layer = Layer()
     layer.check_bits(*layer.run(16), (1, 0), (1, 15))
 
 
-@PACKED
+@pytest.mark.parametrize("kind", [Fp8Weight.of, Int4Weight.of], ids=["fp8", "int4"])  # MXFP4 is clamped, below
 @pytest.mark.usefixtures("ordered_sums")
 def test_packed_experts(kind: Callable[[Tensor], Weight]) -> None:
     """Alone a row has tiles of its own, of other columns and with more steps on their way."""

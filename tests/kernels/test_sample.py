@@ -50,7 +50,7 @@ def draw(
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (7, 1.0), (0, 0.6), (64, 0.95), (10**6, 0.5), (1, 0.1)])
-@pytest.mark.parametrize(("rows", "vocab"), [(1, 300), (5, 2500)])
+@pytest.mark.parametrize(("rows", "vocab"), [(1, 300), (4, 1100)])
 def test_draws_the_tokens_of_the_definition(rows: int, vocab: int, top_k: int, top_p: float) -> None:
     """Flat and peaked rows, ties in bf16 steps, negative logits and both zeros, large positions and seeds."""
     rng = random.Random(f"{top_k} {top_p} {vocab}")

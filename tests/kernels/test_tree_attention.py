@@ -39,7 +39,7 @@ TILES = replace(SMALL_WINDOW, split=16), replace(SMALL_FULL, split=16)
 """Many splits, and so small that the rows of a tree always reach two, or end with one."""
 CURSORS = {
     "window": (5, 111),
-    "window, a head its own keys": (0, 45),
+    "window, a head its own keys": (45,),
     "window, 8 heads a key": (58,),
     "window, 3 heads a key": (79,),
     "full": (64,),

@@ -96,7 +96,7 @@ def plain(folder: Path, family: str) -> None:
 
 
 def gpt(folder: Path) -> None:
-    gpt_oss.write_target(folder / "target", 7, num_hidden_layers=2, **HEADS)
+    gpt_oss.write_target(folder / "target", 7, num_hidden_layers=2, num_local_experts=5, **HEADS)
     without_softcap(folder, attention_bias=True)
 
 
