@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import GptOssForCausalLM, Mxfp4Config
 
@@ -28,6 +27,7 @@ from engine.models.target import TargetModel
 from engine.tokenizer import stream_of
 from tests.engine.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import Tensors, copied, edit_config, edit_tensors, refusal
 from tests.engine.models.against_transformers import (
     assert_same,
     assert_same_answers,
@@ -36,14 +36,12 @@ from tests.engine.models.against_transformers import (
     their_answer,
 )
 from tests.engine.models.gpt_oss import PARTS, WINDOW, YARN, random_model, write_target
-from tests.engine.models.pre_norm import edit_config
 from tests.engine.models.test_family_chats import TALK, rendered, tokenizer_of
 from tests.engine.small_decoders import prompt_ids
 
 TAPS = [0, 1, 2]
 LENGTH = 5 * WINDOW + 3
 GATE_UP = "model.layers.1.mlp.experts.gate_up_proj"
-Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -238,9 +236,7 @@ CONFIGS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("what", CONFIGS)
 def test_configs_that_ask_for_something_else_are_refused(what: str, small: Small, tmp_path: Path) -> None:
     changes, word = CONFIGS[what]
-    (tmp_path / "config.json").write_bytes((small.path / "config.json").read_bytes())
-    (tmp_path / "model.safetensors").hardlink_to(small.path / "model.safetensors")
-    edit_config(tmp_path, **changes)
+    edit_config(copied(small.path, tmp_path), **changes)
     assert word in refusal(lambda: read_target_config(tmp_path))
 
 
@@ -286,10 +282,7 @@ DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damaged_weights_are_named(what: str, small: Small, tmp_path: Path) -> None:
     change, sentence = DAMAGE[what]
-    tensors = load_file(small.path / "model.safetensors")
-    change(tensors)
-    save_file(tensors, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_bytes((small.path / "config.json").read_bytes())
+    edit_tensors(copied(small.path, tmp_path), change)
     with pytest.raises(WeightsFailure, match=sentence) as caught:
         load_target(tmp_path, CPU, no_progress)
     assert caught.value.hint
@@ -300,10 +293,3 @@ def test_a_drafter_without_its_biases_is_refused(small: Small, tmp_path: Path) -
     edit_config(tmp_path, attention_bias=False)
     with pytest.raises(WeightsFailure, match=r"has, against its config, 8 tensors.*bias"):
         load_drafter(tmp_path, small.target, no_progress)
-
-
-def refusal(step: Callable[[], object]) -> str:
-    with pytest.raises(WeightsFailure) as caught:
-        step()
-    assert caught.value.hint
-    return str(caught.value)

@@ -29,6 +29,7 @@ from engine.models.qwen3_5.modules import Attention, GatedDeltaNet, Qwen35Target
 from engine.models.registry import family_of
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import copied
 from tests.engine.models.against_transformers import (
     assert_same,
     assert_same_answers,
@@ -346,8 +347,7 @@ CHANGES = {
 
 @pytest.mark.parametrize(("changes", "said"), CHANGES.values(), ids=CHANGES)
 def test_configs_that_are_refused(changes: dict[str, Any], said: str, small: Small, tmp_path: Path) -> None:
-    _copy(small.path, tmp_path)
-    edit_text_config(tmp_path, **changes)
+    edit_text_config(copied(small.path, tmp_path), **changes)
     with pytest.raises(WeightsFailure, match=said) as refused:
         load_target(tmp_path, CPU, no_progress)
     assert refused.value.hint
@@ -356,11 +356,6 @@ def test_configs_that_are_refused(changes: dict[str, Any], said: str, small: Sma
 def test_no_drafter_is_trained_for_it(small: Small) -> None:
     with pytest.raises(UsageFailure, match="its layers recur"):
         BatchedTarget(small.target)
-
-
-def _copy(source: Path, folder: Path) -> None:
-    for path in source.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
 
 
 def test_a_model_of_transformers_is_the_published_one() -> None:

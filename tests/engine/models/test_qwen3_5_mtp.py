@@ -37,6 +37,7 @@ from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import copied
 from tests.engine.models.qwen3_5 import SHAPE, edit_text_config, save, saved, write_target
 from tests.engine.small_decoders import Answer, run_turn, settings
 
@@ -283,12 +284,6 @@ def test_the_plan_counts_copies_in_8_bits_where_rounds_draft_with_them(both: Bot
 
 
 # --- refused
-
-
-def copied(source: Path, folder: Path) -> Path:
-    for path in source.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
-    return folder
 
 
 CONFIGS: list[tuple[dict[str, Any], str]] = [
