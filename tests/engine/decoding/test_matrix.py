@@ -100,13 +100,12 @@ CELLS = [
     *(("dense", way) for way in ("none", "block", "own drafts", "tree", "lookup", "in turns")),
     only_in_ci("dense", "beside"),
     ("experts", "block"),
-    *(("dense, MTP", way) for way in ("own drafts, few", "block")),
+    ("dense, MTP", "own drafts, few"),
     *((family, "block") for family in ("llama", "gpt_oss", "qwen3_5")),
     *(only_in_ci(family, way) for family, way in (("qwen3_moe", "block"), ("llama", "tree"))),
     ("qwen3_5", "own drafts"),
     ("qwen3_5", "width"),
-    *((f"{family}, MTP", "own drafts, few") for family in ("qwen3_5", "qwen3_5_moe")),
-    ("qwen3_5, MTP", "block"),
+    *(("qwen3_5, MTP", way) for way in ("own drafts, few", "block")),
 ]
 
 

@@ -158,7 +158,7 @@ def test_after_a_long_plain_turn_speculation_goes_back(pair: TinyPair) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_random_conversations(seed: int, pair: TinyPair) -> None:
     """Any order of plain and speculative turns, short and long, of going on, going back and starting over."""
-    converse(Conversation(pair), SPECULATIVE, seed, turns=10, longest=60)
+    converse(Conversation(pair), SPECULATIVE, seed, turns=7, longest=60)
 
 
 def test_the_tests_cross_the_windows() -> None:

@@ -86,7 +86,7 @@ def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(
     sum_in_order(monkeypatch)
     monkeypatch.setattr(device_rounds, "INGEST_BATCH", places)
     at_once, one_by_one = (drafting(on_device(pair), 0, 2, places + 3) for _ in range(2))
-    wanted = replace(AUTO, max_new_tokens=places + 6)
+    wanted = replace(AUTO, max_new_tokens=places + 7)
     ours = run_turn(at_once, PROMPT, wanted)
     monkeypatch.setattr(device_rounds, "INGEST_BATCH", 1)
     theirs = run_turn(one_by_one, PROMPT, wanted)

