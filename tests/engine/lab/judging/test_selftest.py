@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +20,10 @@ from tests.engine.conftest import CPU, no_progress
 PROMPTS = ("Write a quicksort in Python", "what is 47 + 38?")
 
 
-def examined(target: Path, drafter: Path, prompts: Sequence[str] = PROMPTS) -> SelfTest:
+def examined(target: Path, drafter: Path) -> SelfTest:
     model = load_target(target, CPU, no_progress)
     decoder = Decoder(model, load_drafter(drafter, model, no_progress), 2048)
-    return self_test(decoder, ChatTokenizer(target), 24, prompts)
+    return self_test(decoder, ChatTokenizer(target), 40, PROMPTS)
 
 
 def test_the_bundled_pair_is_sound(bundled_pair: Path) -> None:
@@ -43,7 +42,7 @@ def test_a_drafter_that_reads_the_wrong_layers_is_seen(bundled_pair: Path, tmp_p
     layers = config["dflash_config"]["target_layer_ids"]
     config["dflash_config"]["target_layer_ids"] = layers[::-1]
     (drafter / "config.json").write_text(json.dumps(config))
-    found = examined(bundled_pair / "target", drafter, PROMPTS[:1])
+    found = examined(bundled_pair / "target", drafter)
     assert not found.healthy and found.exact
     assert found.verdict.startswith("Wrong") and "not wired as it was trained" in found.verdict
 
