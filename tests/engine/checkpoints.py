@@ -23,8 +23,9 @@ SLIDING, FULL = "sliding_attention", "full_attention"
 SAMPLE_TEXT = "def sort(items):\n    return sorted(items)  # naïve, für größere Listen: 日本語 🙂\n"
 
 
-def target_config(kinds: list[str], moe: bool) -> Gemma4Config:
-    """Everything the 26B model has, small: two kinds of layers, shared key and value, experts, a softcap.
+def target_config(kinds: list[str], moe: bool, **changes: Any) -> Gemma4Config:
+    """Everything the 26B model has, small: two kinds of layers, shared key and value, experts, a softcap. ``changes``
+    go to the text model's part.
 
     A hidden size of 64 has an exact root. The engine rounds the embedding's scale to bf16 in every dtype,
     ``transformers`` only in bf16, so another size would differ by that rounding.
@@ -62,6 +63,7 @@ def target_config(kinds: list[str], moe: bool) -> Gemma4Config:
         "bos_token_id": 2,
         "eos_token_id": 1,
         **experts,
+        **changes,
     }
     eos = [1, 106]
     return Gemma4Config(
@@ -69,9 +71,9 @@ def target_config(kinds: list[str], moe: bool) -> Gemma4Config:
     )
 
 
-def random_target(kinds: list[str], moe: bool, seed: int) -> Gemma4ForConditionalGeneration:
+def random_target(kinds: list[str], moe: bool, seed: int, **changes: Any) -> Gemma4ForConditionalGeneration:
     """A random Gemma 4 of ``transformers``."""
-    return randomised(Gemma4ForConditionalGeneration(target_config(kinds, moe)), seed)
+    return randomised(Gemma4ForConditionalGeneration(target_config(kinds, moe, **changes)), seed)
 
 
 def randomised(model: M, seed: int) -> M:

@@ -20,46 +20,6 @@ WINDOW, SLACK = 256, 16
 """The bundled models' window; what a test leaves of the slack behind it."""
 
 
-# --- the template
-
-
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> ChatTokenizer:
-    """A tokenizer whose checkpoint has no chat template."""
-    folder = tmp_path_factory.mktemp("bare")
-    write_tokenizer(folder)
-    (folder / "chat_template.jinja").unlink()
-    return ChatTokenizer(folder)
-
-
-TALK = (
-    Message("system", " Be brief.\n"),
-    Message("user", "Hi!"),
-    Message("assistant", "<|channel>thought\nA greeting.<channel|>Hello."),
-    Message("user", "And?"),
-)
-RENDERED = "<|turn>user\nHi!<turn|>\n<|turn>model\nHello.<turn|>\n<|turn>user\nAnd?<turn|>\n<|turn>model\n"
-
-
-@pytest.mark.parametrize(
-    ("thinking", "system", "opening"),
-    [
-        (False, "<|turn>system\nBe brief.<turn|>\n", "<|channel>thought\n<channel|>"),
-        (True, "<|turn>system\n<|think|>\nBe brief.<turn|>\n", ""),
-    ],
-)
-def test_a_checkpoint_without_a_template_gets_gemma_4s(
-    thinking: bool, system: str, opening: str, bare: ChatTokenizer
-) -> None:
-    """Trimmed texts, ``model`` for the assistant, no thoughts of earlier turns, one ``<bos>``."""
-    ids = bare.prompt(TALK, thinking).ids
-    assert "".join(map(bare.piece, ids)) == f"<bos>{system}{RENDERED}{opening}"
-    without_system = bare.prompt(TALK[1:2], thinking).ids
-    head = "<|turn>system\n<|think|>\n<turn|>\n" if thinking else ""
-    expected = f"<bos>{head}<|turn>user\nHi!<turn|>\n<|turn>model\n{opening}"
-    assert "".join(map(bare.piece, without_system)) == expected
-
-
 def test_a_checkpoint_s_own_template_wins(tmp_path: Path) -> None:
     write_tokenizer(tmp_path)
     (tmp_path / "chat_template.jinja").write_text("{{ messages[0]['content'] }}!")

@@ -303,20 +303,14 @@ def test_stop_without_a_turn_does_nothing(endless: EngineOptions) -> None:
         assert session.steps(1)[-1].temperature == 0
 
 
-def test_a_question_asked_while_loading_waits(endless: EngineOptions) -> None:
-    with running(endless, lambda s: s.service.send(ask(1))) as session:
-        assert session.wait_for(TurnFinished, 1).reason == "length"
-
-
-def test_stop_while_loading_withdraws_the_question(endless: EngineOptions) -> None:
+def test_questions_asked_while_loading_wait_unless_they_are_withdrawn(endless: EngineOptions) -> None:
     def prepare(session: Session) -> None:
-        session.service.send(ask(1))
-        session.service.send(Stop())
+        for command in (ask(1), Stop(), ask(2)):
+            session.service.send(command)
 
     with running(endless, prepare) as session:
-        assert [type(event) for event in session.of_turn(1)] == [TurnFinished]
-        session.service.send(ask(2))
         assert session.wait_for(TurnFinished, 2).reason == "length"
+        assert [type(event) for event in session.of_turn(1)] == [TurnFinished]
 
 
 def test_close_while_loading(endless: EngineOptions) -> None:

@@ -22,7 +22,7 @@ from tests.engine.checkpoints import FULL, SLIDING, random_target, write_tokeniz
 from tests.engine.test_service import Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"
-TOKENS = 100
+TOKENS = 60
 MASK = 4
 EVERY = 7
 
@@ -56,10 +56,8 @@ def propose(monkeypatch: pytest.MonkeyPatch, first: int, text: Sequence[int], sh
 
 
 @pytest.mark.usefixtures("bundled_pair")
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_an_oracle_and_an_adversary_say_the_same(
-    temperature: float, options: EngineOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_oracle_and_an_adversary_say_the_same(options: EngineOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    temperature = 1.0
     with running(options) as session:
         plain = answer(session, 1, speculation=False, temperature=temperature)
         text = emitted(session, 1)

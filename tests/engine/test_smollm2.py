@@ -101,9 +101,9 @@ def test_texts_become_the_ids_of_transformers(tmp_path: Path, monkeypatch: pytes
 
 
 def test_answers_are_those_of_transformers(both: Both) -> None:
-    """A sample; ``python -m measure.engine.smollm2`` asks all 200 questions for 128 tokens."""
-    asked = questions(200)[:: 200 // 4]
-    found = list(differences(both, asked, tokens=24))
+    """A few; ``python -m measure.engine.smollm2`` asks all 200 questions for 128 tokens."""
+    asked = questions(200)[:: 200 // 3]
+    found = list(differences(both, asked, tokens=16))
     print(f"{len(found)} near-ties")
     assert all(each.margin <= NEAR for each in found)
 
@@ -118,10 +118,10 @@ def test_a_question_is_decoded_to_its_end(both: Both) -> None:
 
 def test_a_seed_gives_the_same_words_again(both: Both, drafter: Drafter) -> None:
     prompt = both.prompt("Write a short poem about rain.")
-    hot = settings(max_new_tokens=12, temperature=1.0, seed=7)
+    hot = settings(max_new_tokens=8, temperature=1.0, seed=7)
     first, again, other = (
         run_turn(Decoder(both.target, None, 128), prompt, wanted).ids
-        for wanted in (hot, hot, settings(max_new_tokens=12, temperature=1.0, seed=8))
+        for wanted in (hot, hot, settings(max_new_tokens=8, temperature=1.0, seed=8))
     )
     assert first == again != other
     assert run_turn(Decoder(both.target, drafter, 128), prompt, hot).ids == first

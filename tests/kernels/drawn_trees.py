@@ -15,10 +15,10 @@ from engine.speculation.trees import CHOICES, Node, best_first, in_rows
 Held = TypeVar("Held")
 
 
-def moved(held: Held, device: torch.device) -> Held:
-    """A copy of a dataclass of tensors, on a device."""
+def copied(held: Held) -> Held:
+    """A copy of a dataclass of tensors."""
     values: list[Any] = [getattr(held, field.name) for field in fields(held)]  # type: ignore[arg-type]
-    return type(held)(*(value.clone().to(device) if isinstance(value, Tensor) else value for value in values))
+    return type(held)(*(value.clone() if isinstance(value, Tensor) else value for value in values))
 
 
 def drawn_chances(rng: random.Random, positions: int) -> list[list[float]]:

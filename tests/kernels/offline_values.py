@@ -32,18 +32,14 @@ from engine.kernels.weights.weight import Weight
 from engine.layer_config import Activation
 from tests.kernels.offline import Launch, record
 from tests.kernels.ptx_machine import run
+from tests.kernels.tensors import CPU, noise
 
-CPU = torch.device("cpu")
 EXPERTS, TOP_K, INTER, OUTPUTS = 7, 2, 48, 80
 DEPTH, HIDDEN = 1504, 480
 UNTOUCHED = 7.0
 ALL, FIRST = slice(None), slice(1)
 Make = Callable[[Tensor], Weight]
 Errors = dict[str, float]
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def rows_of(depth: int, rows: int = 16) -> Tensor:

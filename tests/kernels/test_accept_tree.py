@@ -11,8 +11,8 @@ from engine.kernels.round.accept import accept_rows
 from engine.kernels.round.state import ACCEPTED, AT_RECORD, RECORD_SIZE, TARGET_PROBABILITIES
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.trees import Node
-from tests.kernels.drawn_trees import drawn_tree, moved
-from tests.kernels.tree_rounds import CPU, Pass
+from tests.kernels.drawn_trees import copied, drawn_tree
+from tests.kernels.tree_rounds import Pass
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -67,7 +67,7 @@ def test_the_answer_ends_with_its_room(left: int, over: bool) -> None:
 def test_a_round_after_the_end_changes_nothing() -> None:
     done = Pass.drawn(random.Random(0), drawn_tree(random.Random(0), 16), True)
     done.state.width.zero_()
-    before = moved(done.state, CPU)
+    before = copied(done.state)
     path = done.accept()
     assert int(path.count) == 0
     assert torch.equal(done.state.numbers, before.numbers)
@@ -80,7 +80,7 @@ def test_a_chain_is_accepted_as_a_chain(rows: int, greedy: bool) -> None:
     rng = random.Random(rows)
     done = Pass.drawn(rng, [Node(row, row + 1, 0, 0.5) for row in range(rows - 1)], greedy)
     done.ids[rows:] = done.choices.tokens[rows - 1 : 16, 0]
-    other = moved(done.state, CPU)
+    other = copied(done.state)
     accept_rows(other, done.ids, done.head, done.sampled, done.choices.probabilities[:, 0].contiguous())
     path = done.accept()
     assert torch.equal(done.state.numbers[:AT_RECORD], other.numbers[:AT_RECORD])

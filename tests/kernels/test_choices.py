@@ -11,11 +11,11 @@ from engine.kernels.decode.tiles import Tiles
 from engine.kernels.round.choices import Choices, pick_choices, reference_choices
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight
+from tests.kernels.tensors import CPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 TILES = Tiles(16, 32)
-CPU = torch.device("cpu")
 
 
 def picked(hidden: Tensor, embedding: Tensor) -> tuple[HeadOutput, Choices]:

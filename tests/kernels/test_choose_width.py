@@ -12,10 +12,10 @@ from engine.kernels.round.verify_width import choice_numbers, choose_width
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice
 from engine.speculation.costs import CostTable, RoundCosts
+from tests.kernels.tensors import CPU
 
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in range(16))),))
-CPU = torch.device("cpu")
 CHAIN = ((0.9,),) * 15
 
 

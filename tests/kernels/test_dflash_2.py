@@ -23,22 +23,19 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from tests.engine.checkpoints import FULL, SLIDING, random_target, second_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.decoding.pairs import DRAFT_TILES, TILES
+from tests.engine.decoding.pairs import DRAFT_TILES, HEADS, TILES
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
+from tests.kernels.tensors import noise
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 
-def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
 def test_convolutions() -> None:
-    z, chosen, base, weight = drawn(16, 64), drawn(16, 16, seed=1), drawn(2, 2, 64, seed=2), drawn(64, seed=3)
-    out, normed, partials = torch.empty(16, 64), torch.empty(16, 64), drawn(3, 16, 64, seed=4)
+    z, chosen, base, weight = noise(16, 64), noise(16, 16, seed=1), noise(2, 2, 64, seed=2), noise(64, seed=3)
+    out, normed, partials = torch.empty(16, 64), torch.empty(16, 64), noise(3, 16, 64, seed=4)
     block_conv(z, chosen, base, out)
     torch.testing.assert_close(out, reference_block_conv(z, chosen, base, BEFORE), atol=1e-5, rtol=1e-5)
-    x = drawn(16, 64, seed=5)
+    x = noise(16, 64, seed=5)
     expected = reference_conv_and_norm(partials, chosen, base, x, weight, 1e-6)
     conv_and_norm(partials, chosen, base, x, weight, 1e-6, normed)
     torch.testing.assert_close(x, expected[0], atol=1e-5, rtol=1e-5)
@@ -46,8 +43,8 @@ def test_convolutions() -> None:
 
 
 def test_a_walk() -> None:
-    scores, candidates = drawn(7, 100).topk(16)
-    states, before, after = drawn(7, 32, seed=1), drawn(100, 32, seed=2), drawn(100, 32, seed=3)
+    scores, candidates = noise(7, 100).topk(16)
+    states, before, after = noise(7, 32, seed=1), noise(100, 32, seed=2), noise(100, 32, seed=3)
     token, chance = torch.zeros(16, dtype=torch.int64), torch.zeros(16)
     walk(scores, candidates, states, before, after, torch.tensor([42, 0]), token, chance)
     ids, chances = reference_walk(scores, candidates, states, before, after, 42)
@@ -56,8 +53,8 @@ def test_a_walk() -> None:
 
 
 def test_drafts_and_answers_are_those_of_the_host(tmp_path: Path) -> None:
-    random_target([SLIDING, FULL], False, seed=2).save_pretrained(tmp_path / "target")
-    write_drafter(tmp_path / "drafter", second_config([0, 1], 2), seed=2)
+    random_target([SLIDING, FULL], False, seed=2, **HEADS).save_pretrained(tmp_path / "target")
+    write_drafter(tmp_path / "drafter", second_config([0, 1], 2, **HEADS), seed=2)
     target = load_target(tmp_path / "target", CPU, no_progress)
     drafter = load_drafter(tmp_path / "drafter", target, no_progress)
     assert isinstance(drafter, DFlashDrafter)

@@ -62,6 +62,7 @@ def test_a_row_has_the_same_bits_alone_and_among_others(kind: str, shape: tuple[
 
 
 @needs_fbgemm
+@pytest.mark.ci  # a process of its own
 def test_so_it_has_with_avx2_alone() -> None:
     """PyTorch and its libraries decide at their start what they use of a better CPU."""
     script = (

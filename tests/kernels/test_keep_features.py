@@ -7,12 +7,9 @@ import torch
 
 from engine.kernels.round.keep_features import BLOCK, keep_features, reference_keep_features
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.tensors import number
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-
-
-def number(value: int) -> torch.Tensor:
-    return torch.tensor([value], dtype=torch.int32)
 
 
 @pytest.mark.parametrize("columns", [96, BLOCK, 2 * BLOCK + 32])

@@ -15,15 +15,12 @@ from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_
 from engine.kernels.round.last_row import begin_draft, gather_window, keep_last, reference_keep_last, reference_window
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.layer_config import AttentionConfig, RopeConfig
+from tests.kernels.tensors import number
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 WINDOW, CAPACITY, HEAD_DIM, HEADS, KV_HEADS = 20, 37, 16, 4, 2
 LAYER = AttentionConfig("sliding_attention", HEADS, KV_HEADS, HEAD_DIM, RopeConfig(1e4, HEAD_DIM), 1.0, WINDOW)
-
-
-def number(value: int) -> torch.Tensor:
-    return torch.tensor([value], dtype=torch.int32)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 16])

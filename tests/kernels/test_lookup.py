@@ -14,8 +14,8 @@ from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LookedUpChain, LookupMatch, continuation, longest_match, num_agreed
+from tests.kernels.tensors import CPU
 
-CPU = torch.device("cpu")
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.14 * row for row in range(16)), 0.01, 0.03),))
 STOPS = [3, 777]
 ROWS = 16

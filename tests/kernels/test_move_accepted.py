@@ -14,10 +14,9 @@ from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig, LayerKind, RopeConfig
 from engine.speculation.trees import Node, path_to
 from tests.kernels.drawn_trees import drawn_tree
+from tests.kernels.tensors import CPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-
-CPU = torch.device("cpu")
 
 
 def layer(heads: int, head_dim: int, window: int | None) -> AttentionConfig:

@@ -7,15 +7,12 @@ import torch
 
 from engine.kernels.round.pair_rows import DraftPlaces, PairNorms, pair_committed, pair_first, pair_next, reference_pair
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.tensors import number
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 HIDDEN, KEPT = 24, 21
 NORMS = PairNorms(torch.rand(HIDDEN) + 0.5, torch.rand(HIDDEN) + 0.5, 1e-6)
-
-
-def number(value: int) -> torch.Tensor:
-    return torch.tensor([value], dtype=torch.int32)
 
 
 @pytest.mark.parametrize(("start", "rows"), [(1, 1), (20, 16), (21, 7), (41, 3), (63, 0)])

@@ -9,14 +9,11 @@ from torch import Tensor
 from engine.kernels.prefill.attention import ChunkTiles, chunk_attention
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.tensors import noise
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
 
 TILES = ChunkTiles(queries=16, keys=16, warps=4, stages=2)
-
-
-def noise(*shape: int, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
 def inputs(n: int, keys: int, heads: int, kv_heads: int, head_dim: int, dtype: torch.dtype) -> list[Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.prefill.experts import combine, places, reference_combine
+from engine.kernels.prefill.experts import combine, reference_combine
 from engine.kernels.reference.moe import experts
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight
@@ -15,21 +15,6 @@ def sorted_pairs(n: int, top_k: int, hidden: int, dtype: torch.dtype) -> tuple[t
     generator = torch.Generator().manual_seed(n)
     out = torch.randn(n * top_k, hidden, generator=generator).to(dtype)
     return out, torch.randperm(n * top_k, generator=generator), torch.rand(n, top_k, generator=generator)
-
-
-def test_places_invert_a_permutation() -> None:
-    by_expert = torch.tensor([3, 0, 2, 1])
-    assert places(by_expert)[by_expert].tolist() == [0, 1, 2, 3]
-
-
-def test_the_reference_adds_what_experts_adds() -> None:
-    """Experts that give back their number times the row: the sum is known."""
-    n, top_k, hidden = 5, 2, 4
-    out, by_expert, weights = sorted_pairs(n, top_k, hidden, torch.float32)
-    expected = torch.zeros(n, hidden)
-    for stands, pair in enumerate(by_expert.tolist()):
-        expected[pair // top_k] += out[stands] * weights[pair // top_k, pair % top_k]
-    torch.testing.assert_close(reference_combine(out, by_expert, weights), expected)
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")

@@ -21,6 +21,7 @@ from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.layer_config import CLAMP
+from tests.kernels.tensors import FP32_AND_BF16, noise
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -45,11 +46,6 @@ PACKED = pytest.mark.parametrize(
     ],
     ids=["int8", "fp8", "int4", "64", "fp16", "fp32", "mxfp4"],
 )
-FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def close(found: Tensor, x: Tensor, weight: Tensor, gate: bool = False) -> None:
@@ -89,7 +85,7 @@ def test_a_depth_that_is_no_whole_step(make: Make, depth: int) -> None:
     close(multiply_many(x, weight, tiles=SMALL), x, weight.restored())
 
 
-@PACKED
+@pytest.mark.parametrize("make", [Int8Weight.of, Int4Weight.of, Mxfp4Weight.of], ids=["int8", "int4", "mxfp4"])
 def test_several_steps_in_a_turn_of_the_loop_change_no_bit(make: Make) -> None:
     x, weight = noise(19, 192).bfloat16(), make(noise(48, 192, seed=1))
     one = replace(SMALL, depth=32)

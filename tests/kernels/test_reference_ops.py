@@ -16,13 +16,7 @@ from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from engine.kernels.weights.plain import PlainWeight
 from engine.layer_config import RopeConfig
-
-CPU = torch.device("cpu")
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
+from tests.kernels.tensors import CPU, noise
 
 # --- rotary embedding
 

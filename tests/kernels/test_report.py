@@ -8,10 +8,9 @@ import torch
 from engine.kernels.round.report import RoundReports, report_round
 from engine.kernels.round.state import RECORD_SIZE, RoundState
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.tensors import CPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-
-CPU = torch.device("cpu")
 
 
 def test_records_take_turns() -> None:

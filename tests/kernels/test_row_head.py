@@ -14,15 +14,11 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
+from tests.kernels.tensors import FP32_AND_BF16, noise
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 TILES = Tiles(16, 32)
-FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def run(hidden: Tensor, embedding: Weight, softcap: float | None, max_rows: int = 16, keep: bool = True) -> HeadOutput:

@@ -25,11 +25,11 @@ from engine.kernels.reference.joins import (
 )
 from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.tensors import FP32_AND_BF16
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 EPS = 1e-6
-FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 HIDDEN = pytest.mark.parametrize("hidden", [40, 64])
 
 

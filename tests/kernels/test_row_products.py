@@ -28,11 +28,10 @@ from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.layer_config import Activation
+from tests.kernels.tensors import CPU, FP32_AND_BF16, noise
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
-CPU = torch.device("cpu")
-FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 SHAPES = pytest.mark.parametrize(
     ("columns", "depth", "tiles"),
     [
@@ -41,10 +40,6 @@ SHAPES = pytest.mark.parametrize(
         (16, 40, Tiles(16, 32, splits=4)),  # more splits than steps: some sum nothing
     ],
 )
-
-
-def noise(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
 def plain(columns: int, depth: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> PlainWeight:
@@ -101,22 +96,6 @@ def test_gate_up(inter: int, depth: int, activation: Activation, dtype: torch.dt
     torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=tolerance)
 
 
-@FP32_AND_BF16
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("max_rows", [1, 7])
-def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtype) -> None:
-    x, weight, tiles = noise(16, 72, dtype=dtype), plain(48, 72, dtype=dtype, seed=1), Tiles(16, 32, splits=2)
-    whole, few = partial_sums(tiles, 48, CPU), partial_sums(tiles, 48, CPU).fill_(7)
-    project(x, weight, whole, tiles)
-    project(x, weight, few, tiles, max_rows)
-    assert torch.equal(few[:, :max_rows], whole[:, :max_rows]) and (few[:, max_rows:] == 7).all()
-
-    act, few_act = torch.zeros(16, 24, dtype=dtype), torch.full((16, 24), 7.0, dtype=dtype)
-    gate_up(x, weight, act, "silu", Tiles(16, 32))
-    gate_up(x, weight, few_act, "silu", Tiles(16, 32), max_rows)
-    assert torch.equal(few_act[:max_rows], act[:max_rows]) and (few_act[max_rows:] == 7).all()
-
-
 @pytest.mark.usefixtures("ordered_sums")
 def test_rows_left_over_from_another_pass_do_no_harm() -> None:
     """Rows that don't count may hold anything, also what is not a number."""
@@ -128,11 +107,11 @@ def test_rows_left_over_from_another_pass_do_no_harm() -> None:
     assert torch.equal(clean[:3], dirty[:3])
 
 
-PACKED = pytest.mark.parametrize(
-    "make",
-    [Int8Weight.of, Fp8Weight.of, Int4Weight.of, partial(Int4Weight.of, group=64), Mxfp4Weight.of],
-    ids=["int8", "fp8", "int4", "64", "mxfp4"],
-)
+MAKERS: dict[str, Callable[[Tensor], Weight]] = {
+    **{"int8": Int8Weight.of, "fp8": Fp8Weight.of, "int4": Int4Weight.of},
+    **{"64": partial(Int4Weight.of, group=64), "mxfp4": Mxfp4Weight.of},
+}
+PACKED = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 PACKED_SHAPES = pytest.mark.parametrize(
     ("columns", "depth", "tiles"),
     [
@@ -170,18 +149,23 @@ def test_gate_up_of_a_packed_weight(
     torch.testing.assert_close(out, expected, atol=1e-4, rtol=2**-8 if dtype is torch.bfloat16 else 1e-4)
 
 
-@PACKED
 @pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("max_rows", [1, 7])
-def test_a_row_has_the_same_bits_at_every_width_with_a_packed_weight(
-    make: Callable[[Tensor], Weight], max_rows: int
-) -> None:
-    x, weight = noise(16, 192, dtype=torch.bfloat16), make(noise(48, 192, seed=1))
+@pytest.mark.parametrize("make", [PlainWeight, *MAKERS.values()], ids=["plain", *MAKERS])
+def test_a_row_has_the_same_bits_at_every_width(make: Callable[[Tensor], Weight]) -> None:
+    x, weight = noise(16, 192).bfloat16(), make(noise(48, 192, seed=1).bfloat16())
     tiles = Tiles(16, 64, splits=2, warps=2)
-    whole, few = partial_sums(tiles, 48, CPU), partial_sums(tiles, 48, CPU).fill_(7)
-    project(x, weight, whole, tiles)
-    project(x, weight, few, tiles, max_rows)
-    assert torch.equal(few[:, :max_rows], whole[:, :max_rows]) and (few[:, max_rows:] == 7).all()
+
+    def products(max_rows: int) -> tuple[Tensor, Tensor]:
+        sums, gated = partial_sums(tiles, 48, CPU).fill_(7), torch.full((16, 24), 7.0, dtype=x.dtype)
+        project(x, weight, sums, tiles, max_rows)
+        gate_up(x, weight, gated, "silu", replace(tiles, splits=1), max_rows)
+        return sums, gated
+
+    whole, gated = products(16)
+    for max_rows in (1, 7):
+        few, few_gated = products(max_rows)
+        assert torch.equal(few[:, :max_rows], whole[:, :max_rows]) and (few[:, max_rows:] == 7).all()
+        assert torch.equal(few_gated[:max_rows], gated[:max_rows]) and (few_gated[max_rows:] == 7).all()
 
 
 @pytest.mark.parametrize("group", [32, 64])
@@ -199,7 +183,7 @@ def test_what_stands_behind_a_packed_weight_is_not_read(group: int) -> None:
 
 
 @pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("make", [PlainWeight, Fp8Weight.of, Int4Weight.of, Mxfp4Weight.of])
+@pytest.mark.parametrize("make", [PlainWeight, Int4Weight.of])
 def test_programs_may_begin_at_places_of_their_own(make: Callable[[Tensor], Weight]) -> None:
     """The third 128 columns begin two steps further on; a depth's last step may be a part of one."""
     x, weight = noise(16, 352), make(noise(288, 352, seed=1))

@@ -14,10 +14,8 @@ from engine.kernels.round import sample as kernels
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.round.tree_rows import TreeRows
 from engine.sampling.sampling import sample
-from tests.engine.sampling.chi_square import chi_square_p
 from tests.kernels.drawn_trees import drawn_tree, posed
-
-CPU = torch.device("cpu")
+from tests.kernels.tensors import CPU
 
 
 def head_of(logits: Tensor) -> HeadOutput:
@@ -52,7 +50,7 @@ def draw(
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (7, 1.0), (0, 0.6), (64, 0.95), (10**6, 0.5), (1, 0.1)])
-@pytest.mark.parametrize(("rows", "vocab"), [(1, 300), (5, 2500)])
+@pytest.mark.parametrize(("rows", "vocab"), [(1, 300), (4, 1100)])
 def test_draws_the_tokens_of_the_definition(rows: int, vocab: int, top_k: int, top_p: float) -> None:
     """Flat and peaked rows, ties in bf16 steps, negative logits and both zeros, large positions and seeds."""
     rng = random.Random(f"{top_k} {top_p} {vocab}")
@@ -74,7 +72,7 @@ def test_draws_the_tokens_of_the_definition(rows: int, vocab: int, top_k: int, t
         assert actual.draft_probability[:rows].tolist() == pytest.approx(expected.draft_probabilities, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rows_of_a_tree_are_sampled_at_their_depths(seed: int) -> None:
     """With their positions' random numbers, and asked for the draft that their depth is followed by."""
     rng = random.Random(seed)
@@ -118,17 +116,6 @@ def test_draws_do_not_depend_on_how_the_vocabulary_is_cut(monkeypatch: pytest.Mo
     monkeypatch.setattr(kernels, "TILE", 128)
     cut = draw(logits, 77, [], **noise)  # type: ignore[arg-type]
     assert torch.equal(whole.token, cut.token) and torch.equal(whole.probability, cut.probability)
-
-
-def test_draws_follow_the_distribution() -> None:
-    logits = torch.tensor([[1.0, 0.0, 2.0, -1.0, 0.5, 1.5]])
-    drawn: list[int] = []
-    for position in range(0, 192, 16):
-        drawn += draw(logits.repeat(16, 1), position, [], temperature=0.8, top_k=5, seed=3).token.tolist()
-    share = torch.tensor([[1.0, 0.0, 2.0, -torch.inf, 0.5, 1.5]]).div(0.8).softmax(dim=-1).flatten().tolist()
-    kept = [token for token in range(6) if share[token] > 0]
-    assert set(drawn) <= set(kept)
-    assert chi_square_p([drawn.count(token) for token in kept], [192 * share[token] for token in kept]) > 0.01
 
 
 @pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (7, 0.5)])

@@ -17,15 +17,12 @@ from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.models.merged_weights import side_by_side
+from tests.kernels.tensors import noise
 
 MAKERS: tuple[Callable[[Tensor], Weight], ...] = (
     PlainWeight, Int8Weight.of, Fp8Weight.of, Int4Weight.of, Mxfp4Weight.of
 )  # fmt: skip
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS)
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def holder(weight: Weight) -> nn.Module:

@@ -19,6 +19,7 @@ from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import WidePass
 from tests.engine.small_decoders import prompt_ids
+from tests.kernels.tensors import CPU
 from tests.kernels.test_passes import PROMPT, TILES, of, target
 from tests.pace import only_in_ci
 
@@ -29,7 +30,6 @@ pytestmark = [
     pytest.mark.usefixtures("only_live_rows", "ordered_sums"),
 ]
 
-CPU = torch.device("cpu")
 TAPS = (0, 1)
 
 

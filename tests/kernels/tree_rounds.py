@@ -1,4 +1,4 @@
-"""What trees of drafts become on a device, beside what they should: for tests, and for checks on a GPU."""
+"""What trees of drafts become on a device, beside what they should."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from engine.speculation.auto import Auto
 from engine.speculation.choice import Choice
 from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import CHOICES, Node
-from tests.kernels.drawn_trees import moved, posed
+from tests.kernels.drawn_trees import posed
+from tests.kernels.tensors import CPU
 
-CPU = torch.device("cpu")
 VOCAB = 200
 
 
@@ -67,7 +67,6 @@ class Grown:
         policy: Auto | None,
         chances: list[list[float]],
         width: int | None = None,
-        device: torch.device = CPU,
         looked: LookedUpChain | None = None,
         state: RoundState | None = None,
     ) -> Grown:
@@ -82,12 +81,10 @@ class Grown:
         choices.probabilities[: len(chances)] = torch.tensor(chances).reshape(-1, CHOICES)
         choices.tokens[:] = 10 * torch.arange(1, 17)[:, None] + torch.arange(CHOICES)
         rows, parents = posed([Node(0, 1, 0, 1.0), Node(0, 1, 1, 1.0), Node(2, 2, 0, 1.0)])  # of the round before
-        state, choices, rows = moved(state, device), moved(choices, device), moved(rows, device)
-        ids, parents = torch.full((17,), 7).to(device), parents.to(device)
-        numbers = choice_numbers(None if policy is None else policy.numbers(0)).to(device)
+        ids, numbers = torch.full((17,), 7), choice_numbers(None if policy is None else policy.numbers(0))
         text = None if looked is None else _holding(looked, state)
-        grow_tree(state, numbers, ids, DraftTree(rows, parents, choices, AcceptedPath.allocate(device)), text)
-        return cls(moved(state, CPU), moved(choices, CPU), ids.cpu(), parents.cpu(), moved(rows, CPU))
+        grow_tree(state, numbers, ids, DraftTree(rows, parents, choices, AcceptedPath.allocate(CPU)), text)
+        return cls(state, choices, ids, parents, rows)
 
     def check(self, tree: list[Node], chances: list[list[float]]) -> None:
         """That the device holds this tree, and the record all that the host needs to rebuild it."""
@@ -185,14 +182,10 @@ class Pass:
         """Rows of the drafts that it says."""
         return reference_path(self.tree, self.ids.tolist(), self.said)
 
-    def accept(self, device: torch.device = CPU) -> AcceptedPath:
-        rows, parents = posed(self.tree)
-        state, path = moved(self.state, device), AcceptedPath.allocate(device)
-        sampled = None if self.sampled is None else moved(self.sampled, device)
-        choices, head, tree = moved(self.choices, device), moved(self.head, device), moved(rows, device)
-        accept_tree(state, self.ids.to(device), DraftTree(tree, parents.to(device), choices, path), head, sampled)
-        self.state = moved(state, CPU)
-        return moved(path, CPU)
+    def accept(self) -> AcceptedPath:
+        (rows, parents), path = posed(self.tree), AcceptedPath.allocate(CPU)
+        accept_tree(self.state, self.ids, DraftTree(rows, parents, self.choices, path), self.head, self.sampled)
+        return path
 
     def check(self, path: AcceptedPath) -> tuple[int, int]:
         """That state, record and path tell of the walk; how much was accepted, and emitted of that and one more."""

@@ -26,6 +26,8 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.target import TargetModel
 from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
+from engine.speculation.costs import CostTable
+from engine.speculation.lookup import continuation, longest_match
 from engine.speculation.trees import CHOICES
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
@@ -59,6 +61,10 @@ GIVEN = (0.5, 0.25, 0.125, 0.0625)
 """What the drafter gives its choices: products of them are the same in fp32 and in double."""
 
 
+HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1}
+"""As few as a round can have where queries share a key: the interpreter takes milliseconds for each and row."""
+
+
 @dataclass(frozen=True)
 class Pair:
     target: Any
@@ -68,25 +74,29 @@ class Pair:
 def gemma(folder: Path, experts: bool, assistant: bool = False) -> None:
     """A sliding and a full layer each, both tapped; windows of 24 and 20."""
     with lending_keys():
-        theirs = random_target([SLIDING, FULL], experts, seed=2)
+        # With experts it has as many heads as it takes to copy: see ``copying``.
+        theirs = random_target([SLIDING, FULL], experts, seed=2, **({} if experts else HEADS))
     theirs.save_pretrained(folder / "target")
     if assistant:
         write_assistant(folder / "drafter", theirs, seed=2)
     else:
-        write_drafter(folder / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2, attention_bias=True), seed=2)
+        config = drafter_config([SLIDING, FULL], [0, 1], 2, attention_bias=True, **HEADS)
+        write_drafter(folder / "drafter", config, seed=2)
 
 
 def without_softcap(folder: Path, **changes: Any) -> None:
-    write_drafter(folder / "drafter", drafter_config([FULL], [0, 1], 2, final_logit_softcapping=None, **changes), 2)
+    config = drafter_config([FULL], [0, 1], 2, final_logit_softcapping=None, **HEADS, **changes)
+    write_drafter(folder / "drafter", config, 2)
 
 
 def plain(folder: Path, family: str) -> None:
-    pre_norm.write_target(folder / "target", family, 7, num_hidden_layers=2)
+    experts = {"num_experts": 8, "num_experts_per_tok": 2} if family == "qwen3_moe" else {}
+    pre_norm.write_target(folder / "target", family, 7, num_hidden_layers=2, **HEADS, **experts)
     without_softcap(folder)
 
 
 def gpt(folder: Path) -> None:
-    gpt_oss.write_target(folder / "target", 7, num_hidden_layers=2)
+    gpt_oss.write_target(folder / "target", 7, num_hidden_layers=2, num_local_experts=5, **HEADS)
     without_softcap(folder, attention_bias=True)
 
 
@@ -173,6 +183,25 @@ class Told(Steady):
         self.asked += 1
         plan = self.plans[(self.asked - 1) % len(self.plans)]
         return plan._replace(draft=plan.draft and self.has_drafter)
+
+
+def told(table: CostTable, *plans: RoundPlan) -> Auto:
+    """A policy that follows these plans, over and over; without any it chooses itself."""
+    if not plans:
+        return Auto(table)
+    policy = Told(table)
+    policy.plans = plans
+    return policy
+
+
+def assert_matches_are_those_of_the_text(prompt: Sequence[int], answer: Answer) -> None:
+    text = list(prompt)
+    for done in answer.rounds:
+        if done.match is not None:
+            assert done.match == longest_match(text)
+        if done.match is not None and not done.tree:
+            assert list(done.draft_ids) == continuation(text, done.match.distance, len(done.draft_ids))
+        text += done.emitted
 
 
 CONTEXT = 96

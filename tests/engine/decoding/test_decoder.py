@@ -163,6 +163,9 @@ def test_drafter_caps_the_block_size(pair: TinyPair, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pair.drafter, "config", replace(pair.drafter.config, block_size=4))
     answer = run_turn(new_decoder(pair), prompt_ids(20), settings(block_size=16))
     assert max(done.verify_width for done in answer.rounds) == 4
+    # Where nobody chooses, drafts are verified whole.
+    rounds = run_turn(new_decoder(pair), prompt_ids(20), settings(block_size="auto")).rounds[1:]
+    assert all(done.verify_width == len(done.draft_ids) + 1 and done.choice is None for done in rounds)
 
 
 # --- where an answer ends

@@ -9,13 +9,11 @@ import pytest
 
 from engine.commands import DraftBy, GenerationSettings
 from engine.decoding.decoder import Decoder
-from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import continuation, longest_match
 from tests.engine.decoding import pairs
-from tests.engine.decoding.pairs import CONTEXT, Pair, Told, by_host, of, pair
-from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, settings
+from tests.engine.decoding.pairs import CONTEXT, Pair, assert_matches_are_those_of_the_text, by_host, of, pair, told
+from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn, settings
 
 __all__ = ["pair"]
 
@@ -34,24 +32,12 @@ def repeating(pair: Pair) -> Pair:
 
 
 def with_policy(decoder: Decoder, *plans: RoundPlan) -> Decoder:
-    policy = Told(TABLE) if plans else Auto(TABLE)
-    if isinstance(policy, Told):
-        policy.plans = plans
-    decoder.use_policy(policy)
+    decoder.use_policy(told(TABLE, *plans))
     return decoder
 
 
 def plain(pair: Pair, wanted: GenerationSettings) -> list[int]:
     return run_turn(Decoder(pair.target, None, CONTEXT), PROMPT, replace(wanted, speculation=False)).ids
-
-
-def assert_matches_are_those_of_the_text(answer: Answer) -> None:
-    text = list(PROMPT)
-    for done in answer.rounds:
-        if done.match is not None:
-            assert done.match == longest_match(text)
-            assert list(done.draft_ids) == continuation(text, done.match.distance, len(done.draft_ids))
-        text += done.emitted
 
 
 @pytest.mark.parametrize("by", get_args(DraftBy))
@@ -61,7 +47,7 @@ def test_no_text_depends_on_who_drafts(by: DraftBy, temperature: float, repeatin
     decoder = with_policy(by_host(repeating))
     answer = run_turn(decoder, PROMPT, wanted)
     assert answer.ids == plain(repeating, wanted)
-    assert_matches_are_those_of_the_text(answer)
+    assert_matches_are_those_of_the_text(PROMPT, answer)
     assert temperature or any(done.match for done in answer.rounds) == (by != "drafter")
     assert_caches_equal_recomputation(decoder)
 

@@ -48,12 +48,12 @@ def test_a_stable_prefix_inside_a_long_piece_is_remembered(moe_pair: TinyPair) -
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-def test_kernels_read_a_prompt_where_triton_attends(moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_read_a_prompt_where_triton_attends(dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: a piece longer than the rings and one that isn't, a snapshot within, features for the drafter."""
     prompt, wanted = prompt_ids(60), settings(max_new_tokens=12)
-    expected = run_turn(Decoder(moe_pair.target, moe_pair.drafter, MAX_CONTEXT), prompt, wanted)
-    monkeypatch.setattr(moe_pair.target, "attention_backend", "triton")
-    decoder = Decoder(moe_pair.target, moe_pair.drafter, MAX_CONTEXT)
+    expected = run_turn(Decoder(dense_pair.target, dense_pair.drafter, MAX_CONTEXT), prompt, wanted)
+    monkeypatch.setattr(dense_pair.target, "attention_backend", "triton")
+    decoder = Decoder(dense_pair.target, dense_pair.drafter, MAX_CONTEXT)
     assert isinstance(decoder.read, PrefillPass)
     decoder.prefill_chunk = 45
     assert run_turn(decoder, prompt, wanted, stable_length=50).ids == expected.ids

@@ -13,7 +13,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.live_costs import LiveCosts
-from tests.engine.decoding.pairs import GIVEN, PROMPT, Drafts, Pair, Steady, by_host, of, on_device, pair, spoken
+from tests.engine.decoding.pairs import PROMPT, Drafts, Pair, Steady, by_host, of, on_device, pair, spoken
 from tests.engine.small_decoders import (
     assert_caches_equal_recomputation,
     run_turn,
@@ -33,10 +33,10 @@ RIGHT = (0, 1, 0, 2, None)
 """Which choice is right, by position, over and over again."""
 
 
-def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
+def with_trees(pair: Pair, text: Sequence[int], policy: Auto) -> Decoder:
     """On the device."""
     decoder = on_device(pair, Drafts(text, RIGHT))
-    decoder.use_policy(Steady(FLAT) if policy is None else policy)
+    decoder.use_policy(policy)
     return decoder
 
 
@@ -65,34 +65,6 @@ def test_paths_leave_the_trunk_and_the_policy_learns_of_them(pair: Pair) -> None
     assert max(done.num_accepted for done in trees) >= 2
     moved = [accepted_in(step_of(done)) for done in trees]
     assert any(path != tuple(range(1, len(path) + 1)) for path in moved)
-
-
-def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
-    wanted = settings(max_new_tokens=7)
-    text = spoken(pair, wanted)
-    answer = run_turn(with_trees(pair, text), PROMPT, replace(wanted, block_size="auto"))
-    position = len(PROMPT) + 1
-    for done in answer.rounds[1:]:
-        drafted = len(done.draft_ids)
-        tree, choice = Steady(FLAT).choose([GIVEN] * drafted, position, drafted + 1)
-        assert done.verify_width == len(tree) + 1
-        assert bool(done.tree) == any(node.choice for node in tree)
-        for each, node in zip(done.tree, tree, strict=bool(done.tree)):
-            assert (each.parent, each.depth, each.choice) == (node.parent, node.depth, node.choice)
-            assert each.probability == GIVEN[node.choice]
-        assert done.choice is not None and done.choice.chance == pytest.approx(choice.chance, abs=1e-6)
-        assert done.choice.cost_ms == pytest.approx(choice.cost_ms, abs=1e-4)
-        assert len(done.target_probabilities) == min(done.num_accepted + 1, drafted)
-        expected = text[position : position + len(done.emitted)]
-        assert list(done.emitted) == expected
-        position += len(done.emitted)
-        if not done.tree:
-            continue
-        path = accepted_in(step_of(done))
-        assert [done.tree[row - 1].id for row in path] == expected[: done.num_accepted]
-        last = path[-1] if path else 0
-        refused = any(each.parent == last for each in done.tree)
-        assert done.verdicts[-1] == ("corrected" if refused else "bonus") or done.finish == "length"
 
 
 def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:

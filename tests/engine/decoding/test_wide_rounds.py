@@ -1,115 +1,129 @@
-"""Rounds of 64 rows, as a copy takes them: the text is that of plain decoding, wherever such a round ends."""
+"""Rounds of 32 and 64 rows, as a copy takes them, by the host and on a device in Triton's interpreter: the text is that
+of plain decoding, wherever such a round ends."""
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import cast
 
 import pytest
-import torch
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.pass_check import wide_rows_depart
+from engine.decoding.round_launches import RoundLaunches
+from engine.kernels.decode.wide_experts import WideAssignment
+from engine.kernels.toolchain.jit import INTERPRETED
 from engine.measured import costs
-from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice, RoundPlan
+from engine.models.gemma4 import wide_pass
+from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import LookedUpChain
-from engine.speculation.trees import WIDE_ROWS, Chances, Node, chain
-from tests.engine.decoding.pairs import Pair, of, pair
+from engine.speculation.trees import WIDE_ROWS
+from tests.engine.decoding.pairs import DRAFT_TILES, TILES, Pair, assert_same_rounds, copying, of, pair, told
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
+from tests.kernels.ordered_sums import sum_in_order
 
 __all__ = ["pair"]
 
-pytestmark = of("dense")
+pytestmark = of("experts")
+on_device = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
-MOST = WIDE_ROWS[-1]
-CONTEXT = 400
+MOST, CONTEXT = WIDE_ROWS[-1], 240
 TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range(MOST)), 0.01, 0.02),))
-PROMPT = (*(0, 1, 2, 3, 1, 2, 0) * 5, 2, 2)
-AUTO = settings(block_size="auto", max_new_tokens=150)
-
-
-@dataclass(slots=True)
-class Widest(Auto):
-    """Verifies all that can be looked up, whatever came of it before."""
-
-    def plan(self, context: int, length: int) -> RoundPlan:
-        return RoundPlan(False, True, MOST)
-
-    def choose(
-        self, chances: Chances, context: int, rows: int = MOST, looked: LookedUpChain | None = None
-    ) -> tuple[list[Node], Choice]:
-        assert looked is not None
-        tree = chain(looked.size)
-        return tree, Choice(len(tree), looked_up=(0.5,) * len(tree))
+PROMPT = (0, 1) * 20
+AUTO = settings(block_size="auto", max_new_tokens=100)
+SAMPLED = replace(AUTO, temperature=0.8)
+WIDE, HALF = (RoundPlan(False, True, rows) for rows in (MOST, MOST // 2))
+DRAFT, ALONE = RoundPlan(True), RoundPlan(False)
 
 
 @pytest.fixture
 def repeating(pair: Pair) -> Pair:
-    """It knows four tokens, so that its texts soon repeat themselves."""
-    target = deepcopy(pair.target)
-    with torch.no_grad():
-        target.embed_tokens.weight[4:] = 0
-    target.prepare()
-    return Pair(target, pair.drafter)
+    return copying(pair)
+
+
+def decoder_of(
+    pair: Pair, *plans: RoundPlan, drafts: bool = False, device: bool = True, context: int = CONTEXT
+) -> Decoder:
+    decoder = Decoder(pair.target, pair.drafter if drafts else None, context)
+    if device:
+        decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)))
+    decoder.use_policy(told(TABLE, *plans))
+    return decoder
 
 
 def plain(pair: Pair, wanted: GenerationSettings, context: int = CONTEXT) -> Answer:
     return run_turn(Decoder(pair.target, None, context), PROMPT, replace(wanted, speculation=False))
 
 
-def by(pair: Pair, policy: Auto, drafts: bool = False, context: int = CONTEXT) -> Decoder:
-    decoder = Decoder(pair.target, pair.drafter if drafts else None, context)
-    decoder.use_policy(policy)
-    return decoder
+@on_device
+def test_what_is_refused_leaves_no_trace(repeating: Pair) -> None:
+    """By host and device alike, where wide rounds are sampled; the drafter goes on behind one."""
+    wanted, answers = replace(SAMPLED, seed=18, max_new_tokens=60), []
+    for device in (True, False):
+        decoder = decoder_of(repeating, WIDE, DRAFT, HALF, ALONE, drafts=True, device=device)
+        answers.append(run_turn(decoder, PROMPT, wanted))
+        assert_caches_equal_recomputation(decoder)
+    assert_same_rounds(*answers)
+    rounds = answers[0].rounds
+    assert answers[0].ids == plain(repeating, wanted).ids
+    assert max(len(done.emitted) for done in rounds) > 48
+    assert any(done.num_accepted < done.verify_width - 1 > 32 for done in rounds)
+    assert any(done.draft_ids and done.match is None for done in rounds)
 
 
-def widest(answer: Answer) -> int:
-    return max(done.verify_width for done in answer.rounds)
+@on_device
+def test_a_stop_token_ends_it_inside_a_wide_round(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = replace(SAMPLED, seed=0)
+    set_stops(monkeypatch, repeating.target, 3)
+    decoder = decoder_of(repeating, WIDE)
+    answer, expected = run_turn(decoder, PROMPT, wanted), plain(repeating, wanted)
+    assert (answer.ids, answer.finish) == (expected.ids, "stop")
+    assert len(answer.rounds[-1].emitted) > 16
+    assert_caches_equal_recomputation(decoder)
 
 
-def test_what_repeats_itself_is_written_in_wide_rounds(repeating: Pair) -> None:
-    decoder = by(repeating, Auto(TABLE), drafts=True)
+def test_a_copy_comes_to_wide_rounds_by_itself(repeating: Pair) -> None:
+    decoder = decoder_of(repeating, drafts=True, device=False)
     answer = run_turn(decoder, PROMPT, AUTO)
     assert answer.ids == plain(repeating, AUTO).ids
     assert max(len(done.emitted) for done in answer.rounds) > 16
     assert_caches_equal_recomputation(decoder)
 
 
-@pytest.mark.parametrize("drafts", [False, True], ids=["without a drafter", "with one"])
-def test_what_wide_rounds_refuse_leaves_no_trace(drafts: bool, repeating: Pair) -> None:
-    wanted = replace(AUTO, temperature=0.8, top_k=2, seed=5, max_new_tokens=60)
-    decoder = by(repeating, Widest(TABLE), drafts)
-    answer = run_turn(decoder, PROMPT, wanted)
-    assert answer.ids == plain(repeating, wanted).ids
-    assert widest(answer) > 32 and any(done.num_accepted < done.verify_width - 1 for done in answer.rounds)
-    assert_caches_equal_recomputation(decoder)
-
-
-def test_a_stop_token_ends_it_inside_a_wide_round(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = replace(AUTO, temperature=0.8, top_k=2, seed=6)
-    free = plain(repeating, wanted).ids
-    stop = max(set(free), key=free.index)
-    set_stops(monkeypatch, repeating.target, stop)
-    decoder = by(repeating, Widest(TABLE))
-    answer = run_turn(decoder, PROMPT, wanted)
-    assert (answer.ids, answer.finish) == (free[: free.index(stop) + 1], "stop")
-    assert widest(answer) > 16
-    assert_caches_equal_recomputation(decoder)
-
-
 @pytest.mark.parametrize(("most", "context", "finish"), [(150, len(PROMPT) + 50, "context"), (45, CONTEXT, "length")])
 def test_it_ends_with_the_context_and_with_the_budget(most: int, context: int, finish: str, repeating: Pair) -> None:
     wanted = replace(AUTO, max_new_tokens=most)
-    decoder = by(repeating, Widest(TABLE), context=context)
+    decoder = decoder_of(repeating, WIDE, device=False, context=context)
     answer, expected = run_turn(decoder, PROMPT, wanted), plain(repeating, wanted, context)
     assert (answer.ids, answer.finish) == (expected.ids, expected.finish) == (expected.ids, finish)
+    assert max(done.verify_width for done in answer.rounds) > 16
 
 
-def test_the_host_times_passes_of_all_rows_that_fit(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+# --- timing, and being found out
+
+
+@pytest.fixture
+def timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "CONTEXTS", (20,))
     monkeypatch.setattr(costs, "REPEATS", 1)
+    monkeypatch.setattr(costs, "SECONDS", 60.0)
+
+
+@on_device
+def test_wide_passes_are_timed_where_they_fit(
+    repeating: Pair, timed_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(costs, "WIDTHS", (1, 16))
+    decoder = decoder_of(repeating, context=80)
+    table = costs.time_rounds(decoder, PROMPT)
+    assert table is not None and len(table.costs[0].verify) == 32
+
+
+def test_the_host_times_passes_of_all_rows_that_fit(
+    pair: Pair, timed_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(costs, "CHEAP", 100.0)
     for context, rows in ((CONTEXT, MOST), (100, 32), (50, 16)):
         table = costs.time_rounds(Decoder(pair.target, pair.drafter, context), PROMPT)
@@ -122,3 +136,22 @@ def test_the_host_times_passes_of_all_rows_that_fit(pair: Pair, monkeypatch: pyt
     monkeypatch.setattr(costs, "CHEAP", 0.0)
     table = costs.time_rounds(Decoder(pair.target, pair.drafter, CONTEXT), PROMPT)
     assert table is not None and len(table.costs[0].verify) == 16
+
+
+@on_device
+def test_a_pass_that_computes_otherwise_is_found_out(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    sum_in_order(monkeypatch)
+    decoder = decoder_of(repeating, WIDE, context=40)
+    launches = cast(DeviceRounds, decoder.rounds).launches
+    assert wide_rows_depart(launches, PROMPT) is None
+    merge = wide_pass.merge_assignments
+
+    def wrong(assignment: WideAssignment) -> None:
+        merge(assignment)
+        assignment.together.weights.neg_()
+
+    monkeypatch.setattr(wide_pass, "merge_assignments", wrong)
+    assert wide_rows_depart(launches, PROMPT) == "a row has other bits in a pass of more than sixteen"
+    launches.leave_wide_rounds_out()
+    wanted, prompt = replace(AUTO, max_new_tokens=3), PROMPT[:30]
+    assert run_turn(decoder, prompt, wanted).ids == run_turn(Decoder(repeating.target, None, 40), prompt, wanted).ids

@@ -19,6 +19,7 @@ from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
+from tests.engine.edited import edit_tensors
 
 PREFIX = "model.language_model."
 
@@ -34,13 +35,6 @@ def edit_config(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     config = json.loads(path.read_text())
     edit(config)
     path.write_text(json.dumps(config))
-
-
-def edit_weights(folder: Path, edit: Callable[[dict[str, Tensor]], None]) -> None:
-    path = folder / "model.safetensors"
-    weights = load_file(path)
-    edit(weights)
-    save_file(weights, path, metadata={"format": "pt"})
 
 
 def split_into_shards(folder: Path, count: int) -> None:
@@ -93,7 +87,7 @@ def test_a_whole_file_beats_an_index_that_was_left_behind(dense_pair: TinyPair, 
 
 
 def test_frequencies_that_old_checkpoints_hold_stay_on_disk(dense_pair: TinyPair, folder: Path) -> None:
-    edit_weights(
+    edit_tensors(
         folder, lambda weights: weights.update({f"{PREFIX}layers.0.self_attn.rotary_emb.inv_freq": torch.ones(8)})
     )
     assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
@@ -101,7 +95,7 @@ def test_frequencies_that_old_checkpoints_hold_stay_on_disk(dense_pair: TinyPair
 
 def test_other_parts_of_the_checkpoint_stay_on_disk(dense_pair: TinyPair, folder: Path) -> None:
     others = ("vision_tower.encoder.layers.0.weight", "embed_vision.embedding_projection.weight", "audio_tower.x")
-    edit_weights(folder, lambda weights: weights.update({f"model.{name}": torch.zeros(3) for name in others}))
+    edit_tensors(folder, lambda weights: weights.update({f"model.{name}": torch.zeros(3) for name in others}))
     assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
 
 
@@ -109,7 +103,7 @@ def test_bf16_weights_become_fp32_on_the_cpu(dense_pair: TinyPair, folder: Path)
     def halve(weights: dict[str, Tensor]) -> None:
         weights.update({name: tensor.bfloat16() for name, tensor in weights.items()})
 
-    edit_weights(folder, halve)
+    edit_tensors(folder, halve)
     target = load_target(folder, CPU, no_progress)
     for name, tensor in target.state_dict().items():
         assert tensor.dtype is torch.float32
@@ -181,7 +175,7 @@ def test_an_index_that_points_to_the_wrong_shard(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["layers.1.layer_scalar", "embed_tokens.weight", "layers.0.self_attn.v_proj.weight"])
 def test_a_missing_tensor(name: str, folder: Path) -> None:
-    edit_weights(folder, lambda weights: weights.__delitem__(PREFIX + name))
+    edit_tensors(folder, lambda weights: weights.__delitem__(PREFIX + name))
     assert PREFIX + name in str(refusal(folder))
 
 
@@ -194,7 +188,7 @@ def test_a_missing_tensor(name: str, folder: Path) -> None:
     ids=["surplus: keys are values there", "of another shape"],
 )
 def test_a_tensor_of_another_config(name: str, shape: tuple[int, ...], words: tuple[str, ...], folder: Path) -> None:
-    edit_weights(folder, lambda weights: weights.update({PREFIX + name: torch.zeros(shape)}))
+    edit_tensors(folder, lambda weights: weights.update({PREFIX + name: torch.zeros(shape)}))
     error = str(refusal(folder))
     assert all(word in error for word in (PREFIX + name, *words))
 
@@ -212,21 +206,6 @@ def test_another_architecture(field: str, value: object, word: str, folder: Path
 
 def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
     return refusal(folder, lambda: load_drafter(folder, target, no_progress))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_target_layers": 30},
-        {"hidden_size": 128},
-        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [0, 3]}},
-        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 1]}},
-    ],
-    ids=["depth", "width", "taps", "taps twice"],
-)
-def test_a_drafter_for_another_target(changes: dict[str, Any], dense_pair: TinyPair, tmp_path: Path) -> None:
-    write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3) | changes)
-    refuse_drafter(tmp_path, dense_pair.target)
 
 
 def test_a_target_is_not_a_drafter(dense_pair: TinyPair, folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +27,7 @@ from engine.models.packed import packable
 from engine.models.target import TargetModel
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import edit_config, edit_tensors
 from tests.engine.loading.test_packed_checkpoints import IDS, logits
 from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, is_packed, write_packed
 
@@ -146,11 +146,8 @@ def test_packed_weights_become_floats(int4: tuple[Path, Tensor]) -> None:
 
 def edited(folder: Path, to: Path, tensors: Callable[[dict[str, Tensor]], object], **config: Any) -> Path:
     shutil.copytree(folder, to)
-    stored = load_file(to / "model.safetensors")
-    tensors(stored)
-    save_file({name: part.contiguous() for name, part in stored.items()}, to / "model.safetensors")
-    said = json.loads((to / "config.json").read_text())
-    (to / "config.json").write_text(json.dumps({**said, **config}))
+    edit_tensors(to, tensors)
+    edit_config(to, **config)
     return to
 
 

@@ -24,8 +24,9 @@ from engine.models.pre_norm.names import gguf_name
 from engine.tokenizer import ChatTokenizer
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import edit_config
 from tests.engine.loading.test_packed_checkpoints import IDS, logits
-from tests.engine.models.pre_norm import edit_config, random_model
+from tests.engine.models.pre_norm import random_model
 
 WIDTH = 128
 """Of hidden states: a multiple of a block."""

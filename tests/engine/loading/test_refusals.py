@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.errors import UsageFailure, WeightsFailure
@@ -19,11 +18,11 @@ from engine.loading.checkpoint import load_target
 from engine.loading.stored_format import stored_format
 from tests.engine.checkpoints import FULL, SLIDING, random_target
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import Tensors, edit_tensors
 from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 
 Q, K = (f"{PREFIX}layers.0.self_attn.{name}_proj.weight" for name in "qk")
 DOWN = f"{PREFIX}layers.0.experts.down_proj"
-Tensors = dict[str, Tensor]
 Edit = Callable[[Tensors], object]
 
 
@@ -35,12 +34,6 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_packed(folder / "int4", model, int4_config(32), as_int4(32), split=False)
     write_packed(folder / "fp8", model, FP8_CONFIG, as_fp8, split=True)
     return folder
-
-
-def edit(folder: Path, change: Edit) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    change(tensors)
-    save_file({name: part.contiguous() for name, part in tensors.items()}, folder / "model.safetensors")
 
 
 def say(folder: Path, **fields: Any) -> None:
@@ -174,7 +167,7 @@ BAD: dict[str, tuple[str, Edit, str]] = {
 def test_bad_input_has_a_sentence(what: str, healthy: Path, tmp_path: Path) -> None:
     form, change, sentence = BAD[what]
     folder = Path(shutil.copytree(healthy / form, tmp_path / form))
-    edit(folder, change)
+    edit_tensors(folder, change)
     with pytest.raises(WeightsFailure, match=sentence) as caught:
         load_target(folder, CPU, no_progress)
     assert caught.value.hint
@@ -188,7 +181,7 @@ def test_a_scale_of_0_may_scale_zeros(healthy: Path, tmp_path: Path) -> None:
         tensors[Q + "_packed"][1, :4] = eights
         tensors[Q + "_scale"][1, 0] = 0
 
-    edit(folder, clear)
+    edit_tensors(folder, clear)
     load_target(folder, CPU, no_progress)
 
 
@@ -255,7 +248,7 @@ REFUSED: dict[str, tuple[str, Edit, dict[str, Any], str]] = {
 def test_other_formats_are_refused_by_name(what: str, healthy: Path, tmp_path: Path) -> None:
     form, change, said, name = REFUSED[what]
     folder = Path(shutil.copytree(healthy / form, tmp_path / form))
-    edit(folder, change)
+    edit_tensors(folder, change)
     say(folder, **said)
     told: list[object] = []
     with pytest.raises(WeightsFailure, match=f"This checkpoint is .*{name}.*, which the engine doesn't") as caught:
@@ -269,7 +262,7 @@ def test_what_works_instead_is_named_by_what_fits(healthy: Path, tmp_path: Path)
     config = json.loads((folder / "config.json").read_text())
     config["text_config"] |= {"hidden_size": 2816, "num_hidden_layers": 30}
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "gptq"}}))
-    edit(folder, moved(Q, Q.replace(".weight", ".qweight")))
+    edit_tensors(folder, moved(Q, Q.replace(".weight", ".qweight")))
 
     def hint(room: int | None) -> str:
         with pytest.raises(WeightsFailure) as caught:
@@ -285,7 +278,7 @@ def test_groups_that_do_not_divide_a_row_are_named(healthy: Path, tmp_path: Path
     """As of 128 numbers in the experts' rows of 704."""
     folder = Path(shutil.copytree(healthy / "int4", tmp_path / "int4"))
     say(folder, config_groups={"group_0": {"weights": {"num_bits": 4, "type": "int", "group_size": 48}}})
-    edit(folder, changed(Q + "_scale", lambda scale: torch.cat((scale, scale[:, :1]), dim=-1)))
+    edit_tensors(folder, changed(Q + "_scale", lambda scale: torch.cat((scale, scale[:, :1]), dim=-1)))
     with pytest.raises(
         WeightsFailure, match="64 numbers and 3 scales: no whole groups; the config's 48 do not divide 64"
     ):

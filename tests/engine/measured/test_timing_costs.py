@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
-from engine.measured.costs import REPEATS, _quickest
+from engine.decoding.decoder import Decoder
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.measured.costs import REPEATS, _quickest, time_rounds
+from tests.engine.conftest import CPU, no_progress
+
+
+def test_costs_are_timed_for_every_width_and_grow(bundled_pair: Path) -> None:
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 2048)
+    table = time_rounds(decoder, list(range(20, 40)))
+    assert table is not None and table.contexts[0] == 128
+    for costs in table.costs:
+        assert len(costs.verify) in (16, 64) and costs.draft > 0 and costs.plain > 0 and costs.ingest > 0
+        assert list(costs.verify) == sorted(costs.verify)
+    assert decoder.cache.length == 0 and decoder.prefix.tokens == []
+    # A target alone has costs of its passes: what is looked up in the text is verified as well.
+    alone = time_rounds(Decoder(target, None, 256), [5])
+    assert alone is not None and alone.costs[0].draft == 0 < alone.costs[0].verify[0]
 
 
 def test_a_busy_moment_makes_nothing_dear() -> None:

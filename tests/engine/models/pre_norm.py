@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +64,3 @@ def write_target(folder: Path, family: str, seed: int = 0, rope: dict[str, Any] 
     write_tokenizer(folder)
     (folder / "chat_template.jinja").unlink()
     return model
-
-
-def edit_config(folder: Path, **changes: Any) -> None:
-    """None takes a field away."""
-    path = folder / "config.json"
-    config = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({name: value for name, value in config.items() if value is not None}))

@@ -52,9 +52,9 @@ PUBLISHED = {
 }
 
 
-def write_published(folder: Path, name: str, seed: int) -> Reference:
-    """Saves a random target of this kind in several shards, and returns it."""
-    published = PUBLISHED[name]
+def write_published(folder: Path, name: str, seed: int, published: Published | None = None) -> Reference:
+    """Saves a random target of this kind in several shards, and returns it. ``published``: another number of heads."""
+    published = published or PUBLISHED[name]
     text = _text_config(published)
     shared: dict[str, Any] = {"audio_config": None, "tie_word_embeddings": True, "eos_token_id": [1, 106]}
     model: Reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
-from engine.models.registry import drafter_config_of
 from tests.engine.checkpoints import FULL, SLIDING, target_config
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -183,33 +182,8 @@ def test_drafter_parameters(name: str) -> None:
     }
 
 
-def test_dflash_config_wins_over_the_top_level() -> None:
-    config = read("gemma-4-26B-A4B-it-DFlash")
-    config["dflash_config"] |= {"block_size": 8, "causal": False}
-    parsed = DFlashConfig.from_json({**config, "mask_token_id": 9})
-    assert (parsed.block_size, parsed.mask_token_id) == (8, 4)
-    assert not any(layer.causal for layer in parsed.layers)
-
-
-@pytest.mark.parametrize("is_causal", [True, False])
-def test_causality_of_the_config_wins_over_the_default(is_causal: bool) -> None:
-    config = DFlashConfig.from_json({**read("gemma-4-26B-A4B-it-DFlash"), "is_causal": is_causal})
-    assert {layer.causal for layer in config.layers} == {is_causal}
-
-
 def test_a_drafter_without_layer_types_is_all_full() -> None:
     config = read("gemma-4-26B-A4B-it-DFlash")
     del config["layer_types"]
     layers = DFlashConfig.from_json(config).layers
     assert [(layer.kind, layer.causal, layer.window) for layer in layers] == [(FULL, False, None)] * 5
-
-
-def test_another_drafter_architecture_is_refused() -> None:
-    config = {**read("gemma-4-26B-A4B-it-DFlash"), "architectures": ["DFlash3DraftModel"]}
-    with pytest.raises(WeightsFailure, match="DFlash3DraftModel"):
-        drafter_config_of(config)
-
-
-def test_configs_are_values() -> None:
-    config = Gemma4Config.from_json(read("gemma-4-26B-A4B-it"))
-    assert replace(config, vocab_size=5) != config == Gemma4Config.from_json(read("gemma-4-26B-A4B-it"))

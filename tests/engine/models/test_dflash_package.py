@@ -29,7 +29,7 @@ if os.environ.get("CI") != "true":
     pytest.importorskip("dflash", reason="the dflash package is not installed: make test installs it")
 from dflash import model as dflash_model
 
-ROUNDS, BLOCK, NEW_TOKENS = 50, 16, 80
+ROUNDS, BLOCK, NEW_TOKENS = 30, 16, 48
 EMBEDDING_SCALE = 0.25
 """Small, so that random layers outweigh the mask's embedding, and drafts differ. The package takes the target's
 embeddings as they are and scales them by the config alone."""
@@ -146,9 +146,7 @@ def bundled(bundled_pair: Path) -> tuple[Gemma4, DFlashDrafter, ChatTokenizer]:
     return target, load_drafter(bundled_pair / "drafter", target, no_progress), ChatTokenizer(bundled_pair / "target")
 
 
-@pytest.mark.parametrize(
-    ("text", "block_size"), [("Write a quicksort in Python", 16), ("What is 23 + 48?", 5), ("What is a hash table?", 2)]
-)
+@pytest.mark.parametrize(("text", "block_size"), [("Write a quicksort in Python", 16), ("What is 23 + 48?", 5)])
 def test_the_package_s_own_loop_says_the_same(
     text: str,
     block_size: int,

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import GptOssForCausalLM, Mxfp4Config
 
@@ -18,7 +17,7 @@ from engine.errors import UsageFailure, WeightsFailure
 from engine.hub.pairs import known_drafter
 from engine.kernels.weights.kinds import weight_of
 from engine.lab.training.passes import BatchedTarget
-from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
+from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.loading.stored_format import stored_format
 from engine.models.dflash.modules import DFlashDrafter
@@ -28,6 +27,7 @@ from engine.models.target import TargetModel
 from engine.tokenizer import stream_of
 from tests.engine.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import Tensors, copied, edit_config, edit_tensors, refusal
 from tests.engine.models.against_transformers import (
     assert_same,
     assert_same_answers,
@@ -36,14 +36,12 @@ from tests.engine.models.against_transformers import (
     their_answer,
 )
 from tests.engine.models.gpt_oss import PARTS, WINDOW, YARN, random_model, write_target
-from tests.engine.models.pre_norm import edit_config
 from tests.engine.models.test_family_chats import TALK, rendered, tokenizer_of
 from tests.engine.small_decoders import prompt_ids
 
 TAPS = [0, 1, 2]
 LENGTH = 5 * WINDOW + 3
 GATE_UP = "model.layers.1.mlp.experts.gate_up_proj"
-Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     return Small(folder, reference, load_target(folder / "target", CPU, no_progress))
 
 
-@pytest.mark.parametrize("size", [LENGTH, 37, 16, 1], ids=["whole", "chunks", "blocks", "one-by-one"])
+@pytest.mark.parametrize("size", [LENGTH, 37, 1], ids=["whole", "chunks", "one-by-one"])
 def test_logits_and_taps_equal_those_of_transformers(size: int, small: Small) -> None:
     """Over several windows: a ring overwrites its rows, and pieces are longer than a window."""
     assert_same(small.target, small.reference, torch.tensor(prompt_ids(LENGTH)), [size], TAPS)
@@ -117,7 +115,7 @@ def write_gpt_oss_drafter(folder: Path, **changes: Any) -> None:
 
 def test_answers_are_those_of_transformers_whatever_drafts(small: Small, drafter: DFlashDrafter) -> None:
     prompt = prompt_ids(30)
-    expected = their_answer(small.reference, prompt, 40)
+    expected = their_answer(small.reference, prompt, 24)
     assert len(set(expected)) > 5
     assert_same_answers(small.target, drafter, prompt, expected, 8)
 
@@ -238,9 +236,7 @@ CONFIGS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("what", CONFIGS)
 def test_configs_that_ask_for_something_else_are_refused(what: str, small: Small, tmp_path: Path) -> None:
     changes, word = CONFIGS[what]
-    (tmp_path / "config.json").write_bytes((small.path / "config.json").read_bytes())
-    (tmp_path / "model.safetensors").hardlink_to(small.path / "model.safetensors")
-    edit_config(tmp_path, **changes)
+    edit_config(copied(small.path, tmp_path), **changes)
     assert word in refusal(lambda: read_target_config(tmp_path))
 
 
@@ -258,13 +254,9 @@ def no_number(scales: Tensor) -> Tensor:
 
 
 DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
+    "no sinks": (without("model.layers.2.self_attn.sinks"), "lacks 1 tensors.*sinks"),
     "no scales": (without(f"{GATE_UP}_scales"), f"lacks the scales of {GATE_UP}"),
     "no blocks": (without(f"{GATE_UP}_blocks"), f"lacks the blocks of {GATE_UP}"),
-    "neither": (lambda those: [those.pop(GATE_UP + end) for end in ("_blocks", "_scales")], "lacks 1 tensors"),
-    "no bias of experts": (without(f"{GATE_UP}_bias"), f"lacks 1 tensors, the first is {GATE_UP}_bias"),
-    "no sinks": (without("model.layers.2.self_attn.sinks"), "lacks 1 tensors.*sinks"),
-    "no bias of a router": (without("model.layers.2.mlp.router.bias"), "lacks 1 tensors.*router.bias"),
-    "no bias of a projection": (without("model.layers.0.self_attn.q_proj.bias"), "lacks 1 tensors.*q_proj.bias"),
     "an expert less": (changed(f"{GATE_UP}_blocks", lambda part: part[1:]), "blocks of .* the config asks for U8"),
     "scales of fewer rows": (changed(f"{GATE_UP}_scales", lambda part: part[:, 1:]), "scales of .* asks for U8"),
     "blocks of 8": (changed(f"{GATE_UP}_blocks", lambda part: part[..., :8]), "blocks of .* asks for U8"),
@@ -273,15 +265,6 @@ DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
     "a scale that is no number": (changed(f"{GATE_UP}_scales", no_number), "not a finite number"),
     "a scale beyond any weight's": (changed(f"{GATE_UP}_scales", lambda part: part.clamp(min=134)), r"2\^7 or more"),
     "in two formats": (lambda those: those.update({GATE_UP: torch.zeros(8, 64, 64)}), "in two formats"),
-    "a tensor more": (lambda those: those.update({"model.layers.0.mlp.gate": torch.ones(1)}), "has, against"),
-    "norms of heads": (
-        lambda those: those.update({"model.layers.0.self_attn.q_norm.weight": torch.ones(32)}),
-        "has, against its config, 1 tensors",
-    ),
-    "sinks of other heads": (
-        changed("model.layers.0.self_attn.sinks", lambda part: part[:4]),
-        "the config asks for floating-point",
-    ),
     "NaN": (
         changed("model.layers.0.self_attn.sinks", lambda part: part * float("nan")),
         "sinks holds values that are no numbers",
@@ -299,34 +282,10 @@ DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damaged_weights_are_named(what: str, small: Small, tmp_path: Path) -> None:
     change, sentence = DAMAGE[what]
-    tensors = load_file(small.path / "model.safetensors")
-    change(tensors)
-    save_file(tensors, tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_bytes((small.path / "config.json").read_bytes())
+    edit_tensors(copied(small.path, tmp_path), change)
     with pytest.raises(WeightsFailure, match=sentence) as caught:
         load_target(tmp_path, CPU, no_progress)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        ({"hidden_size": 96}, "layers of width 96"),
-        ({"num_target_layers": 24}, "target of 24 layers"),
-        ({"vocab_size": 600}, "vocabulary of 600"),
-        ({"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 4]}}, "layers [1, 4]"),
-    ],
-    ids=["width", "depth", "vocabulary", "taps"],
-)
-def test_a_drafter_of_another_target_is_refused(
-    changes: dict[str, Any], word: str, small: Small, tmp_path: Path
-) -> None:
-    config = {**drafter_config([FULL], TAPS, 4, final_logit_softcapping=None, attention_bias=True), **changes}
-    if "dflash_config" in changes:
-        config["num_target_layers"] = None
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    target = read_target_config(small.path)
-    assert word in refusal(lambda: read_drafter_config(tmp_path, target))
 
 
 def test_a_drafter_without_its_biases_is_refused(small: Small, tmp_path: Path) -> None:
@@ -334,10 +293,3 @@ def test_a_drafter_without_its_biases_is_refused(small: Small, tmp_path: Path) -
     edit_config(tmp_path, attention_bias=False)
     with pytest.raises(WeightsFailure, match=r"has, against its config, 8 tensors.*bias"):
         load_drafter(tmp_path, small.target, no_progress)
-
-
-def refusal(step: Callable[[], object]) -> str:
-    with pytest.raises(WeightsFailure) as caught:
-        step()
-    assert caught.value.hint
-    return str(caught.value)

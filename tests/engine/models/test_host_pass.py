@@ -78,7 +78,7 @@ def test_it_strays_no_further_than_the_modules(tmp_path: Path) -> None:
     """From the same weights in fp32, a few models together. Both round rows to bf16 in front of products, and what
     comes of them, at other scales."""
     strayed: list[tuple[Tensor, Tensor]] = []
-    for seed in range(6):
+    for seed in range(4):
         exact = run(floats(tmp_path / f"{seed}", seed=seed), 7)
         target = packed(tmp_path / f"{seed}", seed=seed)
         for right, found, expected in zip(exact, run(target, 7), _by_modules(target, 7), strict=True):
@@ -94,13 +94,13 @@ def _by_modules(target: PreNormTarget, rows: int) -> TargetOutput:
         return run(target, rows)
 
 
-@pytest.mark.parametrize("rows", [2, 3, 16, 17, 40])
+@pytest.mark.parametrize("rows", [3, 16, 40])
 def test_a_row_has_the_same_bits_alone_and_among_others(target: PreNormTarget, rows: int) -> None:
     for alone, among in zip(run(target, 1), run(target, rows), strict=True):
         assert alone is not None and among is not None and torch.equal(alone, among)
 
 
-@pytest.mark.parametrize("rows", [1, 4, 16, 40])
+@pytest.mark.parametrize("rows", [4, 40])
 def test_a_row_has_the_same_bits_by_one_thread_and_by_more(target: PreNormTarget, rows: int) -> None:
     """Their number may change within an answer."""
     before, found = torch.get_num_threads(), []

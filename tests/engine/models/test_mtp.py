@@ -13,7 +13,6 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import DynamicCache, Gemma4ForConditionalGeneration
 from transformers.generation.candidate_generator import SinglePositionMultiTokenCandidateGenerator as TheirDrafts
 
@@ -104,7 +103,7 @@ def drafts_of(answer: Answer) -> list[tuple[int, ...]]:
     return [done.draft_ids for done in answer.rounds if done.draft_ids]
 
 
-@pytest.mark.parametrize(("length", "seed"), [(3, 0), (WINDOW - 2, 5), (WINDOW + 1, 2), (3 * WINDOW, 3)])
+@pytest.mark.parametrize(("length", "seed"), [(3, 0), (WINDOW + 1, 2), (3 * WINDOW, 3)])
 def test_every_draft_is_that_of_transformers(both: Both, length: int, seed: int) -> None:
     """From well below the window to well beyond it, through refused and accepted drafts."""
     prompt = small_prompt(length, seed)
@@ -125,10 +124,10 @@ def test_the_first_draft_is_that_of_transformers_as_it_is(both: Both) -> None:
         assert drafts_of(our_answer(both, prompt, 6))[0] == theirs[0], length
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_the_text_is_the_targets_own(both: Both, temperature: float) -> None:
+def test_the_text_is_the_targets_own(both: Both) -> None:
+    """Sampled; greedy texts are those of ``transformers``, see above."""
     for seed, length in enumerate((2, 50)):
-        prompt, wanted = small_prompt(length, seed), {"temperature": temperature, "seed": seed, "max_new_tokens": 24}
+        prompt, wanted = small_prompt(length, seed), {"temperature": 0.8, "seed": seed, "max_new_tokens": 24}
         plain = run_turn(Decoder(both.target, None, 256), prompt, settings(**wanted))
         for block in (2, 9):
             assert our_answer(both, prompt, 24, block_size=block, **wanted).ids == plain.ids
@@ -193,26 +192,6 @@ def test_a_target_without_such_layers_lends_nothing(stored: Path, tmp_path: Path
     (tmp_path / "config.json").write_text((stored / "assistant" / "config.json").read_text())
     with pytest.raises(WeightsFailure, match="full attention layer, and the target has none"):
         read_drafter_config(tmp_path, replace(target, layers=target.layers[:1]))
-
-
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (lambda tensors: tensors.pop("model.layers.2.layer_scalar"), "lacks 1 tensors.*layers.2.layer_scalar"),
-        (lambda tensors: tensors.update({"model.layers.0.self_attn.k_proj.weight": torch.zeros(2, 2)}), "against its"),
-        (lambda tensors: tensors.update({"pre_projection.weight": torch.zeros(48, 64)}), "asks for .*48, 128"),
-    ],
-)
-def test_tensors_are_checked_one_by_one(
-    stored: Path, tmp_path: Path, damage: Callable[[dict[str, torch.Tensor]], object], said: str
-) -> None:
-    target = load_target(stored / "target", CPU, no_progress)
-    (tmp_path / "config.json").write_text((stored / "assistant" / "config.json").read_text())
-    tensors = load_file(stored / "assistant" / "model.safetensors")
-    damage(tensors)
-    save_file(tensors, tmp_path / "model.safetensors")
-    with pytest.raises(WeightsFailure, match=said):
-        load_drafter(tmp_path, target, no_progress)
 
 
 def test_dflash_beside_the_same_target_is_untouched(stored: Path, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from engine.models.qwen3_5.modules import Attention, GatedDeltaNet, Qwen35Target
 from engine.models.registry import family_of
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import copied
 from tests.engine.models.against_transformers import (
     assert_same,
     assert_same_answers,
@@ -78,11 +79,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 SIZES = {
     "whole": [LENGTH],
-    "chunks": [64, 64, 72],
     "pieces": [63, 1, 65, 71],
-    "blocks": [16] * 12 + [8],
-    "one-by-one": [1] * LENGTH,
-    "few": [1, 2, 3, 4, 190],
+    "few rows": [*[1] * 30, 2, 3, 4, *[16] * 10, 1],
 }
 
 
@@ -140,7 +138,7 @@ def test_positions_far_out_turn_as_in_transformers(small: Small) -> None:
 
 def test_answers_are_those_of_transformers_whatever_drafts(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     prompt = prompt_ids(70)
-    expected = their_answer(small.reference, prompt, 80, eos_token_id=None, pad_token_id=0)
+    expected = their_answer(small.reference, prompt, 48, eos_token_id=None, pad_token_id=0)
     assert len(set(expected)) > 20
     monkeypatch.setattr(small.target, "config", replace(small.target.config, stop_token_ids=()))
     assert_same_answers(small.target, small.drafter, prompt, expected, 16)
@@ -148,7 +146,7 @@ def test_answers_are_those_of_transformers_whatever_drafts(small: Small, monkeyp
 
 def test_conversations_go_on_and_back(small: Small) -> None:
     """Plain and speculative turns in any order, going on, going back and starting over."""
-    converse(Conversation(small), settings(block_size=16), 1, turns=5, longest=40)
+    converse(Conversation(small), settings(block_size=16), 1, turns=4, longest=40)
 
 
 # --- what a layer keeps, to the bit: products and attention are made row by row, as kernels make them
@@ -272,9 +270,9 @@ def test_random_rounds_leave_the_bits_of_never_having_drafted(exact: Qwen35Targe
 
 
 @pytest.mark.ci
-def test_hundreds_of_random_rounds(exact: Qwen35Target) -> None:
+def test_two_hundred_random_rounds(exact: Qwen35Target) -> None:
     done, seed = 0, 1000
-    while done < 500:
+    while done < 200:
         seed += 1
         done += random_rounds(exact, seed, 60)
 
@@ -349,42 +347,15 @@ CHANGES = {
 
 @pytest.mark.parametrize(("changes", "said"), CHANGES.values(), ids=CHANGES)
 def test_configs_that_are_refused(changes: dict[str, Any], said: str, small: Small, tmp_path: Path) -> None:
-    _copy(small.path, tmp_path)
-    edit_text_config(tmp_path, **changes)
+    edit_text_config(copied(small.path, tmp_path), **changes)
     with pytest.raises(WeightsFailure, match=said) as refused:
         load_target(tmp_path, CPU, no_progress)
     assert refused.value.hint
 
 
-NET = "model.language_model.layers.0.linear_attn"
-
-
-def test_tensors_that_are_refused(small: Small, tmp_path: Path) -> None:
-    _copy(small.path, tmp_path)
-    tensors = saved(small.path)
-    qkv, z = tensors[f"{NET}.in_proj_qkv.weight"], tensors[f"{NET}.in_proj_z.weight"]
-    wrong: list[tuple[dict[str, Tensor | None], str]] = [
-        ({f"{NET}.in_proj_z.weight": None}, r"lacks 1 tensors, the first is .*in_proj_z"),
-        ({f"{NET}.in_proj_qkvz.weight": torch.cat((qkv, z))}, r"against its config, 1 tensors.*in_proj_qkvz"),
-        ({f"{NET}.A_log": tensors[f"{NET}.A_log"].int()}, r"A_log is I32\[6\]"),
-        ({f"{NET}.conv1d.weight": tensors[f"{NET}.conv1d.weight"][..., 1:].contiguous()}, r"conv1d.weight is F32"),
-        ({f"{NET}.in_proj_b.weight": tensors[f"{NET}.in_proj_b.weight"][1:].clone()}, r"in_proj_b.weight is F32"),
-    ]
-    for changes, said in wrong:
-        changed = {**tensors, **changes}
-        save(tmp_path, {name: tensor for name, tensor in changed.items() if tensor is not None})
-        with pytest.raises(WeightsFailure, match=said):
-            load_target(tmp_path, CPU, no_progress)
-
-
 def test_no_drafter_is_trained_for_it(small: Small) -> None:
     with pytest.raises(UsageFailure, match="its layers recur"):
         BatchedTarget(small.target)
-
-
-def _copy(source: Path, folder: Path) -> None:
-    for path in source.iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
 
 
 def test_a_model_of_transformers_is_the_published_one() -> None:

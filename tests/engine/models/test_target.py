@@ -52,11 +52,10 @@ def assert_same(pair: TinyPair, ours: tuple[Tensor, Tensor], ids: Tensor) -> Non
     torch.testing.assert_close(ours[1][:, :comparable], features[:, :comparable], atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("seed", range(2))
 @torch.inference_mode()
-def test_equals_transformers_after_random_rejections(pair: TinyPair, seed: int) -> None:
+def test_equals_transformers_after_random_rejections(pair: TinyPair) -> None:
     """Blocks whose tail is wrong and refused, over several turns of the ring, leave no trace."""
-    rng, target, ids = random.Random(seed), pair.target, random_ids(seed=seed)
+    rng, target, ids = random.Random(0), pair.target, random_ids()
     cache, logits, features = new_cache(target), [], []
     while cache.length < LENGTH:
         start = cache.length

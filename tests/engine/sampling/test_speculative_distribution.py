@@ -14,7 +14,7 @@ from tests.engine.sampling.chi_square import chi_square_p
 from tests.engine.small_decoders import prompt_ids, run_turn, scripted, set_stops, settings
 from tests.pace import only_in_ci
 
-TURNS = 1000
+TURNS = 500
 TOP_K = 4
 
 

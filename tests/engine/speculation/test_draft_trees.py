@@ -28,7 +28,7 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     torch.set_num_threads(1)
     target = load_target(bundled_pair / "target", CPU, no_progress)
     drafter = load_drafter(bundled_pair / "drafter", target, no_progress)
-    settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=60)
+    settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=40)
     prompt = next(ids for question, ids in questions(1) if question.domain == "explain")
     text, blocks = record_blocks(target, drafter, prompt, settings)
     assert len(blocks) == len(text) - 1 > 20

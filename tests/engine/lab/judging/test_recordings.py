@@ -34,11 +34,12 @@ CELLS = {
 
 
 TABLES = recorded_tables()
-SIZES = (1, 2, 3, 4, 6, 8, 11, 16)
+SIZES = (1, 2, 4, 8, 16)
 WHERE = [
     (cell, name, AHEAD[(row + column) % len(AHEAD)])
     for row, cell in enumerate(CELLS)
     for column, name in enumerate(TABLES)
+    if (row + column) % 3
 ]
 
 
@@ -57,7 +58,7 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
 
 
 @pytest.mark.parametrize("name", TREES)
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", sorted(CELLS)[::2])
 def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -> None:
     """So it is where nobody verifies trees."""
     table = TABLES[name]
