@@ -199,6 +199,9 @@ class Panel(Container):
             self._gauging = gauging
             self.query_one(GaugePanel).visible = gauging
             self.styles.background = None if gauging else "transparent"
+            for part in self.query("*"):
+                part.notify_style_update()  # it stands on another ground
+                part.refresh()
 
     @property
     def size_chosen(self) -> BlockSize:
