@@ -27,6 +27,8 @@ class Limit:
     says: str
     instead: str
     """What to ask, or to do."""
+    sure: bool = False
+    """No such question is answered well: what it says stands in the place of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,10 @@ class Limits:
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Limits:
         """From a pair's ``about.json``."""
-        kinds = (Limit(re.compile(each["asks"], re.I), each["says"], each["instead"]) for each in about["limits"])
+        kinds = (
+            Limit(re.compile("|".join(each["asks"]), re.I), each["says"], each["instead"], each.get("sure", False))
+            for each in about["limits"]
+        )
         return cls(re.compile(about["reads"]["letters"]), about["reads"]["instead"], tuple(kinds))
 
     def reads(self, text: str) -> bool:
@@ -52,11 +57,18 @@ class Limits:
         known = len(self.letters.findall(text)) + sum(map(str.isdecimal, text))
         strange = sum(sign.isalpha() and not self.letters.match(sign) for sign in text)
         pictures = any(unicodedata.category(sign) == "So" for sign in text)
-        return known >= FEW * strange and (known > 0 or not pictures)
+        enough = FEW * strange if strange > 1 else strange  # "Olá!" has one, and is read
+        return known >= enough and (known > 0 or not pictures)
 
     def met_by(self, text: str) -> Iterable[Limit]:
         """The limits that a question comes upon."""
         return (kind for kind in self.kinds if kind.asks.search(text))
+
+    def refusal(self, text: str) -> tuple[str, str] | None:
+        """Why a question gets no answer, and what to ask instead; None where it may get a good one."""
+        if not self.reads(text):
+            return "I can't read this.", self.instead
+        return next(((kind.says, kind.instead) for kind in self.met_by(text) if kind.sure), None)
 
 
 def goes_in_circles(ids: Sequence[int]) -> bool:

@@ -154,8 +154,8 @@ class Runner:
             if (wrong := next((each for each in prompt.ids if not 0 <= each < size), None)) is not None:
                 raise UsageFailure(f"No token has the id {wrong}.", f"Ids go from 0 to {size - 1}.")
         elif ask.messages:
-            if not self._limits.reads(ask.messages[-1].content):
-                raise UsageFailure("I can't read this.", self._limits.instead)
+            if (refusal := self._limits.refusal(ask.messages[-1].content)) is not None:
+                raise UsageFailure(*refusal)
             prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
         else:
             raise UsageFailure("Nothing was asked.", "Type a question.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -228,6 +229,10 @@ def shown(verdicts: Mapping[str, str], grounds: Iterable[str], dark: bool) -> di
     }
 
 
+MIXTURES = 50
+"""Steps between a colour and black or white."""
+
+
 def lightness(color: str) -> float:
     """L* of CIELAB, from 0 to 100."""
     return _lightness(_luminance(color))
@@ -239,9 +244,16 @@ def _lightness(luminance: float) -> float:
 
 def with_lightness(color: str, wanted: float) -> str:
     """The hue of a colour in another lightness: mixed with black or white until it is near."""
-    towards = Color.parse("#000000" if lightness(color) > wanted else "#FFFFFF")
-    mixed = (Color.parse(color).blend(towards, step / 50).hex for step in range(51))
-    return min(mixed, key=lambda each: abs(lightness(each) - wanted))
+    sign, given = (-1 if lightness(color) > wanted else 1), Color.parse(color)
+    towards = Color.parse("#000000" if sign < 0 else "#FFFFFF")
+
+    def mixed(step: int) -> str:
+        return given.blend(towards, step / MIXTURES).hex
+
+    # They go one way: the first that is beyond it, or the one before.
+    beyond = bisect_left(range(MIXTURES + 1), sign * wanted, key=lambda step: sign * lightness(mixed(step)))
+    near = range(max(beyond - 1, 0), min(beyond, MIXTURES) + 1)
+    return min(map(mixed, near), key=lambda each: abs(lightness(each) - wanted))
 
 
 @lru_cache(8)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from queue import SimpleQueue
+from typing import get_args
 
 import pytest
 
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, Event, Notice, TurnFinished, TurnStarted
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.lab.demo.texts.exchanges import Asking, read_exchanges, read_questions
 from engine.limits import ANYTHING, Limits, goes_in_circles
 from engine.service import EngineService
 
@@ -57,6 +59,37 @@ def test_what_it_does_badly_is_said_before(text: str, says: str) -> None:
     assert not list(ANYTHING.met_by(text))
 
 
+def test_no_held_out_question_of_its_report_is_refused() -> None:
+    """Nor any that it was trained to answer with a page, a function or a sum."""
+    asked = [each.prompt for purpose in get_args(Asking) for some in read_questions(purpose).values() for each in some]
+    asked += [each.prompt for domain in ("code", "html", "maths", "follow") for each in read_exchanges(domain)[::40]]
+    assert len(asked) > 1000 and not [each for each in asked if OWN.refusal(each)]
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("explain what is on the screen", True),
+        ("what am I looking at?", True),
+        ("please describe what's on the screen", True),
+        ("can you write me a little game", True),
+        ("write a snake game", True),
+        ("Write a guessing game in Python", False),
+        ("Python tic tac toe winner check", False),
+        ("a page with Conway's game of life", False),
+        ("summarize your last answer", True),
+        ("Condense this:\n\nThe Amazon is the largest river by volume.", True),
+        ("Sum up 3 and 4", False),
+        ("File a.py:\n```\nx = 1\n```\n\nExplain this file", True),
+        ("File a.py:\n```\nx = 1\n```\n\nx should be 5", False),
+        ("What do the colours mean?", False),
+        ("日本語で話して", True),
+    ],
+)
+def test_what_it_surely_cant_gets_no_answer(text: str, refused: bool) -> None:
+    assert (OWN.refusal(text) is not None) is refused and ANYTHING.refusal(text) is None
+
+
 def test_an_answer_that_goes_in_circles_is_seen() -> None:
     assert goes_in_circles([5, 6, *[1, 2, 3] * 30]) and not goes_in_circles([1, 2, 3] * 20)
     assert not goes_in_circles([*range(40)] * 5)
@@ -77,9 +110,11 @@ def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
     refusal, end = [event for event in ask("日本語で話して") if not isinstance(event, TurnStarted)]
     assert isinstance(refusal, EngineError) and "can't read" in refusal.message and "Try" in refusal.hint
     assert isinstance(end, TurnFinished) and not end.text
-    notice, *_ = ask("write a snake game")
+    refusal, end = [event for event in ask("write a snake game") if not isinstance(event, TurnStarted)]
+    assert isinstance(refusal, EngineError) and "games" in refusal.message and isinstance(end, TurnFinished)
+    notice, *_ = ask("why is the sky blue")
     assert isinstance(notice, Notice) and notice.ahead
-    assert not isinstance(ask("write a snake game")[0], Notice), "once"
+    assert not isinstance(ask("why is the sky blue")[0], Notice), "once"
     *_, circles, end = ask("{}[]()<>!@#$%^&*")
     assert isinstance(circles, Notice) and isinstance(end, TurnFinished) and end.statistics.num_tokens < 150
     *_, alone = ask("{}[]()<>!@#$%^&*", speculation=False)

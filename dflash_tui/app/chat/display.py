@@ -30,7 +30,7 @@ from ..options import options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
-from ..widgets.gauge_panel import GaugePanel, Panel
+from ..widgets.gauge_panel import Panel
 from ..widgets.prompt import PLACEHOLDER, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rounds.replay_bar import ReplayBar
@@ -250,10 +250,10 @@ class ChatDisplay(DeskScreen):
         served = ready is not None and bool(ready.server)
         self.query_one("#ask").border_title = lens_legend(lenses.lens, served, narrow, guessers)
 
-    def show_gauges(self) -> None:
+    def show_gauges(self, *, update: bool = True) -> None:
         """As wide as the user wants them."""
-        self.set_class(self.gauges == "narrow", "-narrow-gauges")
-        self.set_class(self.gauges == "off", "-no-gauges")
+        wanted = {"-narrow-gauges": self.gauges == "narrow", "-no-gauges": self.gauges == "off"}
+        self.update_classes(wanted, update=update)
 
     def show_statistics(self, section: str = "") -> None:
         """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
@@ -378,8 +378,7 @@ class ChatDisplay(DeskScreen):
 
     def draw_gauges(self) -> None:
         facts = self.gauge_facts()
-        self.set_class(facts.turn.step is None, "-begins")
-        self.query_one(GaugePanel).show(facts)
+        self.query_one(Panel).show(facts)
         self.query_one(RoundStrip).show(self.viewer.step)
         lenses = self.viewer.lenses
         if lenses.lens == "source" and (guessers := lenses.guessers) != self._guessers:

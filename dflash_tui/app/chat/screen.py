@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import events, on
+from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.widget import Widget
 
 from dflash_tui.core.attachments.mentions import mention_of
@@ -62,8 +64,15 @@ class ChatScreen(ChatDisplay):
     """By id, in the order of the help screen; each works on this screen."""
     CSS_PATH = Path(__file__).with_name("screen.tcss")
     AUTO_FOCUS = "#prompt"
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-slim"), (80, "-narrow"), (100, "-wide"), (150, "-vast")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (18, "-low"), (20, "-short"), (32, "-tall")]
+    HORIZONTAL_BREAKPOINTS = WIDTHS = [(0, "-tiny"), (60, "-slim"), (80, "-narrow"), (100, "-wide"), (150, "-vast")]
+    VERTICAL_BREAKPOINTS = HEIGHTS = [(0, "-flat"), (18, "-low"), (20, "-short"), (32, "-tall")]
+
+    def compose(self) -> ComposeResult:
+        """With the looks to begin with, of which the parts then take their styles once."""
+        self.gauges = options_of(self).gauges
+        self.show_gauges(update=False)
+        self._fit(self.app.size, update=False)
+        yield from super().compose()
 
     def on_mount(self) -> None:
         stand_above(self, "#ask")
@@ -71,9 +80,6 @@ class ChatScreen(ChatDisplay):
         self.conversation.show_loading([], beginning(self.desk))
         self.show_legend()
         self.conversation.transcript.set_class(self.replay.recording is not None, "shown")
-        self.gauges = options_of(self).gauges
-        self.show_gauges()
-        self.add_class("-begins")
         self.query_one(StepView).display = False
         prompt = self.prompt
         prompt.completer = lambda text: complete(
@@ -107,17 +113,24 @@ class ChatScreen(ChatDisplay):
         """In Textual's place, which draws three times: keys that wait are heard between the parts."""
         event.prevent_default()
         event.stop()
-        width, height = event.size
-        now = self._get_breakpoint_classes(width, self.HORIZONTAL_BREAKPOINTS or [])
-        now |= self._get_breakpoint_classes(height, self.VERTICAL_BREAKPOINTS or [])
-        every = (name for _, name in (self.HORIZONTAL_BREAKPOINTS or []) + (self.VERTICAL_BREAKPOINTS or []))
-        self.update_classes({name: name in now for name in every}, animate=False)
+        self._fit(event.size)
         self.show_legend()
         await asyncio.sleep(0)
         with self.app.batch_update():  # lays out now, draws later
             for screen in (self, *self.app._background_screens):
                 screen._screen_resized(event.size)
         await asyncio.sleep(0)  # the parts hear of their sizes
+
+    def _fit(self, size: Size, *, update: bool = True) -> None:
+        """Take the classes of this size; ``update``: bring the styles of all parts up to date."""
+        now = self._get_breakpoint_classes(size.width, self.WIDTHS)
+        now |= self._get_breakpoint_classes(size.height, self.HEIGHTS)
+        every = (name for _, name in self.WIDTHS + self.HEIGHTS)
+        self.update_classes({name: name in now for name in every}, update=update, animate=False)
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Parts that have just come have their styles; Textual, which hears of this next, would work them out again."""
+        event.refresh_styles &= self._started
 
     def on_screen_suspend(self) -> None:
         """A notice goes on in front, on the screen that covers this one; here it would stand beside itself."""

@@ -214,7 +214,7 @@ class Viewer:
         # An answer that has ended is shown from its first draft on; one that runs, from now on.
         from_start = self.place is None and self._ended
         self.motion.teach()
-        self._play_from(self.travel.at(here.turn, 1 if from_start else here.step))
+        self._play_from(self.travel.beginning(here.turn) if from_start else self.travel.at(here.turn, here.step))
         self._open()
 
     def _play_from(self, place: Place | None) -> None:
@@ -252,7 +252,7 @@ class Viewer:
         return turn is not None and turn.reason is not None
 
     def _play_again(self) -> None:
-        self._play_from(self.travel.at(self.here().turn, 1))
+        self._play_from(self.travel.beginning(self.here().turn))
         self.show()
 
     def change_phase(self, direction: int) -> None:

@@ -127,7 +127,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
             options.highlighted = self.first(self._shown)
         left = len(found) - len(self._shown)
         empty = "" if self._shown else "nothing found · " if words else "nothing here yet · "
-        self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{self.KEYS}")
+        keys = self.KEYS if self._shown else self.KEYS.rpartition(" · ")[2]
+        self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{keys}")
 
     @property
     def words(self) -> str:

@@ -246,8 +246,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self.query_one("#race-title", Static).update(
             Content.assemble(
                 ("race ", "bold $primary"),
-                f" each lane once by itself, then all side by side · {place + 1} of {len(self.race.lanes)}: ",
+                f" {place + 1} of {len(self.race.lanes)}: ",
                 (lane.name, "bold"),
+                " · each lane once by itself, then all side by side",
             )
         )
 

@@ -173,6 +173,8 @@ class Panel(Container):
     def __init__(self, settings: GenerationSettings, *, id: str) -> None:
         super().__init__(id=id)
         self._settings = settings
+        self._gauging: bool | None = None
+        """Something is gauged: since the first answer."""
 
     def compose(self) -> ComposeResult:
         settings = self._settings
@@ -183,6 +185,23 @@ class Panel(Container):
                 "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
             )
             yield PaceSlider("pace", PACES[-1], id="pace")
+
+    def on_mount(self) -> None:
+        self._set_gauging(False)
+
+    def show(self, facts: GaugeFacts) -> None:
+        self._set_gauging(facts.turn.step is not None)
+        self.query_one(GaugePanel).show(facts)
+
+    def _set_gauging(self, gauging: bool) -> None:
+        """Before the first answer there are sliders alone. No class: all parts would get their styles anew."""
+        if gauging != self._gauging:
+            self._gauging = gauging
+            self.query_one(GaugePanel).visible = gauging
+            self.styles.background = None if gauging else "transparent"
+            for part in self.query("*"):
+                part.notify_style_update()  # it stands on another ground
+                part.refresh()
 
     @property
     def size_chosen(self) -> BlockSize:

@@ -132,8 +132,10 @@ class RateGauge(Gauge):
     def compact(self) -> Content:
         if self.facts.speedup is not None:
             return Content.assemble((f"{self.facts.speedup:.1f}×", "bold $primary"), (" as fast", MUTED))
-        history = bars(_history(self.facts.turn.rate, max(self.size.width - 6, 1)), 1)[0]
-        return Content.assemble(("tok/s ", MUTED), (history, "$primary"))
+        speed, unit = self._speed, f" {TOKENS_PER_SECOND.short} "
+        room = max(self.size.width - len(speed + unit), 1)
+        history = bars(_history(self.facts.turn.rate, room), 1)[0]
+        return Content.assemble((speed, "bold $primary"), (unit, MUTED), (history, "$primary"))
 
     @property
     def _speed(self) -> str:

@@ -32,7 +32,7 @@ class Label:
 
 
 SPEED_UP = Label("times as fast", "as the target alone, which writes one token in each pass", "speed-up")
-TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on")
+TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on", "tok/s")
 TOKENS_PER_ROUND = Label(
     "tokens a round", "what a round writes: the guesses that were kept, and one token of the target's own", "a round"
 )

@@ -58,6 +58,12 @@ class Traveller:
         history = self.history(turn)
         return Place(turn, min(max(step, 0), len(history) - 1)) if history else None
 
+    def beginning(self, turn: int) -> Place | None:
+        """The first round of a turn that has a draft to look at; without any the one behind the prompt."""
+        history = self.history(turn)
+        drafted = (place for place, step in enumerate(history or ()) if step.draft)
+        return self.at(turn, next(drafted, 1))
+
     def of_token(self, turn: int, token: int) -> Place | None:
         history = self.history(turn)
         if history is None or not 0 <= token < history.num_tokens:

@@ -22,7 +22,7 @@ from dflash_tui.core.figures.labels import (
     Label,
 )
 from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
-from dflash_tui.core.rounds.cells import END_MARK, draft_text
+from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
@@ -292,6 +292,8 @@ def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:
 def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
     """A cell cut or filled to its column. The gap is outside the struck-through and underlined text."""
     text, style = cell
+    if cell_len(text) > size:
+        text = text.replace(END_MARK, SHORT_END)
     shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
     rest = " " * (size - cell_len(shown))
     yield " " * GAP * parted, ""
