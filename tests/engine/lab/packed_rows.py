@@ -1,4 +1,4 @@
-"""TextRows of random texts, as trainings pack them."""
+"""Rows of random texts, as trainings pack them."""
 
 from __future__ import annotations
 
