@@ -16,6 +16,7 @@ import pytest
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import load_session
 
+from ..pace import IN_CI
 from .test_process import chat, only_session
 
 TOLD = """
@@ -32,7 +33,7 @@ def telling(emit):
 """The engine writes down, on its own, every round that it has handed over."""
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("KILLS", "5"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("KILLS", "5" if IN_CI else "3"))))
 def test_killed_at_a_random_moment(seed: int, tmp_path: Path) -> None:
     told = tmp_path / "told"
     source = "ScriptedEngine(telling(emit), answer=PAGE * 50, round_seconds=0.005)"

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from multiprocessing import forkserver
 from typing import Any
 
 import pytest
@@ -64,13 +62,6 @@ class Program:
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _forked_programs_are_counted() -> Iterator[None]:
-    """What they cost is known of a server that has ended and was waited for."""
-    yield
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture
