@@ -8,22 +8,29 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
+from subprocess import DEVNULL, PIPE, STDOUT
+from threading import Thread
+from typing import BinaryIO
 
+Environment = Mapping[str, str | None]
+NOTHING: Environment = {}
 _forking = get_context("forkserver")
 _forking.set_forkserver_preload(["tests.cli.scripted", "dflash_tui.app.main"])
 
 
 class Forked:
     """A process that calls ``run``, on the top level of a module, with ``arguments``. ``streams`` are the descriptors
-    of its stdin, stdout and stderr; ``environment`` is added to this process's own."""
+    of its stdin, stdout and stderr; ``environment`` is added to this process's own, None takes a variable out."""
 
     def __init__(
-        self, run: Callable[..., object], *arguments: object, streams: Sequence[int], environment: Mapping[str, str]
+        self, run: Callable[..., object], *arguments: object, streams: Sequence[int], environment: Environment
     ) -> None:
-        places = (os.getcwd(), {**os.environ, **environment}, [*map(DupFd, streams)])
+        known = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}
+        places = (os.getcwd(), known, [*map(DupFd, streams)])
         self._process: ForkServerProcess = _forking.Process(target=_become, args=(places, run, arguments))
         self._process.start()
 
@@ -49,6 +56,60 @@ class Forked:
         self._process.join(seconds)
         assert self._process.exitcode is not None, "it goes on"
         return self._process.exitcode
+
+
+class Piped(Forked):
+    """The same with as much of :class:`subprocess.Popen` as tests use. ``stdin``, ``stdout`` and ``stderr``: a
+    descriptor, ``PIPE``, ``DEVNULL`` or ``STDOUT``."""
+
+    def __init__(
+        self,
+        run: Callable[..., object],
+        *arguments: object,
+        stdin: int = DEVNULL,
+        stdout: int = PIPE,
+        stderr: int = PIPE,
+        environment: Environment = NOTHING,
+    ) -> None:
+        self.stdin: BinaryIO | None = None
+        self.stdout: BinaryIO | None = None
+        self.stderr: BinaryIO | None = None
+        ends: list[int] = []
+        for name, given in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+            if given == PIPE:
+                reader, writer = os.pipe()
+                setattr(self, name, os.fdopen(writer, "wb") if name == "stdin" else os.fdopen(reader, "rb", 0))
+                ends.append(reader if name == "stdin" else writer)
+            elif given == STDOUT:
+                ends.append(os.dup(ends[1]))
+            else:
+                ends.append(os.open(os.devnull, os.O_RDWR) if given == DEVNULL else os.dup(given))
+        super().__init__(run, *arguments, streams=ends, environment=environment)
+        for end in ends:
+            os.close(end)
+
+    def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+        """All that is still to be read of its output, and of its errors."""
+        said = [b"", b""]
+
+        def read(place: int, stream: BinaryIO | None) -> None:
+            said[place] = b"" if stream is None else stream.read()
+
+        readers = [Thread(target=read, args=each) for each in enumerate((self.stdout, self.stderr))]
+        for reader in readers:
+            reader.start()
+        self.wait(timeout)
+        for reader in readers:
+            reader.join(timeout)
+        return said[0], said[1]
+
+    def end(self) -> None:
+        self.kill()
+        self.wait()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None and not stream.closed:
+                with suppress(BrokenPipeError):
+                    stream.close()
 
 
 def end_server() -> None:

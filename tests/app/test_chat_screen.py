@@ -223,24 +223,6 @@ async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> N
         assert "word " * 60 + "end" in chat.app.clipboard
 
 
-async def test_slash_commands(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/block 8")
-        await chat.ask("/temp 0.5")
-        await chat.ask("/seed 7")
-        await chat.ask("/system Be brief.")
-        settings = chat.screen.chat.settings
-        assert (settings.block_size, settings.temperature, settings.seed) == (8, 0.5, 7)
-        assert chat.screen.query_one(BlockSlider).value == 8
-        assert chat.screen.chat.system == "Be brief."
-        await chat.ask("/theme dflash-light")
-        assert chat.app.theme == "dflash-light"
-        await chat.ask("/save 1")
-        assert (chat.out_dir / "index.html").exists()
-        assert chat.prompt.text == "" and len(chat.sent(Ask)) == 1
-
-
 async def test_a_record_that_can_not_be_written_is_told_once(
     launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -65,29 +63,6 @@ ChatScreen._compose = late
 sys.exit(main(["--out", {out!r}], lambda options: ScriptedEngine))
 """
 """The chat, which stops at places of its start where somebody might be typing already."""
-
-
-@pytest.mark.alone
-def test_the_first_frame_comes_before_torch(tmp_path: Path) -> None:
-    report = tmp_path / "modules.json"
-    setup = f"""
-import json
-class Engine(ScriptedEngine):
-    def start(self):
-        heavy = [name for name in ("torch", "transformers") if name in sys.modules]
-        Path({str(report)!r}).write_text(json.dumps(heavy))
-        super().start()
-"""
-    started = time.monotonic()
-    with chat(tmp_path, "Engine(emit)", setup, fresh=True) as terminal:
-        terminal.wait_for("sk something")  # the cursor stands on the A
-        first_frame = time.monotonic() - started
-        terminal.wait_for("ready")
-        assert json.loads(report.read_text()) == []
-        terminal.send("\x11")
-        assert terminal.wait_for_exit() == 0
-        assert LEAVE_TERMINAL in terminal.output
-    assert first_frame < 5  # a second on an idle machine; importing torch alone would take longer than this allows
 
 
 def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from dflash_tui.cli.headless.output import StandardOutput
 from dflash_tui.cli.terminal.streams import _BestEffort, prepare_streams
 from dflash_tui.core.exit_codes import ExitCode
 
-from . import programs
+from ..forked import Piped
 from .conftest import Program
 from .programs import program as running
 
@@ -42,7 +42,7 @@ def waiting_in(pipe: int) -> int:
     return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))[0])
 
 
-def is_full(process: programs.Program) -> bool:
+def is_full(process: Piped) -> bool:
     assert process.stdout is not None
     before = waiting_in(process.stdout.fileno())
     time.sleep(0.1)

@@ -18,14 +18,15 @@ import pytest
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.reader import TraceError, read_trace
 
-from .programs import Program, program
+from ..forked import Piped
+from .programs import program
 
 
-def started(script: str, *flags: str, **streams: int) -> AbstractContextManager[Program]:
+def started(script: str, *flags: str, **streams: int) -> AbstractContextManager[Piped]:
     return program(script, "-p", "hi", *flags, **streams)
 
 
-def read_some(process: Program) -> bytes:
+def read_some(process: Piped) -> bytes:
     assert process.stdout is not None
     return os.read(process.stdout.fileno(), 65536)
 
