@@ -47,7 +47,7 @@ def test_killed_at_a_random_moment(seed: int, tmp_path: Path) -> None:
         terminal.wait_for_exit()
     handed_over = told.read_text("utf-8")
     state = Path(os.environ["DFLASH_CHAT_STATE"]) / "sessions"
-    if not handed_over and not [*state.glob("*.jsonl")]:
+    if not handed_over and not any(path.stat().st_size for path in state.glob("*.jsonl")):
         return  # it had not been asked yet
     path = only_session()
     (turn,) = load_session(path).turns

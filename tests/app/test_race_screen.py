@@ -56,12 +56,14 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         screen = await open_race(driver)
         await driver.until(lambda: screen.race.result is not None)
         assert not screen.replayed and "×" not in text_of(screen, "#race-title") + text_of(screen, "#race-table")
-        await driver.pilot.press("space", "f1")
-        assert isinstance(driver.app.screen, KeysScreen)
-        told = str(driver.app.screen.query_one(Static).render())
-        assert "save as a page" in told and "target alone" in told
-        await driver.pilot.press("f1")
-        assert driver.app.screen is screen
+        await driver.pilot.press("space")
+        if size == (120, 36):
+            await driver.pilot.press("f1")
+            assert isinstance(driver.app.screen, KeysScreen)
+            told = str(driver.app.screen.query_one(Static).render())
+            assert "save as a page" in told and "target alone" in told
+            await driver.pilot.press("f1")
+            assert driver.app.screen is screen
         head = text_of(screen, "#lane-0")
         assert "paused" in text_of(screen, "#race-title")
         await driver.pilot.pause(0.2)
@@ -77,9 +79,10 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)
         assert f"{result.speed_up(result.lanes[1]):.2f}×" in table
         assert f"{result.speed_up(best(result)):.1f}×" in large_in(screen)
-        await driver.pilot.press("e")
-        page = (driver.out_dir / "race.html").read_text(encoding="utf-8")
-        assert "DFlash, block 16" in page and page.count("<article") == 4
+        if size == (120, 36):
+            await driver.pilot.press("e")
+            page = (driver.out_dir / "race.html").read_text(encoding="utf-8")
+            assert "DFlash, block 16" in page and page.count("<article") == 4
         await driver.pilot.press("space")
         await driver.until(lambda: all(log.size.height >= 1 for log in screen.query(TokenLog)))
 
