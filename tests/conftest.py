@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from dflash_tui.core.platforms import TERMINALS
+from tests import forked
 from tests.processor_time import ProcessorTime
 
 # One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
@@ -120,6 +121,12 @@ def _has_cuda() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_programs_are_counted() -> Iterator[None]:
+    yield
+    forked.end_server()
 
 
 @pytest.fixture(autouse=True)

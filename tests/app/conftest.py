@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
@@ -72,11 +73,28 @@ class Driver:
         await self.ask(text)
         await self.until(lambda: not self.screen.chat.busy)
 
+    async def rest(self) -> None:
+        """As it was when it opened, but for what was said: nothing stands before it, and nothing is typed."""
+        while self.app.screen is not self.screen:
+            await self.pilot.press("escape")
+        if self.screen.viewer.open or self.screen.viewer.place is not None:
+            await self.pilot.press("escape")
+        if self.app.size != SIZE:
+            await self.pilot.resize_terminal(*SIZE)
+        self.app.theme = "dflash-dark"
+        self.screen.viewer.set_pace(1.0)
+        self.screen.viewer.lenses.choose("verdict")
+        self.prompt.clear()
+        self.prompt.focus()
+        self.app.clear_notifications()
+        await self.pilot.pause()
+
     def notices(self) -> str:
         return " ".join(f"{notice.title} {notice.message}" for notice in self.app._notifications)
 
 
 Launch = Callable[..., Any]
+SIZE = (120, 36)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -98,7 +116,7 @@ def _style_sheets_are_parsed_once() -> Iterator[None]:
 @asynccontextmanager
 async def running(
     out_dir: Path,
-    size: tuple[int, int] = (120, 36),
+    size: tuple[int, int] = SIZE,
     ready: bool = True,
     theme: str | None = None,
     notices: bool = False,
@@ -129,3 +147,29 @@ def launch(tmp_path: Path) -> Launch:
     """``async with launch(size=(80, 24), ready=True, **scripted_engine_options) as driver``."""
 
     return partial(running, tmp_path / "out")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def _shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Driver]:
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DFLASH_CHAT_STATE", str(folder / "state"))
+        patch.setenv("DFLASH_CHAT_CONFIG", "")
+        async with running(folder / "out", **getattr(request.module, "SHARED", {})) as chat:
+            await chat.ask_and_wait()
+            yield chat
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def chat(_shared: Driver) -> Driver:
+    """A chat with an answer, which a module's tests share, launched with its ``SHARED``; these leave nothing behind
+    that :meth:`Driver.rest` doesn't clear away, and have one loop."""
+    await _shared.rest()
+    return _shared
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever shares a chat runs in its loop."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "_shared" in item.fixturenames:
+            item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)

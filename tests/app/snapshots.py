@@ -12,7 +12,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import cache, partial
 from itertools import count, groupby
@@ -152,23 +153,25 @@ SCREENS = (*PLAYS, "replay", "lesson")
 # Taking it
 
 
-async def both(screen: str, size: Size, folder: Path) -> list[list[list[Cell]]]:
-    """The rows of a screen, character by character, in each theme. ``folder`` is for what is written meanwhile."""
+@asynccontextmanager
+async def playing(screen: str, folder: Path) -> AsyncIterator[tuple[App[None], Pilot[None]]]:
+    """A screen of the first size, before its picture is taken. ``folder`` is for what is written meanwhile."""
     if screen == "lesson":
         lesson = LessonApp(*open_lesson(None), folder, screen_options=STILL)
-        async with lesson.run_test(size=size) as pilot:
+        async with lesson.run_test(size=SIZES[0]) as pilot:
             await pilot.press("right", "right")
-            return await in_themes(lesson, pilot)
-    if screen == "replay":
-        async with replaying(find_trace("code"), size, screen_options=STILL) as replay:
+            yield lesson, pilot
+    elif screen == "replay":
+        async with replaying(find_trace("code"), SIZES[0], screen_options=STILL) as replay:
             await replay.ended()
             await replay.pilot.press("comma")
-            return await in_themes(replay.app, replay.pilot)
-    clock = count(0.0, ROUND_SECONDS)
-    options = OPTIONS.get(screen, {})
-    async with running(folder, size, screen_options=STILL, clock=clock.__next__, **options) as chat:
-        await PLAYS[screen](chat)
-        return await in_themes(chat.app, chat.pilot)
+            yield replay.app, replay.pilot
+    else:
+        clock = count(0.0, ROUND_SECONDS)
+        options = OPTIONS.get(screen, {})
+        async with running(folder, SIZES[0], screen_options=STILL, clock=clock.__next__, **options) as chat:
+            await PLAYS[screen](chat)
+            yield chat.app, chat.pilot
 
 
 async def in_themes(app: App[None], pilot: Pilot[None]) -> list[list[list[Cell]]]:
@@ -230,25 +233,33 @@ def picture(dark: list[list[Cell]], light: list[list[Cell]]) -> str:
     return "\n".join([*(text.rstrip() for text in texts), "", *runs, "", *legend, ""])
 
 
-async def take(screen: str, size: Size, folder: Path) -> str:
-    """The picture of a screen of this size."""
+async def pictures(app: App[None], pilot: Pilot[None]) -> AsyncIterator[tuple[Size, str]]:
+    """The picture of each size, one after the other: a terminal that becomes smaller."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    return picture(*await both(screen, size, folder))
+    for size in SIZES:
+        if app.size != size:
+            await pilot.resize_terminal(*size)
+        yield size, picture(*await in_themes(app, pilot))
 
 
 def path_of(screen: str, size: Size) -> Path:
     return FOLDER / f"{screen}-{size[0]}x{size[1]}.txt"
 
 
+async def write_down(screen: str, folder: Path) -> None:
+    async with playing(screen, folder) as (app, pilot):
+        async for size, taken in pictures(app, pilot):
+            path_of(screen, size).write_text(taken, "utf-8")
+
+
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     os.environ["DFLASH_CHAT_CONFIG"] = ""
     for screen in sys.argv[1:] or SCREENS:
-        for size in SIZES:
-            with tempfile.TemporaryDirectory() as folder:
-                os.environ["DFLASH_CHAT_STATE"] = folder
-                path_of(screen, size).write_text(asyncio.run(take(screen, size, Path(folder))), "utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["DFLASH_CHAT_STATE"] = folder
+            asyncio.run(write_down(screen, Path(folder)))
         print(screen, flush=True)
 
 

@@ -18,21 +18,35 @@ import sys
 import termios
 import time
 
+from ..forked import Forked
+
+
+def _run(code: str) -> None:
+    exec(code, {"__name__": "__main__"})
+
 
 class Terminal:
-    """Runs Python ``code`` with a terminal of ``size`` (columns, rows) as its standard streams."""
+    """Runs Python ``code`` with a terminal of ``size`` (columns, rows) as its standard streams; in a ``fresh``
+    interpreter, which inherits ``pass_fds``, or forked from one that knows the program's modules."""
 
-    def __init__(self, code: str, size: tuple[int, int] = (100, 30), pass_fds: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, code: str, size: tuple[int, int] = (100, 30), fresh: bool = False, pass_fds: tuple[int, ...] = ()
+    ) -> None:
         self.output = ""
         self.answers = False
         """It says where its cursor is, when asked."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
         self._set_size(*size)
-        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=slave, stdout=slave, stderr=slave, env=environment, pass_fds=pass_fds
-        )
+        looks = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        self.process: subprocess.Popen[bytes] | Forked
+        if fresh or pass_fds:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=slave, stdout=slave, stderr=slave, env={**os.environ, **looks}, pass_fds=pass_fds,
+            )  # fmt: skip
+        else:
+            self.process = Forked(_run, code, streams=[slave] * 3, environment=looks)
         os.close(slave)
 
     def resize(self, width: int, height: int) -> None:

@@ -69,34 +69,19 @@ async def test_versions_turn_over_by_a_click(launch: Launch) -> None:
         await chat.ask_and_wait("two")
         await click_mark(chat, "‹ 3/3 ›", "‹")
         assert "‹ 2/3 ›" in chat.log.text and "two" not in chat.log.text
+        assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 2, "the gauges show it, too"
+        assert [turn.number for turn in chat.screen.viewer.travel.turns] == [2]
         await click_mark(chat, "‹ 2/3 ›", "›")
         assert "‹ 3/3 ›" in chat.log.text and "two" in chat.log.text
         assert [turn.number for turn in load_session(chat.screen.queue.log.path).turns] == [3, 4]
-
-
-async def test_going_back_to_an_answer_goes_on_from_there(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        for text in ("one", "two"):
-            await chat.ask_and_wait(text)
+        chat.prompt.focus()
         await chat.ask("/name trunk")
-        await chat.ask("/go 1")
-        assert "two" not in chat.log.text
-        await chat.ask_and_wait("other")
-        assert contents(chat.sent(Ask)[-1]) == ["one", "Four.", "other"] and "other  ‹ 2/2 ›" in chat.log.text
+        await chat.ask("/edit 4")
+        chat.prompt.text = "other"
+        await chat.pilot.press("enter")
+        await chat.until(lambda: not chat.screen.chat.busy and "other  ‹ 2/2 ›" in chat.log.text)
         await chat.ask("/go trunk")
         assert "two  ‹ 1/2 ›   trunk" in chat.log.text
-        await chat.ask("/go nowhere")
-        assert "no question or branch" in chat.notices() and chat.prompt.text == "/go nowhere"
-
-
-async def test_the_gauges_show_the_answer_on_the_path(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("/retry")
-        assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 2
-        await chat.pilot.press("alt+j")
-        assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 1
-        assert [turn.number for turn in chat.screen.viewer.travel.turns] == [1]
 
 
 async def test_a_restart_shows_the_same_versions(launch: Launch) -> None:

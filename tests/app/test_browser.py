@@ -65,10 +65,9 @@ def test_a_question_from_a_browser_is_answered() -> None:
         assert program.process.wait(20) == 0
 
 
-def test_replays_and_lessons_open_there_too() -> None:
-    for arguments in (["replay", "demo"], ["lesson"]):
-        with served(*arguments) as program:
-            program.wait_for(HELLO)
-            program.wait_for(b" page" if arguments == ["lesson"] else b"round")
-            program.send(b"M", json.dumps({"type": "quit"}).encode())
-            assert program.process.wait(20) == 0
+def test_lessons_open_there_too() -> None:
+    with served("lesson") as program:
+        program.wait_for(HELLO)
+        program.wait_for(b" page")
+        program.send(b"M", json.dumps({"type": "quit"}).encode())
+        assert program.process.wait(20) == 0

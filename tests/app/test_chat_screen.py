@@ -20,11 +20,11 @@ from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
 
 from ..scripted_engine import PAGE
-from .conftest import Launch
+from .conftest import Driver, Launch
 
 LONG = PAGE * 400
 """Does not end while a test runs: it takes a minute."""
-SIZES = [(120, 36), (100, 30), (80, 24), (60, 18), (30, 8)]
+SIZES = [(120, 36), (100, 30), (80, 24), (60, 18), (40, 24), (30, 8)]
 
 
 async def test_an_answer_arrives_whole(launch: Launch) -> None:
@@ -47,14 +47,10 @@ async def test_escape_stops_and_keeps_what_was_written(launch: Launch) -> None:
         (answer,) = chat.screen.chat.answers
         assert LONG.startswith(answer) and 0 < len(answer) < len(LONG)
         assert answer in chat.log.text
-
-
-async def test_escape_right_after_enter_is_not_lost(launch: Launch) -> None:
-    async with launch(answer=LONG, round_seconds=0.02) as chat:
-        await chat.ask()
+        await chat.ask("again")
         await chat.pilot.press("escape")
         await chat.until(lambda: not chat.screen.chat.busy, seconds=6)
-        assert "⏹ stopped" in chat.log.text
+        assert chat.log.text.count("⏹ stopped") == 2, "right after Enter it isn't lost"
 
 
 async def test_sliders_act_while_it_streams_and_stay(launch: Launch) -> None:
@@ -72,32 +68,30 @@ async def test_sliders_act_while_it_streams_and_stay(launch: Launch) -> None:
         assert chat.sent(Ask)[-1].settings.temperature == 0.05
 
 
-async def test_a_slider_by_its_own_keys(launch: Launch) -> None:
-    async with launch() as chat:
-        block, temperature = chat.screen.query_one(BlockSlider), chat.screen.query_one(TemperatureSlider)
-        block.focus()
-        for keys, size in [
-            (["home"], 2), (["right"], 3), (["pageup"], 8), (["end"], AUTO), (["left"], 16), (["1", "7"], 16),
-            (["pagedown"], 11), (["pageup"], 16), (["pageup"], AUTO),
-        ]:  # fmt: skip
-            await chat.pilot.press(*keys)
-            assert (block.size_chosen, chat.screen.chat.settings.block_size) == (size, size)
-        temperature.focus()
-        await chat.pilot.press("0", ".", "7")
-        assert chat.screen.chat.settings.temperature == pytest.approx(0.7)
+async def test_a_slider_by_its_own_keys(chat: Driver) -> None:
+    block, temperature = chat.screen.query_one(BlockSlider), chat.screen.query_one(TemperatureSlider)
+    block.focus()
+    for keys, size in [
+        (["home"], 2), (["right"], 3), (["pageup"], 8), (["end"], AUTO), (["left"], 16), (["1", "7"], 16),
+        (["pagedown"], 11), (["pageup"], 16), (["pageup"], AUTO),
+    ]:  # fmt: skip
+        await chat.pilot.press(*keys)
+        assert (block.size_chosen, chat.screen.chat.settings.block_size) == (size, size)
+    temperature.focus()
+    await chat.pilot.press("0", ".", "7")
+    assert chat.screen.chat.settings.temperature == pytest.approx(0.7)
 
 
-async def test_a_slider_by_the_mouse(launch: Launch) -> None:
-    async with launch() as chat:
-        block = chat.screen.query_one(BlockSlider)
-        left, right = block.track
-        await chat.pilot.mouse_down(block, offset=(left, 0))
-        assert chat.screen.chat.settings.block_size == 2
-        await chat.pilot.hover(block, offset=((left + right) // 2, 0))
-        assert 8 <= chat.screen.chat.settings.block_size <= 10
-        await chat.pilot.mouse_up(block, offset=((left + right) // 2, 0))
-        await chat.pilot.hover(block, offset=(left, 0))
-        assert chat.screen.chat.settings.block_size >= 8
+async def test_a_slider_by_the_mouse(chat: Driver) -> None:
+    block = chat.screen.query_one(BlockSlider)
+    left, right = block.track
+    await chat.pilot.mouse_down(block, offset=(left, 0))
+    assert chat.screen.chat.settings.block_size == 2
+    await chat.pilot.hover(block, offset=((left + right) // 2, 0))
+    assert 8 <= chat.screen.chat.settings.block_size <= 10
+    await chat.pilot.mouse_up(block, offset=((left + right) // 2, 0))
+    await chat.pilot.hover(block, offset=(left, 0))
+    assert chat.screen.chat.settings.block_size >= 8
 
 
 async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> None:
@@ -131,45 +125,46 @@ async def test_a_question_that_fails_leaves_the_chat_alive(launch: Launch) -> No
         assert chat.screen.chat.messages == []
 
 
-async def test_lines_and_history(launch: Launch) -> None:
-    async with launch(answer="ok") as chat:
+async def test_what_is_typed_and_pasted_is_asked_as_it_is(launch: Launch) -> None:
+    pasted = "\n".join(f"line {number}" for number in range(24)) + "\n"
+    signs = "a\x1b[31mb\u202e\u2028c " * 9  # two rows, by the width of what is shown
+    async with launch(size=(80, 24), answer="ok") as chat:
         await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
         assert chat.prompt.text == "a\nb\nc" and chat.prompt.size.height == 3
         await chat.pilot.press("enter")
         await chat.until(lambda: not chat.screen.chat.busy)
-        assert chat.sent(Ask)[0].messages[-1].content == "a\nb\nc"
         await chat.pilot.press("d", "up")
         assert chat.prompt.text == "a\nb\nc"
         await chat.pilot.press("down")
         assert chat.prompt.text == "d"
+        await chat.pilot.press("ctrl+d")
+        assert chat.prompt.text == "d" and not chat.app._exit, "it quits only when the prompt is empty"
+        chat.prompt.clear()
 
-
-async def test_a_paste_never_sends_and_a_large_one_folds(launch: Launch) -> None:
-    pasted = "\n".join(f"line {number}" for number in range(24)) + "\n"
-    async with launch() as chat:
         chat.prompt.post_message(events.Paste(pasted.replace("\n", "\r")))
         await chat.pilot.pause()
-        assert chat.prompt.text == "[Pasted #1 +24 lines]" and chat.sent(Ask) == []
+        assert chat.prompt.text == "[Pasted #1 +24 lines]" and len(chat.sent(Ask)) == 1, "a paste never sends"
         await chat.pilot.press("!", "enter")
-        assert chat.sent(Ask)[0].messages[-1].content == pasted + "!"
+        await chat.until(lambda: not chat.screen.chat.busy)
         assert "[Pasted #1 +24 lines]\n!" in chat.log.text and "line 7" not in chat.log.text
         await chat.pilot.press("alt+o")
         await chat.until(lambda: "line 7\n" in chat.app.screen.query_one(TokenLog).text)
+        await chat.pilot.press("escape")
 
-
-async def test_what_a_terminal_would_act_on_is_shown_as_a_sign_and_asked_as_it_is(launch: Launch) -> None:
-    typed = "a\x1b[31mb\u202e\u2028c " * 9  # two rows, by the width of what is shown
-    async with launch(size=(80, 24)) as chat:
-        chat.prompt.post_message(events.Paste(typed))
-        await chat.until(lambda: chat.prompt.text == typed)
+        chat.prompt.post_message(events.Paste(signs))
+        await chat.until(lambda: chat.prompt.text == signs)
         await chat.pilot.press("left", "x", "ctrl+z")
         rows = [chat.prompt.render_line(row).text.rstrip() for row in range(chat.prompt.wrapped_document.height)]
         assert " ".join(rows) == ("a␛[31mb��c " * 9).rstrip() and max(map(len, rows)) <= chat.prompt.wrap_width
         await chat.pilot.press("enter")
-        assert chat.sent(Ask)[0].messages[-1].content == typed
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert [ask.messages[-1].content for ask in chat.sent(Ask)] == ["a\nb\nc", pasted + "!", signs]
+        await chat.pilot.press("ctrl+d")
+        await chat.pilot.pause()
+        assert chat.app._exit
 
 
-async def test_control_c_copies_then_stops_then_quits(launch: Launch) -> None:
+async def test_control_c_copies_then_stops_then_quits_which_closes_the_engine(launch: Launch) -> None:
     async with launch(answer=LONG) as chat:
         chat.prompt.text = "copy"
         chat.prompt.select_all()
@@ -181,22 +176,10 @@ async def test_control_c_copies_then_stops_then_quits(launch: Launch) -> None:
         assert chat.sent(Stop)
         await chat.until(lambda: not chat.screen.chat.busy)
         assert chat.app._exit is False
-        await chat.pilot.press("ctrl+c", "ctrl+c")
-        assert chat.app._exit
-
-
-async def test_control_d_quits_only_when_the_prompt_is_empty(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.pilot.press("a", "ctrl+d")
+        await chat.pilot.press("ctrl+c")
         assert chat.app._exit is False
-        await chat.pilot.press("backspace", "ctrl+d")
-        await chat.pilot.pause()
+        await chat.pilot.press("ctrl+c")
         assert chat.app._exit
-
-
-async def test_leaving_closes_the_engine(launch: Launch) -> None:
-    async with launch(answer=LONG) as chat:
-        await chat.ask()
     assert chat.sent(Close)
     chat.engine.join(2)
     assert not chat.engine._thread.is_alive()
@@ -240,24 +223,6 @@ async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> N
         assert "word " * 60 + "end" in chat.app.clipboard
 
 
-async def test_slash_commands(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/block 8")
-        await chat.ask("/temp 0.5")
-        await chat.ask("/seed 7")
-        await chat.ask("/system Be brief.")
-        settings = chat.screen.chat.settings
-        assert (settings.block_size, settings.temperature, settings.seed) == (8, 0.5, 7)
-        assert chat.screen.query_one(BlockSlider).value == 8
-        assert chat.screen.chat.system == "Be brief."
-        await chat.ask("/theme dflash-light")
-        assert chat.app.theme == "dflash-light"
-        await chat.ask("/save 1")
-        assert (chat.out_dir / "index.html").exists()
-        assert chat.prompt.text == "" and len(chat.sent(Ask)) == 1
-
-
 async def test_a_record_that_can_not_be_written_is_told_once(
     launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,62 +234,51 @@ async def test_a_record_that_can_not_be_written_is_told_once(
         assert chat.notices().count("not being recorded") == 1
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_every_size_shows_transcript_and_prompt(launch: Launch, size: tuple[int, int]) -> None:
-    async with launch(size=size) as chat:
+async def test_every_size_shows_transcript_prompt_and_whole_words(launch: Launch) -> None:
+    async with launch() as chat:
+        header, status = chat.screen.query_one(Header), chat.screen.query_one(StatusLine)
+        ready = chat.screen.chat.reducer.ready
+        assert ready is not None
+        for width, height in SIZES:
+            await chat.pilot.resize_terminal(width, height)
+            if width >= 40:
+                await chat.until(lambda: header.render().plain.endswith((ready.dtype, ready.device, " ")))
+                assert "F1 help" in status.render().plain
         await chat.ask_and_wait()
-        width, height = size
-        assert chat.log.size.height >= 3 and chat.log.size.width >= width // 2
-        assert chat.prompt.region.bottom < height and chat.screen.query_one(StatusLine).region.bottom == height
-        shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
-        assert bool(shown) == (width >= 60 and height >= 18)
-        assert all(gauge.region.right <= width for gauge in shown)
+        for width, height in SIZES:
+            await chat.pilot.resize_terminal(width, height)
+            await chat.until(lambda height=height: status.region.bottom == height)
+            assert chat.log.size.height >= 3 and chat.log.size.width >= width // 2
+            assert chat.prompt.region.bottom < height
+            shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
+            assert bool(shown) == (width >= 60 and height >= 18)
+            assert all(gauge.region.right <= width for gauge in shown)
+            if width >= 40:
+                await chat.until(lambda: "F3 look inside" in status.render().plain)
+                keys = status.render().plain
+                assert ("F5 slow motion" in keys) == (width >= 60) and "Esc" not in keys, "two have room on 60 columns"
+                assert ("F8 project · ^S save · F1 help" in keys) == (width >= 120)
 
 
-async def test_a_notice_stands_in_one_place_while_something_is_open(launch: Launch) -> None:
+async def test_a_notice_goes_when_the_user_goes_on_and_lies_over_nothing_to_be_read(launch: Launch) -> None:
     async with launch(answer="ok", notices=True) as chat:
         await chat.ask_and_wait("one")
+        for goes_on, opens in (("escape", False), ("two", False), ("f1", True), ("/stats", True)):
+            await chat.ask("/retry")
+            await chat.until(lambda: not chat.screen.chat.busy)
+            assert chat.screen.query("Toast")
+            await (chat.pilot.press(goes_on) if goes_on in ("escape", "f1") else chat.ask(goes_on))
+            await chat.pilot.pause()
+            assert not chat.app.screen.query("Toast") and (chat.app.screen is not chat.screen) == opens
+            await chat.until(lambda: not chat.screen.chat.busy)
+            if opens:
+                await chat.pilot.press("escape")
         await chat.ask("/retry")
         chat.app.simulate_key("ctrl+o")
         await chat.until(lambda: chat.app.screen is not chat.screen and bool(chat.app.screen.query("Toast")))
         await chat.until(lambda: not chat.screen.query("Toast"))
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.screen and len(chat.screen.query("Toast")) == 1)
-
-
-@pytest.mark.parametrize("key", ["escape", "two"])
-async def test_a_notice_goes_when_the_user_goes_on(launch: Launch, key: str) -> None:
-    async with launch(answer="ok", notices=True) as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask("/retry")
-        await chat.until(lambda: not chat.screen.chat.busy)
-        assert chat.screen.query("Toast")
-        await (chat.pilot.press(key) if key == "escape" else chat.ask(key))
-        await chat.pilot.pause()
-        assert not chat.screen.query("Toast")
-
-
-@pytest.mark.parametrize("key", ["f1", "/stats"])
-async def test_no_notice_lies_over_what_is_opened_to_be_read(launch: Launch, key: str) -> None:
-    async with launch(answer="ok", notices=True) as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask("/retry")
-        assert chat.screen.query("Toast")
-        await (chat.ask(key) if key.startswith("/") else chat.pilot.press(key))
-        assert chat.app.screen is not chat.screen and not chat.app.screen.query("Toast")
-
-
-@pytest.mark.parametrize("columns", [40, 60, 80, 120])
-async def test_a_narrow_header_leaves_out_whole_words(launch: Launch, columns: int) -> None:
-    async with launch(size=(columns, 24)) as chat:
-        ready, line = chat.screen.chat.reducer.ready, chat.screen.query_one(Header).render().plain
-        assert ready is not None and line.endswith((ready.dtype, ready.device, " "))
-        assert "F1 help" in chat.screen.query_one(StatusLine).render().plain
-        await chat.ask_and_wait()
-        await chat.until(lambda: "F3 look inside" in chat.screen.query_one(StatusLine).render().plain)
-        keys = chat.screen.query_one(StatusLine).render().plain
-        assert ("F5 slow motion" in keys) == (columns >= 60) and "Esc" not in keys, "two have room on 60 columns"
-        assert ("F8 project · ^S save · F1 help" in keys) == (columns >= 120)
 
 
 async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> None:
@@ -339,8 +293,12 @@ async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> No
         assert "context 8100/8192, 92 left" in status.render().plain, "a context that is nearly full stays"
 
 
-async def test_loading_lays_nothing_out_while_a_phase_goes_on(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loading_draws_no_gauges_and_lays_nothing_out_in_a_phase(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever loads needs the interpreter: only the line that changed is drawn."""
+    drawn: list[bool] = []
+    monkeypatch.setattr(GaugePanel, "show", lambda *_: drawn.append(True))
     async with launch(ready=False, load_seconds=3600.0) as chat:
         panel = chat.screen.query_one(LoadPanel)
         await chat.until(lambda: "import torch" in str(panel.render()))
@@ -353,19 +311,8 @@ async def test_loading_lays_nothing_out_while_a_phase_goes_on(launch: Launch, mo
             chat.screen.queue.put(LoadProgress("import torch", gigabytes * 10**9, 50 * 10**9, "bytes"))
             chat.screen.pump.frame()
             await chat.pilot.pause()
-        assert "50.0 of 50.0 GB" in str(panel.render()) and not layouts
+        assert "50.0 of 50.0 GB" in str(panel.render()) and not layouts and not drawn
         chat.screen.queue.put(LoadProgress("warm up", 0, 0))
         chat.screen.pump.frame()
         await chat.pilot.pause()
         assert layouts and "✓ import torch" in str(panel.render())
-
-
-async def test_loading_draws_no_gauges(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[bool] = []
-    monkeypatch.setattr(GaugePanel, "show", lambda *_: drawn.append(True))
-    async with launch(ready=False, load_seconds=3600.0) as chat:
-        await chat.until(lambda: len(chat.screen.chat.reducer.loading) > 0)
-        for _ in range(20):
-            chat.screen.queue.put(LoadProgress("import torch", 1, 4))
-            chat.screen.pump.frame()
-        assert not drawn

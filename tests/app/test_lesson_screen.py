@@ -22,7 +22,7 @@ from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Launch
 
-SIZES = [(120, 36), (80, 24), (60, 18)]
+SIZES = [(200, 60), (120, 36), (80, 24), (60, 18)]
 Open = Callable[..., AbstractAsyncContextManager[tuple[LessonScreen, Pilot[None]]]]
 
 
@@ -54,42 +54,45 @@ def figure_text(screen: LessonScreen) -> str:
     return "\n".join(lines[figure.region.y : figure.region.bottom])
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_every_page_shows_its_figure_and_its_text_to_the_end(lesson: Open, size: tuple[int, int]) -> None:
-    async with lesson(size, moves=False) as (screen, pilot):
-        for place, page in enumerate(screen.pages):
-            assert screen.place == place
-            words = shown(screen)
-            assert page.title in words and f"{place + 1} of {len(screen.pages)}" in words
-            assert page.text.split()[0] in words
-            if page.figure is not None:
-                assert len(figure_text(screen).strip()) > 20, page.title
-                assert screen.query_one("#lesson-figure").size.height >= 4, page.title
-            await pilot.press(*["down"] * round(screen.query_one("#lesson-text").max_scroll_y))
-            await pilot.pause()
-            assert page.text.split()[-1] in shown(screen), page.title
-            await pilot.press("right")
-            await pilot.pause()
+async def test_every_page_shows_its_figure_and_its_text_to_the_end_at_every_size(lesson: Open) -> None:
+    async with lesson(SIZES[0], moves=False) as (screen, pilot):
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await pilot.press("home")
+            for place, page in enumerate(screen.pages):
+                await pilot.pause()
+                assert screen.place == place
+                words = shown(screen)
+                assert page.title in words and f"{place + 1} of {len(screen.pages)}" in words
+                assert page.text.split()[0] in words
+                fits(screen, size)
+                text = screen.query_one("#lesson-text")
+                text.scroll_to(y=text.max_scroll_y, animate=False)
+                await pilot.pause()
+                assert page.text.split()[-1] in shown(screen), page.title
+                await pilot.press("right")
 
 
-async def test_charts_and_keys_fit_a_small_screen(lesson: Open) -> None:
-    """Bars long enough to compare, every column of a histogram, and no word cut in two."""
-    async with lesson((60, 18), moves=False) as (screen, pilot):
-        for place, page in enumerate(screen.pages):
-            screen.action_go(place)
-            await pilot.pause()
-            keys = screen.query_one("#lesson-keys", Static)
-            assert str(keys.render()).count(" · ") >= 2 and len(str(keys.render())) <= keys.content_size.width
-            if page.figure is None or page.figure.kind not in ("race", "histogram"):
-                continue
-            figure = figure_text(screen)
-            assert "…" not in figure
-            if page.figure.kind == "race":
-                lanes = [line for line in figure.splitlines() if "DFlash" in line]
-                assert lanes and all(line.count("█") >= 3 and "×" in line for line in lanes)
-            else:
-                for answer in page.figure.answers:
-                    assert f"{answer.statistics.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}" in figure
+def fits(screen: LessonScreen, size: tuple[int, int]) -> None:
+    """A figure fills its part of the screen; on a small one bars are long enough to compare, every column of a
+    histogram is there, and no word is cut in two."""
+    page = screen.pages[screen.place]
+    keys = screen.query_one("#lesson-keys", Static)
+    if size == (60, 18):
+        assert str(keys.render()).count(" · ") >= 2 and len(str(keys.render())) <= keys.content_size.width
+    if page.figure is None:
+        return
+    figure, region = figure_text(screen), screen.query_one("#lesson-figure").region
+    assert len(figure.strip()) > 20 and region.height >= 4, page.title
+    if size[0] >= 120:
+        assert region.area >= size[0] * size[1] * 0.3, page.title
+    elif size == (60, 18) and page.figure.kind == "race":
+        lanes = [line for line in figure.splitlines() if "DFlash" in line]
+        assert lanes and all(line.count("█") >= 3 and "×" in line for line in lanes) and "…" not in figure
+    elif size == (60, 18) and page.figure.kind == "histogram":
+        assert "…" not in figure
+        for answer in page.figure.answers:
+            assert f"{answer.statistics.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}" in figure
 
 
 def test_histograms_beside_each_other_have_one_scale() -> None:
@@ -204,16 +207,3 @@ async def test_the_first_page_moves_and_the_last_opens_the_chat(lesson: Open) ->
         assert isinstance(app, LessonApp)
         await pilot.pause()
         assert app.wants_chat
-
-
-@pytest.mark.parametrize("size", [(120, 36), (200, 60)])
-async def test_a_page_is_filled(lesson: Open, size: tuple[int, int]) -> None:
-    """No half of it is empty: rows or columns that have something in them."""
-    async with lesson(size, moves=False) as (screen, pilot):
-        for place, page in enumerate(screen.pages):
-            if page.figure is None:
-                continue
-            screen.action_go(place)
-            await pilot.pause()
-            figure = screen.query_one("#lesson-figure").region
-            assert figure.area >= size[0] * size[1] * 0.3, page.title

@@ -39,28 +39,26 @@ async def paste(chat: Driver, text: str) -> None:
     await chat.until(lambda: chat.prompt.folds)
 
 
-async def test_a_command_is_completed_by_tab(launch: Launch) -> None:
-    async with launch() as chat:
-        await type_in(chat, "/thi")
-        assert "/think" in menu(chat) and "/theme" not in menu(chat)
-        assert chat.prompt.suggestion == "nk "
-        await chat.pilot.press("tab")
-        assert chat.prompt.text == "/think " and "/think on" in menu(chat) and chat.prompt.has_focus
-        await chat.pilot.press("down", "tab")
-        assert chat.prompt.text == "/think off" and menu(chat) == ""
-        await chat.pilot.press("enter")
-        assert not chat.screen.chat.settings.thinking and chat.prompt.text == ""
+async def test_a_command_is_completed_by_tab(chat: Driver) -> None:
+    await type_in(chat, "/thi")
+    assert "/think" in menu(chat) and "/theme" not in menu(chat)
+    assert chat.prompt.suggestion == "nk "
+    await chat.pilot.press("tab")
+    assert chat.prompt.text == "/think " and "/think on" in menu(chat) and chat.prompt.has_focus
+    await chat.pilot.press("down", "tab")
+    assert chat.prompt.text == "/think off" and menu(chat) == ""
+    await chat.pilot.press("enter")
+    assert not chat.screen.chat.settings.thinking and chat.prompt.text == ""
 
 
-async def test_enter_takes_a_choice_that_was_made_in_the_menu(launch: Launch) -> None:
-    async with launch() as chat:
-        await type_in(chat, "/theme dflash-")
-        names = [name for name in sorted(chat.app.available_themes) if name.startswith("dflash-")]
-        assert all(name in menu(chat) for name in names)
-        await chat.pilot.press("down", "up", "up", "enter")
-        assert chat.prompt.text == f"/theme {names[-1]}"
-        await chat.pilot.press("enter")
-        assert chat.app.theme == names[-1]
+async def test_enter_takes_a_choice_that_was_made_in_the_menu(chat: Driver) -> None:
+    await type_in(chat, "/theme dflash-")
+    names = [name for name in sorted(chat.app.available_themes) if name.startswith("dflash-")]
+    assert all(name in menu(chat) for name in names)
+    await chat.pilot.press("down", "up", "up", "enter")
+    assert chat.prompt.text == f"/theme {names[-1]}"
+    await chat.pilot.press("enter")
+    assert chat.app.theme == names[-1]
 
 
 async def test_enter_completes_half_a_name_and_runs_what_needs_no_more(launch: Launch) -> None:
@@ -74,26 +72,24 @@ async def test_enter_completes_half_a_name_and_runs_what_needs_no_more(launch: L
         assert chat.prompt.text.startswith("/th") and chat.prompt.text.endswith(" "), "what it takes is still to come"
 
 
-async def test_an_unknown_name_is_explained_and_typed_over(launch: Launch) -> None:
-    async with launch() as chat:
-        await type_in(chat, "/nope")
-        await chat.pilot.press("enter")
-        assert "There is no command /nope" in chat.notices() and chat.prompt.text == "/nope"
-        await type_in(chat, "hi")
-        assert chat.prompt.text == "hi"
+async def test_an_unknown_name_is_explained_and_typed_over(chat: Driver) -> None:
+    await type_in(chat, "/nope")
+    await chat.pilot.press("enter")
+    assert "There is no command /nope" in chat.notices() and chat.prompt.text == "/nope"
+    await type_in(chat, "hi")
+    assert chat.prompt.text == "hi"
 
 
-async def test_a_word_that_may_mean_a_command_is_typed_over_and_a_question_is_not(launch: Launch) -> None:
-    async with launch() as chat:
-        await type_in(chat, "quit")
-        await chat.pilot.press("enter")
-        assert chat.prompt.selected_text == "quit"
-        await type_in(chat, "hi")
-        assert chat.prompt.text == "hi"
-        chat.prompt.clear()
-        chat.prompt.give_back("hello")
-        await type_in(chat, "!")
-        assert chat.prompt.text == "hello!"
+async def test_a_word_that_may_mean_a_command_is_typed_over_and_a_question_is_not(chat: Driver) -> None:
+    await type_in(chat, "quit")
+    await chat.pilot.press("enter")
+    assert chat.prompt.selected_text == "quit"
+    await type_in(chat, "hi")
+    assert chat.prompt.text == "hi"
+    chat.prompt.clear()
+    chat.prompt.give_back("hello")
+    await type_in(chat, "!")
+    assert chat.prompt.text == "hello!"
 
 
 async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
@@ -132,49 +128,45 @@ async def test_questions_of_earlier_runs_come_back(launch: Launch) -> None:
         assert chat.prompt.text == "of old"
 
 
-async def test_ctrl_r_searches_the_questions(launch: Launch) -> None:
-    async with launch() as chat:
-        for question in ("sort a list", "a page", "sort\nby hand"):
-            chat.prompt.questions.add(question)
-        await type_in(chat, "half")
-        await chat.pilot.press("ctrl+r")
-        assert isinstance(chat.app.screen, SearchScreen)
-        await type_in(chat, "sort")
-        await chat.pilot.press("down", "enter")
-        assert chat.prompt.text == "sort a list" and chat.prompt.has_focus
-        assert chat.prompt.questions.entries[-1] == "half", "what was typed can be recalled"
+async def test_ctrl_r_searches_the_questions(chat: Driver) -> None:
+    for question in ("sort a list", "a page", "sort\nby hand"):
+        chat.prompt.questions.add(question)
+    await type_in(chat, "half")
+    await chat.pilot.press("ctrl+r")
+    assert isinstance(chat.app.screen, SearchScreen)
+    await type_in(chat, "sort")
+    await chat.pilot.press("down", "enter")
+    assert chat.prompt.text == "sort a list" and chat.prompt.has_focus
+    assert chat.prompt.questions.entries[-1] == "half", "what was typed can be recalled"
 
 
-async def test_leaving_the_search_changes_nothing(launch: Launch) -> None:
-    async with launch() as chat:
-        chat.prompt.questions.add("sort")
-        await type_in(chat, "half")
-        await chat.pilot.press("ctrl+r", "z", "enter", "escape")
-        assert chat.app.screen is chat.screen and chat.prompt.text == "half"
+async def test_leaving_the_search_changes_nothing(chat: Driver) -> None:
+    chat.prompt.questions.add("sort")
+    await type_in(chat, "half")
+    await chat.pilot.press("ctrl+r", "z", "enter", "escape")
+    assert chat.app.screen is chat.screen and chat.prompt.text == "half"
 
 
-async def test_a_folded_paste_unfolds(launch: Launch) -> None:
-    async with launch() as chat:
-        await paste(chat, PASTE)
-        assert chat.prompt.text == "[Pasted #1 +20 lines]"
-        await chat.pilot.press("alt+o")
-        assert chat.prompt.text == chat.prompt.unfolded == PASTE
-        await chat.pilot.press("alt+o")
-        assert "Nothing is folded" in chat.notices()
+async def test_a_folded_paste_unfolds(chat: Driver) -> None:
+    await paste(chat, PASTE)
+    assert chat.prompt.text == "[Pasted #1 +20 lines]"
+    await chat.pilot.press("alt+o")
+    assert chat.prompt.text == chat.prompt.unfolded == PASTE
+    await chat.pilot.press("alt+o")
+    assert "Nothing is folded" in chat.notices()
 
 
-async def test_a_folded_paste_is_never_half_there(launch: Launch) -> None:
+async def test_a_folded_paste_is_never_half_there(chat: Driver) -> None:
     """Its marker would be sent as it stands, and what it stands for would be lost."""
-    async with launch(answer="ok") as chat:
-        await type_in(chat, "sum up: ")
-        await paste(chat, PASTE)
-        await chat.pilot.press("backspace")
-        assert chat.prompt.text == "sum up: "
-        await chat.pilot.press("ctrl+z", "home", *["right"] * 12, "x")
-        assert chat.prompt.text == "sum up: [Pasted #1 +20 lines]x" and chat.prompt.unfolded == f"sum up: {PASTE}x"
-        chat.prompt.selection = Selection((0, 4), (0, 12))
-        await chat.pilot.press("y")
-        assert chat.prompt.text == "sum yx"
+    await type_in(chat, "sum up: ")
+    await paste(chat, PASTE)
+    await chat.pilot.press("backspace")
+    assert chat.prompt.text == "sum up: "
+    await chat.pilot.press("ctrl+z", "home", *["right"] * 12, "x")
+    assert chat.prompt.text == "sum up: [Pasted #1 +20 lines]x" and chat.prompt.unfolded == f"sum up: {PASTE}x"
+    chat.prompt.selection = Selection((0, 4), (0, 12))
+    await chat.pilot.press("y")
+    assert chat.prompt.text == "sum yx"
 
 
 async def test_an_own_question_comes_back_to_be_read_and_a_long_one_folded(launch: Launch) -> None:
@@ -226,16 +218,15 @@ async def test_an_introduction_without_room_is_read_from_its_beginning(launch: L
         assert chat.log.following
 
 
-async def test_the_editor_writes_the_question(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_editor_writes_the_question(chat: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor = tmp_path / "my editor"
     editor.write_text('#!/bin/sh\nprintf " and more\\n" >> "$2"\n')
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", f"'{editor}' --wait")
-    async with launch() as chat:
-        monkeypatch.setattr(chat.app, "suspend", nullcontext)
-        chat.prompt.fill(PASTE)
-        await chat.pilot.press("alt+e")
-        assert chat.prompt.unfolded == f"{PASTE} and more"
+    monkeypatch.setattr(chat.app, "suspend", nullcontext)
+    chat.prompt.fill(PASTE)
+    await chat.pilot.press("alt+e")
+    assert chat.prompt.unfolded == f"{PASTE} and more"
 
 
 async def test_no_editor_and_no_terminal_for_it(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,13 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         await driver.until(lambda: screen.race.result is not None)
         assert not screen.replayed and "×" not in text_of(screen, "#race-title") + text_of(screen, "#race-table")
         await driver.pilot.press("space")
+        if size == (120, 36):
+            await driver.pilot.press("f1")
+            assert isinstance(driver.app.screen, KeysScreen)
+            told = str(driver.app.screen.query_one(Static).render())
+            assert "save as a page" in told and "target alone" in told
+            await driver.pilot.press("f1")
+            assert driver.app.screen is screen
         head = text_of(screen, "#lane-0")
         assert "paused" in text_of(screen, "#race-title")
         await driver.pilot.pause(0.2)
@@ -72,6 +79,10 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)
         assert f"{result.speed_up(result.lanes[1]):.2f}×" in table
         assert f"{result.speed_up(best(result)):.1f}×" in large_in(screen)
+        if size == (120, 36):
+            await driver.pilot.press("e")
+            page = (driver.out_dir / "race.html").read_text(encoding="utf-8")
+            assert "DFlash, block 16" in page and page.count("<article") == 4
         await driver.pilot.press("space")
         await driver.until(lambda: all(log.size.height >= 1 for log in screen.query(TokenLog)))
 
@@ -92,17 +103,6 @@ async def test_one_run_each_is_shown_and_the_others_follow_behind_it(launch: Lau
         assert screen.race.result is not None
         assert [len(lane.runs) for lane in screen.race.result.lanes] == [3] * lanes
         await driver.until(lambda: "medians of 3 runs" in text_of(screen, "#race-title"))
-
-
-async def test_f1_tells_the_keys_of_the_race(launch: Launch) -> None:
-    async with launch(answer=STORY) as driver:
-        screen = await open_race(driver)
-        await driver.pilot.press("f1")
-        assert isinstance(driver.app.screen, KeysScreen)
-        told = str(driver.app.screen.query_one(Static).render())
-        assert "save as a page" in told and "target alone" in told
-        await driver.pilot.press("f1")
-        assert driver.app.screen is screen
 
 
 async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> None:
@@ -137,15 +137,6 @@ async def test_escape_stops_the_engine_and_waits_for_it(launch: Launch) -> None:
         await driver.ask("hello")
         await driver.until(lambda: driver.screen.chat.reducer.busy)
         assert len(driver.sent(Ask)) == asked + 1
-
-
-async def test_the_result_can_be_saved_as_a_page(launch: Launch) -> None:
-    async with launch(answer=STORY) as driver:
-        screen = await open_race(driver)
-        await driver.until(lambda: screen.race.result is not None)
-        await driver.pilot.press("e")
-        page = (driver.out_dir / "race.html").read_text(encoding="utf-8")
-        assert "DFlash, block 16" in page and page.count("<article") == 4
 
 
 async def test_an_error_brings_the_chat_back(launch: Launch) -> None:

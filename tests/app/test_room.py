@@ -73,17 +73,6 @@ async def test_esc_leaves_the_summary(launch: Launch) -> None:
         assert chat.sent(Ask)[4].messages[0].role == "user" and "go without" not in chat.log.text
 
 
-async def test_none_of_it_gives_the_question_back(launch: Launch) -> None:
-    async with launch(answer=ANSWER, engine=Counting) as chat:
-        await filled(chat)
-        question = "the fourth " + "more " * 20
-        await chat.ask(question)
-        await chat.pilot.press("escape")
-        assert chat.prompt.text.strip() == question.strip() and len(chat.sent(Ask)) == 3
-        await chat.ask("much " * 200)
-        assert "tokens with all that goes with it" in chat.notices() and len(chat.sent(Ask)) == 3
-
-
 async def test_it_is_said_before(launch: Launch) -> None:
     async with launch(answer=ANSWER, engine=Counting) as chat:
         ready = chat.screen.chat.reducer.ready

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dflash_tui.app.application import ChatApp
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
@@ -18,12 +16,11 @@ from dflash_tui.app.widgets.rounds.step_table import WIDE_LABEL, StepTable
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.figures.labels import DRAFTER_SURE, GUESS, SURE_OF_OWN, TARGET_SURE
-from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.source import Emit, SourceFactory
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.spans import Span
-from engine.commands import Ask, GenerationSettings
+from engine.commands import Ask
 from engine.events import Settled, Step
 
 from ..scripted_engine import PAGE
@@ -38,34 +35,14 @@ from ..scripted_server import (
     UNPROVED,
     ScriptedServer,
 )
-from .conftest import Driver
-from .pilot import SteadyPilot
+from .conftest import Driver, running
 
 STORY = "Once upon a time there was a drafter that guessed."
 
 
-@asynccontextmanager
-async def attached(
-    out_dir: Path, size: tuple[int, int] = (120, 36), begin: Start | None = None, **options: Any
-) -> AsyncIterator[Driver]:
-    servers: list[ScriptedServer] = []
-
-    def source(emit: Emit) -> ScriptedServer:
-        servers.append(ScriptedServer(emit, **options))
-        return servers[0]
-
-    queue = EventQueue(SessionLog.create())
-    app = ChatApp(GenerationSettings(), out_dir, queue, source, begin=begin)
-    async with app.run_test(size=size, notifications=True):
-        driver = Driver(app, SteadyPilot(app), servers[0], out_dir)
-        await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
-        yield driver
-    queue.log.close()
-
-
 @pytest.fixture
 def server(tmp_path: Path) -> Callable:
-    return lambda **options: attached(tmp_path / "out", **options)
+    return partial(running, tmp_path / "out", notices=True, engine=ScriptedServer)
 
 
 async def test_what_it_can_not_set_is_grey_and_says_why(server: Callable) -> None:

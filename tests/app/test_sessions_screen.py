@@ -11,7 +11,7 @@ from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.files.places import sessions_directory
-from dflash_tui.core.sessions.archive import list_sessions, reopen
+from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask, GenerationSettings
 from tests.core.sessions.test_archive import write
@@ -47,21 +47,12 @@ async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
         assert load_session(path).target == "demo/gemma4-tiny"
 
 
-async def test_rename_in_the_list_and_here(launch: Launch) -> None:
+async def test_rename_in_the_list(launch: Launch) -> None:
     path = write(sessions_directory(), "about drones")
     async with launch(answer="ok") as chat:
         await open_list(chat)
         await chat.pilot.press("f2", "ctrl+u", *"Swarm", "enter")
         assert load_session(path).title == "Swarm"
-        await chat.pilot.press("escape")
-        await chat.ask("/rename  Before  anything ")
-        await chat.ask_and_wait("one")
-        assert load_session(chat.screen.queue.log.path).title == "Before anything"
-        await chat.ask("/rename ")
-        assert "/rename takes name" in chat.notices()
-        assert load_session(chat.screen.queue.log.path).title == "Before anything"
-        await chat.ask("/rename After")
-        assert load_session(chat.screen.queue.log.path).title == "After"
 
 
 async def test_delete_asks_first(launch: Launch) -> None:
@@ -71,20 +62,6 @@ async def test_delete_asks_first(launch: Launch) -> None:
         for keys, there in ((("ctrl+d", "escape"), True), (("ctrl+d", "n"), True), (("ctrl+d", "y"), False)):
             await chat.pilot.press(*keys)
             assert path.exists() is there
-
-
-async def test_delete_this_one(launch: Launch) -> None:
-    async with launch(answer="ok") as chat:
-        await chat.ask("/delete")
-        assert "Nothing was said" in chat.notices()
-        await chat.ask_and_wait("one")
-        path = chat.screen.queue.log.path
-        await chat.ask("/delete")
-        await chat.pilot.press("y")
-        await chat.until(lambda: not path.exists())
-        await chat.ask_and_wait("two")
-        assert "one" not in chat.log.text.split()
-        assert [session.name for session in list_sessions()] == ["two"]
 
 
 async def test_the_open_conversation_is_not_in_the_list(launch: Launch) -> None:

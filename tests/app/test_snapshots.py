@@ -8,9 +8,14 @@ import pytest
 from rich.style import Style
 
 from . import snapshots
-from .snapshots import SCREENS, SIZES, Size, both, path_of, take
+from .snapshots import SCREENS, SIZES, drawn, path_of, pictures, playing
+from .test_contrast import read_in_every_theme, unread
 
 REWRITE = "python -m tests.app.snapshots"
+OF_EVERY_KIND = ("start", "chat", "steps", "presenter", "help", "sessions", "lesson")
+"""Screens whose words between them have every colour there is."""
+GREYED = ("full", "server", "replay")
+"""Screens with parts that are greyed: what a server or a recording has set, and the chat behind a question."""
 
 
 @pytest.fixture(autouse=True)
@@ -18,17 +23,22 @@ def _local_time_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_a_screen_looks_as_it_did(screen: str, size: Size, tmp_path: Path) -> None:
-    expected = path_of(screen, size).read_text("utf-8")
-    assert await take(screen, size, tmp_path) == expected, f"if this is how it should look: {REWRITE} {screen}"
+async def test_a_screen_looks_as_it_did_and_every_word_can_be_read(screen: str, tmp_path: Path) -> None:
+    async with playing(screen, tmp_path) as (app, pilot):
+        async for size, taken in pictures(app, pilot):
+            expected = path_of(screen, size).read_text("utf-8")
+            assert taken == expected, f"if this is how it should look: {REWRITE} {screen}"
+            assert screen in GREYED or not unread(app), size
+            if size == SIZES[0] and screen in OF_EVERY_KIND:
+                await read_in_every_theme(app, pilot.pause)
 
 
 async def test_verdicts_differ_without_colour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of the legend are drawn in the looks that they explain."""
     monkeypatch.setenv("NO_COLOR", "1")
-    rows, _ = await both("chat", (120, 36), tmp_path)
+    async with playing("chat", tmp_path) as (app, pilot):
+        rows = await drawn(app, pilot)
     legend = next(row for row in rows if "corrected" in "".join(character for character, _ in row))
     text = "".join(character for character, _ in legend)
     looks = {word: attributes(legend[text.index(word)][1]) for word in ("accepted", "corrected", "bonus", "rejected")}

@@ -61,17 +61,15 @@ def colours(chat: Driver, word: str) -> set[tuple[str, str]]:
     }
 
 
-async def test_the_view_opens_on_the_newest_round_and_closes(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f3")
-        last = history(chat)[-1]
-        assert f"round {len(history(chat)) - 1}" in shown(chat) and f"kept {last.num_accepted} of" in shown(chat)
-        assert "one at a time: not measured" in shown(chat)
-        assert chat.screen.focused is chat.screen.query_one(StepView)
-        await chat.pilot.press("escape")
-        assert not chat.screen.query_one(StepView).display
-        assert chat.screen.focused is chat.prompt
+async def test_the_view_opens_on_the_newest_round_and_closes(chat: Driver) -> None:
+    await chat.pilot.press("f3")
+    last = history(chat)[-1]
+    assert f"round {len(history(chat)) - 1}" in shown(chat) and f"kept {last.num_accepted} of" in shown(chat)
+    assert "one at a time: not measured" in shown(chat)
+    assert chat.screen.focused is chat.screen.query_one(StepView)
+    await chat.pilot.press("escape")
+    assert not chat.screen.query_one(StepView).display
+    assert chat.screen.focused is chat.prompt
 
 
 async def test_nothing_to_look_at_is_said(launch: Launch) -> None:
@@ -81,32 +79,28 @@ async def test_nothing_to_look_at_is_said(launch: Launch) -> None:
         assert not chat.screen.query_one(StepView).display
 
 
-async def test_every_gauge_shows_its_value_at_the_round(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f3", "home", "full_stop", "full_stop")
-        assert place(chat) == Place(1, 2)
-        turn = chat.screen.chat.reducer.turns[-1]
-        for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
-            assert gauge.facts.turn == turn.snapshot_at(2)
-        assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
-        await chat.until(lambda: f"context {history(chat).context_length[2]}/" in shown(chat))
-        await chat.pilot.press("end")
-        assert place(chat) is None
-        assert chat.screen.query_one(RateGauge).facts.turn == turn.snapshot
+async def test_every_gauge_shows_its_value_at_the_round(chat: Driver) -> None:
+    await chat.pilot.press("f3", "home", "full_stop", "full_stop")
+    assert place(chat) == Place(1, 2)
+    turn = chat.screen.chat.reducer.turns[-1]
+    for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
+        assert gauge.facts.turn == turn.snapshot_at(2)
+    assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
+    await chat.until(lambda: f"context {history(chat).context_length[2]}/" in shown(chat))
+    await chat.pilot.press("end")
+    assert place(chat) is None
+    assert chat.screen.query_one(RateGauge).facts.turn == turn.snapshot
 
 
-async def test_the_text_behind_the_scrubber_is_dimmed(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        end = colours(chat, "swarm")
-        await chat.pilot.press("f3", "comma")
-        assert colours(chat, "swarm") != colours(chat, "turns")
-        await chat.pilot.press("home")
-        assert "Here" in chat.log.text
-        dimmed = colours(chat, "doctype")
-        assert len(dimmed) == 1 and not dimmed & end
-        assert "End: live" in shown(chat)
+async def test_the_text_behind_the_scrubber_is_dimmed(chat: Driver) -> None:
+    end = colours(chat, "swarm")
+    await chat.pilot.press("f3", "comma")
+    assert colours(chat, "swarm") != colours(chat, "turns")
+    await chat.pilot.press("home")
+    assert "Here" in chat.log.text
+    dimmed = colours(chat, "doctype")
+    assert len(dimmed) == 1 and not dimmed & end
+    assert "End: live" in shown(chat)
 
 
 async def test_the_view_stands_while_the_answer_goes_on(launch: Launch) -> None:
@@ -125,71 +119,63 @@ async def test_the_view_stands_while_the_answer_goes_on(launch: Launch) -> None:
         await chat.until(lambda: chat.log.scroll_offset.y == chat.log.max_scroll_y)
 
 
-async def test_keys_go_to_rejections_numbers_tokens_and_bars(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        steps = list(history(chat))
-        rejections = [step.index for step in steps if step.emitted[-1].verdict == "corrected"]
-        await chat.pilot.press("f3", "home", "right_curly_bracket", "right_curly_bracket")
-        assert place(chat) == Place(1, rejections[1])
-        await chat.pilot.press("left_curly_bracket")
-        assert place(chat) == Place(1, rejections[0])
-        await chat.pilot.press("1", "2", "enter")
-        assert place(chat) == Place(1, 12)
-        await chat.pilot.press("right", "right")
-        first = history(chat).tokens_before(12)
-        here = place(chat)
-        assert here is not None and here.token == first + 1
-        kept = steps[here.step].num_accepted
-        alike = [step.index for step in steps if step.draft and step.num_accepted == kept]
-        visited = set()
-        for _ in alike:
-            await chat.pilot.press("k")
-            now = place(chat)
-            assert now is not None
-            visited.add(now.step)
-        assert visited == set(alike)
+async def test_keys_go_to_rejections_numbers_tokens_and_bars(chat: Driver) -> None:
+    steps = list(history(chat))
+    rejections = [step.index for step in steps if step.emitted[-1].verdict == "corrected"]
+    await chat.pilot.press("f3", "home", "right_curly_bracket", "right_curly_bracket")
+    assert place(chat) == Place(1, rejections[1])
+    await chat.pilot.press("left_curly_bracket")
+    assert place(chat) == Place(1, rejections[0])
+    await chat.pilot.press("1", "2", "enter")
+    assert place(chat) == Place(1, 12)
+    await chat.pilot.press("right", "right")
+    first = history(chat).tokens_before(12)
+    here = place(chat)
+    assert here is not None and here.token == first + 1
+    kept = steps[here.step].num_accepted
+    alike = [step.index for step in steps if step.draft and step.num_accepted == kept]
+    visited = set()
+    for _ in alike:
+        await chat.pilot.press("k")
+        now = place(chat)
+        assert now is not None
+        visited.add(now.step)
+    assert visited == set(alike)
 
 
-async def test_a_click_on_a_token_puts_the_cursor_there(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        row = next(y for y, line in enumerate(lines(chat)) if "Each drone moves" in line)
-        column = lines(chat)[row].index("drone")
-        await chat.pilot.click(offset=(column + 1, row))
-        here = place(chat)
-        assert here is not None and here.token is not None
-        step = history(chat)[here.step]
-        token = step.emitted[here.token - history(chat).tokens_before(here.step)]
-        assert token.text == " drone"
-        assert "“·drone”" in shown(chat)
+async def test_a_click_on_a_token_puts_the_cursor_there(chat: Driver) -> None:
+    row = next(y for y, line in enumerate(lines(chat)) if "Each drone moves" in line)
+    column = lines(chat)[row].index("drone")
+    await chat.pilot.click(offset=(column + 1, row))
+    here = place(chat)
+    assert here is not None and here.token is not None
+    step = history(chat)[here.step]
+    token = step.emitted[here.token - history(chat).tokens_before(here.step)]
+    assert token.text == " drone"
+    assert "“·drone”" in shown(chat)
 
 
-async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        gauge = chat.screen.query_one(HistogramGauge)
-        gauge.post_message(gauge.Picked(2))
-        await chat.until(lambda: place(chat) is not None)
-        here = place(chat)
-        assert here is not None and history(chat)[here.step].num_accepted == 2
-        scrubber = chat.screen.query_one(Scrubber)
-        await chat.pilot.mouse_down(scrubber, offset=(1, 0))
-        await chat.pilot.mouse_up(scrubber, offset=(1, 0))
-        assert place(chat) == Place(1, 0)
+async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(chat: Driver) -> None:
+    gauge = chat.screen.query_one(HistogramGauge)
+    gauge.post_message(gauge.Picked(2))
+    await chat.until(lambda: place(chat) is not None)
+    here = place(chat)
+    assert here is not None and history(chat)[here.step].num_accepted == 2
+    scrubber = chat.screen.query_one(Scrubber)
+    await chat.pilot.mouse_down(scrubber, offset=(1, 0))
+    await chat.pilot.mouse_up(scrubber, offset=(1, 0))
+    assert place(chat) == Place(1, 0)
 
 
-async def test_a_bar_is_picked_by_keys(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        gauge = chat.screen.query_one(HistogramGauge)
-        gauge.focus()
-        await chat.pilot.press("right", "right")
-        filled = [count for count, rounds in enumerate(gauge.facts.turn.acceptance.histogram) if rounds]
-        assert gauge.chosen == filled[1] and f"▲ {filled[1]}: " in shown(chat)
-        await chat.pilot.press("enter")
-        here = place(chat)
-        assert here is not None and history(chat)[here.step].num_accepted == filled[1]
+async def test_a_bar_is_picked_by_keys(chat: Driver) -> None:
+    gauge = chat.screen.query_one(HistogramGauge)
+    gauge.focus()
+    await chat.pilot.press("right", "right")
+    filled = [count for count, rounds in enumerate(gauge.facts.turn.acceptance.histogram) if rounds]
+    assert gauge.chosen == filled[1] and f"▲ {filled[1]}: " in shown(chat)
+    await chat.pilot.press("enter")
+    here = place(chat)
+    assert here is not None and history(chat)[here.step].num_accepted == filled[1]
 
 
 async def test_a_round_that_is_taken_away_is_left(launch: Launch) -> None:
@@ -217,25 +203,25 @@ async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(laun
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
 async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
-    launch: Launch, size: tuple[int, int]
+    chat: Driver, size: tuple[int, int]
 ) -> None:
-    async with launch(size=size) as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f3", "left_curly_bracket")
-        words = " ".join(shown(chat).split())
-        assert "the guess falls, the target's token stands." in words
-        assert "moon" in words and "62%" in words and "8%" in words
-        assert "✗" in words and "⇒" in words
-        assert "one at a time: not measured" in words, "so is what the round cost"
-        assert "swarm" in words, "the transcript stays in view"
-        assert "Esc close" in words, "so do the keys"
-        scene = chat.screen.viewer.scene
-        assert scene is not None
-        assert str(scene_lines(scene, 60, 6)[-1]).endswith("stands."), "the odds leave the table before the words do"
-        least = scene_lines(scene, 60, 5)
-        assert str(least[-1]).endswith("…") and all(line.cell_length <= 60 for line in least)
-        scrubber = chat.screen.query_one(Scrubber)
-        assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
+    await chat.pilot.resize_terminal(*size)
+    await chat.pilot.press("f3", "left_curly_bracket")
+    await chat.pilot.pause()
+    words = " ".join(shown(chat).split())
+    assert "the guess falls, the target's token stands." in words
+    assert "moon" in words and "62%" in words and "8%" in words
+    assert "✗" in words and "⇒" in words
+    assert "one at a time: not measured" in words, "so is what the round cost"
+    assert "swarm" in words, "the transcript stays in view"
+    assert "Esc close" in words, "so do the keys"
+    scene = chat.screen.viewer.scene
+    assert scene is not None
+    assert str(scene_lines(scene, 60, 6)[-1]).endswith("stands."), "the odds leave the table before the words do"
+    least = scene_lines(scene, 60, 5)
+    assert str(least[-1]).endswith("…") and all(line.cell_length <= 60 for line in least)
+    scrubber = chat.screen.query_one(Scrubber)
+    assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
 
 
 def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
@@ -294,29 +280,27 @@ def long_answer(tokens: int) -> list[Step]:
 # Slow motion
 
 
-async def test_teaching_shows_phase_by_phase_and_hides_what_comes(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f5", "space")
-        viewer = chat.screen.viewer
-        assert viewer.motion.teaching and not viewer.motion.playing
-        await chat.pilot.press("1", "enter")
-        step = history(chat)[1]
-        assert "slowed for viewing 0.05×" in shown(chat)
-        assert "░░░" in shown(chat) and step.emitted[0].text.strip() not in table(chat)
-        assert "three drones" not in shown(chat), "what comes later is not to be read yet"
-        seen = []
-        for _ in range(4):
-            await chat.pilot.press("right_square_bracket")
-            seen.append(table(chat))
-        draft, verify, judge, emit = seen
-        assert step.draft[0].text.strip() in draft and "✓" not in draft and ".08" not in draft
-        assert ".08" in verify and "kept" not in verify
-        assert "✗" in judge and "⇒" not in judge
-        assert "⇒" in emit
-        assert "three drones" in shown(chat)
-        await chat.pilot.press("f5")
-        assert place(chat) is None and not viewer.motion.teaching
+async def test_teaching_shows_phase_by_phase_and_hides_what_comes(chat: Driver) -> None:
+    await chat.pilot.press("f5", "space")
+    viewer = chat.screen.viewer
+    assert viewer.motion.teaching and not viewer.motion.playing
+    await chat.pilot.press("1", "enter")
+    step = history(chat)[1]
+    assert "slowed for viewing 0.05×" in shown(chat)
+    assert "░░░" in shown(chat) and step.emitted[0].text.strip() not in table(chat)
+    assert "three drones" not in shown(chat), "what comes later is not to be read yet"
+    seen = []
+    for _ in range(4):
+        await chat.pilot.press("right_square_bracket")
+        seen.append(table(chat))
+    draft, verify, judge, emit = seen
+    assert step.draft[0].text.strip() in draft and "✓" not in draft and ".08" not in draft
+    assert ".08" in verify and "kept" not in verify
+    assert "✗" in judge and "⇒" not in judge
+    assert "⇒" in emit
+    assert "three drones" in shown(chat)
+    await chat.pilot.press("f5")
+    assert place(chat) is None and not viewer.motion.teaching
 
 
 def table(chat: Driver) -> str:
@@ -358,24 +342,22 @@ def test_every_legend_has_room_on_its_screen(narrow: bool, room: int) -> None:
     assert all(lens_legend(lens, narrow=narrow).cell_length <= room for lens in LENSES)
 
 
-async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        rows, looks = chat.log.rows, []
-        legends = ("below 20", "the drafter's guess", "one round", "about the mean")
-        for lens, legend in zip(("confidence", "source", "steps", "latency"), legends, strict=True):
-            await chat.pilot.press("f4")
-            assert chat.screen.viewer.lenses.lens == lens and legend in shown(chat)
-            looks.append(colours(chat, "swarm"))
+async def test_lenses_repaint_and_never_wrap_again(chat: Driver) -> None:
+    rows, looks = chat.log.rows, []
+    legends = ("below 20", "the drafter's guess", "one round", "about the mean")
+    for lens, legend in zip(("confidence", "source", "steps", "latency"), legends, strict=True):
         await chat.pilot.press("f4")
-        assert len(colours(chat, "swarm")) == 1, "plain text has one colour"
-        await chat.pilot.press("f4")
-        assert "accepted  corrected" in shown(chat)
-        assert chat.log.rows is rows
-        await chat.ask("/lens steps")
-        assert chat.screen.viewer.lenses.lens == "steps" and colours(chat, "swarm") == looks[2]
-        await chat.ask("/lens x-ray")
-        assert "Lenses: verdict, confidence, source, steps, latency, plain" in chat.notices()
+        assert chat.screen.viewer.lenses.lens == lens and legend in shown(chat)
+        looks.append(colours(chat, "swarm"))
+    await chat.pilot.press("f4")
+    assert len(colours(chat, "swarm")) == 1, "plain text has one colour"
+    await chat.pilot.press("f4")
+    assert "accepted  corrected" in shown(chat)
+    assert chat.log.rows is rows
+    await chat.ask("/lens steps")
+    assert chat.screen.viewer.lenses.lens == "steps" and colours(chat, "swarm") == looks[2]
+    await chat.ask("/lens x-ray")
+    assert "Lenses: verdict, confidence, source, steps, latency, plain" in chat.notices()
 
 
 async def test_the_legend_names_only_who_may_have_guessed(launch: Launch) -> None:
@@ -401,22 +383,23 @@ async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize("theme", sorted(path.stem for path in bundled_themes_dir().glob("*.toml")))
-async def test_every_shade_can_be_read_and_told_from_the_next(launch: Launch, theme: str) -> None:
-    async with launch(theme=theme, ready=False) as chat:
-        chat.log.render_lines(Region(0, 0, *chat.log.size))
-        styles = {shade: chat.log._styles[shade] for shade in SHADE_STYLES}
-        ground = chat.log.background_colors[1]
-        grounds = {}
-        for shade, style in styles.items():
-            assert style.color is not None and style.bgcolor is not None
-            colour, behind = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
-            assert contrast(colour.hex, behind.hex) >= 4.5, shade
-            grounds[shade] = contrast(behind.hex, ground.hex)
-        for family in ("sure", "fast"):
-            steps = [grounds[shade] for shade in (f"{family}-{number}" for number in range(5, 0, -1))]
-            assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
-            looks = [
-                (styles[f"{family}-{n}"].bold, styles[f"{family}-{n}"].italic, styles[f"{family}-{n}"].underline)
-                for n in range(1, 6)
-            ]
-            assert len(set(looks)) >= 4, "without colour the shades still differ"
+async def test_every_shade_can_be_read_and_told_from_the_next(chat: Driver, theme: str) -> None:
+    chat.app.theme = theme
+    await chat.pilot.pause()
+    chat.log.render_lines(Region(0, 0, *chat.log.size))
+    styles = {shade: chat.log._styles[shade] for shade in SHADE_STYLES}
+    ground = chat.log.background_colors[1]
+    grounds = {}
+    for shade, style in styles.items():
+        assert style.color is not None and style.bgcolor is not None
+        colour, behind = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
+        assert contrast(colour.hex, behind.hex) >= 4.5, shade
+        grounds[shade] = contrast(behind.hex, ground.hex)
+    for family in ("sure", "fast"):
+        steps = [grounds[shade] for shade in (f"{family}-{number}" for number in range(5, 0, -1))]
+        assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
+        looks = [
+            (styles[f"{family}-{n}"].bold, styles[f"{family}-{n}"].italic, styles[f"{family}-{n}"].underline)
+            for n in range(1, 6)
+        ]
+        assert len(set(looks)) >= 4, "without colour the shades still differ"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
@@ -13,7 +12,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Emit, SourceFactory
-from engine.commands import Ask, Close, GenerationSettings
+from engine.commands import Close, GenerationSettings
 from engine.events import EngineError
 
 from ..scripted_engine import ScriptedEngine
@@ -57,7 +56,9 @@ async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> No
     async with switchable(tmp_path) as (chat, engines):
         await chat.ask_and_wait("one")
         chat.screen.chat.reducer.plain_ms = 12.5
-        await chat.ask("/model second")
+        await chat.pilot.press(*"/model se", "tab")
+        assert chat.prompt.text == "/model second"
+        await chat.pilot.press("enter")
         await chat.ask_and_wait("two")
         await chat.until(lambda: len(engines) == 2 and not chat.screen.chat.busy)
         assert chat.screen.chat.reducer.plain_ms is None, "of another model nothing was measured"
@@ -70,40 +71,3 @@ async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> No
         await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
         assert engines[2][0] == "first" and chat.screen.chat.reducer.plain_ms == 12.5, "as it was measured before"
         assert load_session(chat.screen.queue.log.path).damaged == 0
-
-
-async def test_a_model_that_cannot_be_had_brings_back_the_one_before(tmp_path: Path) -> None:
-    async with switchable(tmp_path) as (chat, engines):
-        await chat.ask_and_wait("one")
-        chat.screen.chat.reducer.plain_ms = 12.5
-        await chat.ask("/model broken")
-        await chat.ask("for the other")
-        await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
-        assert "✗ broken: There is no such model." in chat.log.text and "Look at its name." in chat.log.text
-        assert "dflash-b16 answers again" in chat.log.text and "/model - goes back" not in chat.log.text
-        assert "not asked" in chat.log.text and len(chat.screen.chat.tree) == 1
-        assert chat.screen.chat.reducer.plain_ms == 12.5, "what was measured of it still holds"
-        await chat.ask_and_wait("two")
-        assert [name for name, _ in engines] == ["first", "broken", "first"]
-        assert [message.content for message in engines[2][1].asked[0].messages] == ["one", "first .", "two"]
-
-
-async def test_what_a_server_has_is_listed_and_gone_to(tmp_path: Path) -> None:
-    async with switchable(tmp_path) as (chat, engines):
-        models = chat.screen.desk.begin.models
-        assert models is not None
-        served = {name: models.make(name, "") for name in ("chat-a", "chat-b")}
-        engines[0][1].capabilities = replace(engines[0][1].capabilities, models=served)
-        await chat.ask("/model")
-        await chat.until(lambda: "This server has: chat-a, chat-b." in chat.notices())
-        await chat.ask("/model chat-b")
-        await chat.until(lambda: len(engines) == 2 and chat.screen.chat.reducer.ready is not None)
-        assert engines[1][0] == "chat-b"
-
-
-async def test_names_are_completed(tmp_path: Path) -> None:
-    async with switchable(tmp_path) as (chat, _):
-        await chat.pilot.press(*"/model se", "tab")
-        assert chat.prompt.text == "/model second"
-        await chat.ask_and_wait("/model second")
-        assert not chat.sent(Ask)

@@ -14,8 +14,10 @@ from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.status import Header
+from dflash_tui.core.conversation.step_spans import THOUGHT_HEAD
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.settings.config import ScreenOptions
+from dflash_tui.core.text.spans import Span
 from engine.commands import Ask, Stop
 
 from .conftest import Driver, Launch
@@ -138,14 +140,6 @@ async def test_one_notice_at_a_time_and_it_lies_over_nothing(launch: Launch, siz
             assert not widget.region.overlaps(toast.region), widget
 
 
-async def test_a_question_that_was_never_asked_is_not_kept(launch: Launch) -> None:
-    async with launch(ready=False, load_seconds=8) as chat:
-        await chat.ask("one")
-        await chat.pilot.press("escape")
-        assert "not asked" in chat.log.text
-        assert load_session(chat.screen.queue.log.path).turns == ()
-
-
 async def test_escape_twice_leaves_while_the_models_load(launch: Launch) -> None:
     async with launch(ready=False, load_seconds=8) as chat:
         await chat.pilot.press("escape")
@@ -164,3 +158,15 @@ async def test_the_header_shows_the_system_prompt(launch: Launch) -> None:
         assert "The system prompt is: Answer like a [bold]pirate" in chat.notices()
         await chat.ask("/system off")
         await chat.until(lambda: "system" not in header.render().plain)
+
+
+async def test_thoughts_fold_away_and_come_back(launch: Launch) -> None:
+    async with launch() as chat:
+        chat.log.append([Span(THOUGHT_HEAD, "note"), Span("Let me see.", "thought"), Span("\n\n", "thought")])
+        chat.log.append([Span("It is four.", "plain")])
+        shown = chat.log.text
+        assert "Let me see." in shown
+        await chat.pilot.press("alt+h")
+        assert chat.log.text.endswith(f"{THOUGHT_HEAD}It is four.")
+        await chat.pilot.press("alt+h")
+        assert chat.log.text == shown

@@ -97,6 +97,11 @@ SCRIPTS = {
     "escapes": Script(pieces=("\x1b[31mred\x07\t", "tab")),
 }
 
+
+def play(script: str, *flags: str) -> int:
+    """Run the program on a script; returns its exit code."""
+    return main(flags, engine=lambda options: partial(ScriptPlayer, SCRIPTS[script], options))
+
+
 if __name__ == "__main__":
-    script = SCRIPTS[sys.argv[1]]
-    sys.exit(main(sys.argv[2:], engine=lambda options: partial(ScriptPlayer, script, options)))
+    sys.exit(play(*sys.argv[1:]))

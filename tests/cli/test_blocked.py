@@ -7,14 +7,13 @@ import io
 import os
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -23,22 +22,12 @@ from dflash_tui.cli.headless.output import StandardOutput
 from dflash_tui.cli.terminal.streams import _BestEffort, prepare_streams
 from dflash_tui.core.exit_codes import ExitCode
 
+from ..forked import Piped
 from .conftest import Program
+from .programs import program as running
 
-PIPE = subprocess.PIPE
 SOON = 4.0
 """Seconds: a second, the program's own end, and a machine that does other things."""
-
-
-@contextmanager
-def started(*words: str, stdin: int = subprocess.DEVNULL, stderr: int = PIPE) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "tests.cli.scripted", *words]
-    process = subprocess.Popen(command, stdin=stdin, stdout=PIPE, stderr=stderr)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -53,7 +42,7 @@ def waiting_in(pipe: int) -> int:
     return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))[0])
 
 
-def is_full(process: subprocess.Popen[bytes]) -> bool:
+def is_full(process: Piped) -> bool:
     assert process.stdout is not None
     before = waiting_in(process.stdout.fileno())
     time.sleep(0.1)
@@ -69,7 +58,7 @@ def is_full(process: subprocess.Popen[bytes]) -> bool:
     ],
 )
 def test_a_full_pipe_holds_no_signal_up(numbers: list[signal.Signals], code: ExitCode) -> None:
-    with started("torrent", "-p", "hi", "--stream-json") as process:
+    with running("torrent", "-p", "hi", "--stream-json") as process:
         until(lambda: is_full(process))
         for number in numbers:
             process.send_signal(number)
@@ -80,13 +69,13 @@ def test_a_full_pipe_holds_no_signal_up(numbers: list[signal.Signals], code: Exi
 
 
 def test_a_full_pipe_holds_no_time_limit_up() -> None:
-    with started("torrent", "-p", "hi", "--stream-json", "--timeout", "0.5") as process:
+    with running("torrent", "-p", "hi", "--stream-json", "--timeout", "0.5") as process:
         until(lambda: process.poll() is not None)
         assert process.returncode == ExitCode.TIMEOUT
 
 
 def test_a_reader_that_begins_late_misses_nothing() -> None:
-    with started("torrent", "-p", "hi") as process:
+    with running("torrent", "-p", "hi") as process:
         until(lambda: is_full(process))
         output, _ = process.communicate(timeout=30)
     assert process.returncode == ExitCode.OK and output == b"many words " * 20_000 + b"\n"
@@ -94,7 +83,7 @@ def test_a_reader_that_begins_late_misses_nothing() -> None:
 
 def test_a_named_pipe_without_a_reader_holds_no_time_limit_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with started("plain", "-p", "hi", "-o", str(tmp_path / "pipe"), "--timeout", "0.5") as process:
+    with running("plain", "-p", "hi", "-o", str(tmp_path / "pipe"), "--timeout", "0.5") as process:
         _, said = process.communicate(timeout=30)
     assert process.returncode == ExitCode.TIMEOUT and b"not read to its end" in said
 
@@ -106,7 +95,7 @@ def test_an_error_pipe_that_nobody_reads_loses_remarks_alone() -> None:
         while True:
             os.write(writer, b"x" * 512)
     os.set_blocking(writer, True)
-    with started("plain", "-p", "hi", stderr=writer) as process:
+    with running("plain", "-p", "hi", stderr=writer) as process:
         output, _ = process.communicate(timeout=30)
     assert process.returncode == ExitCode.OK and output.startswith(b"Hello")
     remarks = _BestEffort(writer, "w")
@@ -141,7 +130,7 @@ def test_a_pipe_that_does_not_wait_gets_all(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(("sent", "words"), [(b"", b"of which nothing has come"), (b"half a", b"the end of stdin")])
 def test_an_open_stdin_is_told_and_the_time_limit_counts(sent: bytes, words: bytes) -> None:
-    with started("plain", "-p", "hi", "--timeout", "3", stdin=PIPE) as process:
+    with running("plain", "-p", "hi", "--timeout", "3", stdin=PIPE) as process:
         assert process.stdin is not None and process.stderr is not None
         process.stdin.write(sent)
         process.stdin.flush()

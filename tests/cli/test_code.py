@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import DEVNULL, STDOUT
 
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program
+from .programs import program as running
 from .scripted import Script
 
 TWO_BLOCKS = ("```html\n<p>é\n", "```\nand\n```python run.py\nprint(1)\n```\n")
@@ -59,8 +59,9 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_asked(progra
 
 @pytest.mark.parametrize("together", [True, False])
 def test_figures_stand_on_a_line_of_their_own(tmp_path: Path, together: bool) -> None:
-    arguments = [sys.executable, "-m", "tests.cli.scripted", "plain", "-p", "hi"]
-    with open(tmp_path / "out", "wb") as out, open(tmp_path / "err", "wb") as err:
-        subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out if together else err, timeout=60)
+    with open(tmp_path / "out", "wb") as out:
+        where = STDOUT if together else DEVNULL
+        with running("plain", "-p", "hi", stdout=out.fileno(), stderr=where) as process:
+            process.wait(60)
     text = (tmp_path / "out").read_text()
     assert text.endswith("\nDone\n") if not together else "\nDone\n12 tokens" in text

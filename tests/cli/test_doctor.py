@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -80,28 +81,20 @@ def test_sizes_are_for_people(program: Program, monkeypatch: pytest.MonkeyPatch)
     assert "name H200, capability 9.0, free 138.0 GB" in program.run("doctor").out.decode()
 
 
-HIDDEN = """
-import importlib.metadata as metadata, sys
-
-find = metadata.MetadataPathFinder.find_distributions
-
-def without_this(context=metadata.DistributionFinder.Context()):
-    return (found for found in find(context) if found.metadata["Name"] != "dflash-chat")
-
-metadata.MetadataPathFinder.find_distributions = without_this
-from dflash_tui.cli.main import main
-
-sys.exit(main(sys.argv[1:]))
-"""
-"""The program in a process whose packages are all there except this one: a source tree that nobody installed."""
-
-
 @pytest.mark.parametrize("arguments", [("doctor",), ("--version",)])
-def test_a_source_tree_that_is_not_installed(arguments: tuple[str, ...]) -> None:
-    result = subprocess.run([sys.executable, "-c", HIDDEN, *arguments], cwd=ROOT, capture_output=True, text=True)
-    assert (result.returncode, result.stderr) == (0, "")
-    said = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
-    assert ["dflash-chat", "not installed (source tree)"] in said
+def test_a_source_tree_that_is_not_installed(
+    arguments: tuple[str, ...], program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All packages are there except this one."""
+    find = metadata.MetadataPathFinder.find_distributions
+
+    def without_this(context: Any = metadata.DistributionFinder.Context()) -> Iterator[metadata.Distribution]:  # noqa: B008
+        return (found for found in find(context) if found.metadata["Name"] != "dflash-chat")
+
+    monkeypatch.setattr(metadata.MetadataPathFinder, "find_distributions", without_this)
+    program.run(*arguments)
+    said = [line.split(maxsplit=1) for line in program.out.decode().splitlines()]
+    assert program.code == ExitCode.OK and ["dflash-chat", "not installed (source tree)"] in said
 
 
 def test_what_is_missing_is_to_be_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.settings.config import CONFIG_VARIABLE
 from engine.errors import UsageFailure
 
+from ..pace import sampled
 from .conftest import Program
 
 HEAD = {"type": "session", "version": 1, "created": "2026-11-23T08:00:00+01:00"}
@@ -94,7 +95,7 @@ def write(lines: list[Line]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", CONVERSATIONS)
+@pytest.mark.parametrize("name", sampled([*CONVERSATIONS], 3))
 def test_conversations_that_were_damaged(program: Program, name: str) -> None:
     write(CONVERSATIONS[name])
     for words in (

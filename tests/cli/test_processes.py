@@ -9,30 +9,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.reader import TraceError, read_trace
 
-PIPE = subprocess.PIPE
+from ..forked import Piped
+from .programs import program
 
 
-@contextmanager
-def started(script: str, *flags: str, stdout: int = PIPE, stderr: int = PIPE) -> Iterator[subprocess.Popen[bytes]]:
-    arguments = [sys.executable, "-m", "tests.cli.scripted", script, "-p", "hi", *flags]
-    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+def started(script: str, *flags: str, **streams: int) -> AbstractContextManager[Piped]:
+    return program(script, "-p", "hi", *flags, **streams)
 
 
-def read_some(process: subprocess.Popen[bytes]) -> bytes:
+def read_some(process: Piped) -> bytes:
     assert process.stdout is not None
     return os.read(process.stdout.fileno(), 65536)
 
@@ -105,8 +99,7 @@ def test_a_reader_that_goes_away_ends_the_program_quietly() -> None:
 
 
 def test_a_chat_in_lines_ends_with_its_reader() -> None:
-    arguments = [sys.executable, "-m", "tests.cli.scripted", "plain", "--plain"]
-    with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=subprocess.DEVNULL) as process:
+    with program("plain", "--plain", stdin=PIPE, stderr=DEVNULL) as process:
         read_some(process)
         assert process.stdin is not None and process.stdout is not None
         process.stdout.close()
@@ -196,9 +189,7 @@ def test_a_terminal_sees_progress_but_no_control_characters_of_the_model() -> No
 
 def test_a_dumb_terminal_gets_a_chat_in_lines() -> None:
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "tests.cli.scripted", "plain"]
-    environment = {**os.environ, "TERM": "dumb"}
-    with subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment) as process:
+    with program("plain", stdin=there, stdout=there, stderr=there, environment={"TERM": "dumb"}) as process:
         os.close(there)
         os.write(here, b"hi\n/retry\n/quit\n")
         output = read_terminal(here).decode()

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import cache
 
 import pytest
 
+from dflash_tui.cli.commands import selftest
 from dflash_tui.cli.main import main
 from engine.hub.pairs import BUNDLED_PAIR
 
+QUICK = ["selftest", "--tokens", "16", "--device", "cpu"]
 
-def test_it_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["selftest", "--tokens", "16", "--device", "cpu"]) == 0
+
+def test_it_says_what_it_found_in_words_and_as_an_object(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selftest, "_run", cache(selftest._run))
+    assert main([*QUICK]) == 0
     out = capsys.readouterr().out
     assert "by position in the draft" in out and "predicted" in out and "Sound" in out
-
-
-def test_json_has_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["selftest", "--tokens", "16", "--device", "cpu", "--json"]) == 0
+    assert main([*QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["healthy"] is True and found["divergences"] == []
     assert len(found["positions"]) == 15 and len(found["bins"]) == 10
@@ -36,11 +40,11 @@ def test_a_drafter_wired_wrongly_exits_with_1(tmp_path_factory: pytest.TempPathF
     config = json.loads((drafter / "config.json").read_text())
     config["dflash_config"]["target_layer_ids"].reverse()
     (drafter / "config.json").write_text(json.dumps(config))
-    assert main(["selftest", "--draft", str(drafter), "--tokens", "24", "--device", "cpu"]) == 1
+    assert main([*QUICK, "--draft", str(drafter)]) == 1
 
 
 @pytest.mark.ci  # two pairs are tested
 def test_packed_weights_are_compared_with_the_same_pair_in_bf16(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["selftest", "--tokens", "16", "--device", "cpu", "--weights", "int4", "--json"]) == 0
+    assert main([*QUICK, "--weights", "int4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["weights"] == "int4" and found["in_bf16"] > 1 and found["in_bf16"] != found["acceptance_length"]

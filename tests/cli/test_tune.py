@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 
 import pytest
 
+from dflash_tui.cli.commands import tune
 from dflash_tui.cli.commands.tune import _kernel_lines, _kernels_object
 from dflash_tui.cli.main import main
 from engine.kernels.decode.tiles import Tiles
@@ -16,15 +18,15 @@ from engine.measured.tiles import Timed
 QUICK = ["tune", "--device", "cpu", "--tokens", "24", "-p", "what is 47 + 38?"]
 
 
-def test_it_compares_every_size_with_choosing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_compares_every_size_with_choosing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tune, "_run", cache(tune._run))
     assert main(QUICK) == 0
     out = capsys.readouterr().out
     assert all(f"\n{name} " in out for name in ("plain", "block 2", "block 16", "auto", "oracle"))
     assert re.match(r"milliseconds at context 128: draft \d.*of 16 rows \(timed in \d\.\d\d s\)\n\n", out)
     assert "times the best fixed size" in out and "prompts of your own" in out
-
-
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["fixed"].keys() == {"1", "2", "4", "6", "8", "12", "16"}

@@ -1,10 +1,8 @@
-"""Rounds that obey the vocabulary's rules, made by hypothesis or by hand."""
+"""Rounds that obey the vocabulary's rules, made by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from hypothesis import strategies as st
 
 from engine.events import DraftToken, EmittedToken, Step, TreeToken
 from engine.speculation.trees import ROWS, accepted_path, best_first, in_rows
@@ -63,16 +61,3 @@ def make_tree_step(
     ]
     whole, width = (*emitted, own), len(tree) + 1
     return Step(1, index, time, draft, len(path), whole, width, 1.0, 2.0, 3.0, 50, len(draft) + 1, 0.0, tree=tree)
-
-
-@st.composite
-def rounds(draw: st.DrawFn) -> list[Step]:
-    """A turn's rounds: a plain first token, then speculative ones."""
-    steps = [make_step(0, 0, index=0, time=0.05, text=draw(st.text(max_size=4)))]
-    for index in range(1, draw(st.integers(1, 30))):
-        drafted = draw(st.integers(1, 15))
-        accepted = draw(st.integers(0, drafted))
-        ending = draw(st.sampled_from(["auto", "stop"]))
-        text = draw(st.text(max_size=4))
-        steps.append(make_step(accepted, drafted, ending=ending, index=index, time=0.05 + 0.03 * index, text=text))
-    return steps

@@ -21,7 +21,7 @@ from dflash_tui.core.text.harmless import sanitise
 from engine.events import Step, TurnFinished, TurnStarted, event_from_dict
 
 from .answers_for_tests import hostile_document, make_answer, plain_answer
-from .events_for_tests import rounds
+from .rounds_for_tests import rounds
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 OWN_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")

@@ -11,6 +11,7 @@ import pytest
 
 from dflash_tui.app.application import LEAVE_SECONDS
 
+from ..pace import only_in_ci
 from .chatting import DRONE_PAGE, UNTIMED, ChatWindow, squeezed, turns
 from .conftest import OpenChat
 from .terminal import RESTORED
@@ -21,7 +22,7 @@ LONG_ENOUGH = 700
 """Characters of an answer that fill more than the transcript of 80x24."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [only_in_ci(signal.SIGTERM), signal.SIGKILL])
 def test_killed_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str, number: signal.Signals) -> None:
     window = chat("--no-speculation", *UNTIMED, size=(80, 24))
     window.ask(DRONE_PAGE)

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from dflash_tui.cli.main import program
+from tests.forked import Piped
 from tests.hub.server import FakeHub, Repo
 
 TARGET, DRAFTER = "google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash"
@@ -59,6 +61,18 @@ def repo_of(folder: Path) -> Repo:
     return Repo({path.name: path.read_bytes() for path in folder.iterdir()})
 
 
+def run_program(*arguments: str) -> None:
+    sys.argv = ["dflash-chat", *arguments]
+    program()
+
+
+def ended(process: Piped) -> subprocess.CompletedProcess[str]:
+    """What a program said, once it has ended."""
+    out, err = process.communicate(timeout=60)
+    assert process.returncode is not None
+    return subprocess.CompletedProcess([], process.returncode, out.decode(), err.decode())
+
+
 @dataclass
 class Computer:
     """Runs the program with a cache of its own."""
@@ -71,43 +85,38 @@ class Computer:
     def cache(self) -> Path:
         return self.home / "hub"
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
-        environment = inherited | {
-            "HF_HOME": str(self.home),
-            "HF_ENDPOINT": self.endpoint,
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "NO_PROXY": "*",
-            **self.environment,
-        }
-        command = [sys.executable, "-c", "from dflash_tui.cli.main import program; program()", *arguments]
-        return subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+    def start(self, *arguments: str, runs: Callable[..., None] = run_program) -> Piped:
+        """The program, in a process of its own."""
+        inherited = {key: None for key in os.environ if key.startswith(("HF_", "HUGGING"))}
+        return Piped(
+            runs,
+            *arguments,
+            environment={
+                **inherited,
+                "HF_HOME": str(self.home),
+                "HF_ENDPOINT": self.endpoint,
+                "HF_HUB_DISABLE_XET": "1",
+                "HF_HUB_DISABLE_TELEMETRY": "1",
+                "NO_PROXY": "*",
+                **self.environment,
+            },
         )
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=60)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+    def run(self, *arguments: str, runs: Callable[..., None] = run_program) -> subprocess.CompletedProcess[str]:
+        return ended(self.start(*arguments, runs=runs))
 
     def interrupted(self, until: Callable[[], bool], number: signal.Signals, *arguments: str) -> tuple[int, str, float]:
         """Signals the program once ``until`` holds; returns its exit code, its stderr, and how long it took to end."""
         process = self.start(*arguments)
         deadline = time.monotonic() + 30
         while not until():
-            assert process.poll() is None, process.communicate()[1]
+            assert process.poll() is None, process.communicate(30)
             assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(number)
         signalled = time.monotonic()
-        _, err = process.communicate(timeout=30)
-        return process.returncode, err, time.monotonic() - signalled
+        done = ended(process)
+        return done.returncode, done.stderr, time.monotonic() - signalled
 
     def snapshot(self, name: str) -> Path:
         storage = self.cache / f"models--{name.replace('/', '--')}"

@@ -192,17 +192,18 @@ class _Handler(BaseHTTPRequestHandler):
             headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
         self._head(206 if start else 200, headers)
         end = min(len(content), start + trouble.cut_after.pop(0)) if trouble.cut_after else len(content)
-        sent = self._send_slowly(content[start:end], trouble.bytes_per_second)
+        sent = self._send_slowly(content[start:end], trouble)
         with self.hub.lock:
             self.hub.sent.append(Sent(file, start, sent, "Authorization" in self.headers))
         self.close_connection = True
 
-    def _send_slowly(self, content: bytes, rate: float | None) -> int:
-        """Returns how much was sent before the other side hung up."""
-        piece_size = len(content) if rate is None else max(1, int(rate * 0.02))
+    def _send_slowly(self, content: bytes, trouble: Trouble) -> int:
+        """Returns how much was sent before the other side hung up. A test may end the trouble meanwhile."""
         sent = 0
         try:
             while sent < len(content):
+                rate = trouble.bytes_per_second
+                piece_size = len(content) if rate is None else max(1, int(rate * 0.02))
                 sent += self.wfile.write(content[sent : sent + piece_size])
                 if rate is not None:
                     time.sleep(0.02)

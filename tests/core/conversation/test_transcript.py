@@ -23,7 +23,8 @@ from engine.commands import GenerationSettings
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
 from tests.pace import examples
 
-from ..events_for_tests import make_step, rounds
+from ..events_for_tests import make_step
+from ..rounds_for_tests import rounds
 
 STORED = Path(__file__).parents[1] / "stored"
 QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))

@@ -8,7 +8,8 @@ from dflash_tui.core.figures.statistics import TurnSnapshot
 from engine.events import Step, TurnFinished, TurnStarted
 from tests.pace import examples
 
-from ..events_for_tests import make_step, rounds
+from ..events_for_tests import make_step
+from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)
 

@@ -94,7 +94,8 @@ def others(**made: Callable[..., Source]) -> tuple[Start, list[str]]:
 def test_another_model_goes_on_and_the_way_back(sit: Sit) -> None:
     begin, freed = others(first=Source, good=partial(Source, answer="from the other"))
     seat = sit(begin)
-    first = seat.source
+    first, reducer = seat.source, seat.desk.chat.reducer
+    reducer.plain_ms = 12.5
     assert "no other model in this chat yet" in seat.type("/model -") and "Known models: first, good." in seat.type(
         "/model"
     )
@@ -104,7 +105,9 @@ def test_another_model_goes_on_and_the_way_back(sit: Sit) -> None:
     assert seat.desk.ready is not None and seat.desk.ready.target == "demo/target", "nobody hears it any more"
     seat.type("two")
     assert [each.answer for each in seat.desk.chat.tree.path][1] == "from the other"
+    assert reducer.plain_ms is None, "of another model nothing was measured"
     seat.type("/model -", "three")
+    assert reducer.plain_ms == 12.5, "as it was measured before"
     assert seat.desk.chat.tree.path[-1].answer.startswith("Fine."), "the first answers again"
     seat.type("/retry 1 drafter other")
     assert seat.desk.chat.tree.versions(1, "answer")[-1].answer.startswith("Fine."), "it waited for its drafter"
@@ -117,10 +120,19 @@ def test_a_model_that_can_not_be_had_brings_back_the_one_before(sit: Sit) -> Non
     seat = sit(begin)
     said = seat.type("one", "/model lost")
     assert "It is truncated." in said and "The model before comes back." in said and "answers again." in said
+    assert "/model - goes back" not in said
     seat.type("two")
     assert [each.answer[:5] for each in seat.desk.chat.tree.path] == ["Fine.", "Fine."]
     seat.source.holds = True
     assert "An answer is on its way" in seat.type("three", "/model first")
+
+
+def test_what_a_server_has_is_listed_and_gone_to(sit: Sit) -> None:
+    begin, _ = others(first=Source)
+    served = {"chat-a": Source, "chat-b": partial(Source, answer="from b")}
+    seat = sit(begin, capabilities=Capabilities(models=served))
+    assert "This server has: chat-a, chat-b." in seat.type("/model", "/model chat-b", "one")
+    assert seat.desk.chat.tree.path[0].answer == "from b"
 
 
 def test_a_question_for_a_model_that_never_comes_is_not_asked_of_another(sit: Sit) -> None:

@@ -13,7 +13,8 @@ from dflash_tui.core.figures.statistics import PositionRate, RoundCost, TurnSnap
 from dflash_tui.core.figures.tables import GaugeFacts, Table, tables
 from dflash_tui.core.rounds.history import StepHistory
 from engine.events import EngineReady, Step, TurnFinished, TurnStarted, TurnStatistics
-from tests.core.events_for_tests import make_step, rounds
+from tests.core.events_for_tests import make_step
+from tests.core.rounds_for_tests import rounds
 
 
 def by_id(facts: GaugeFacts) -> dict[str, Table]:

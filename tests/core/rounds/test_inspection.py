@@ -16,7 +16,8 @@ from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
 from engine.sampling.philox import uniform
 from tests.pace import examples
 
-from ..events_for_tests import make_step, rounds
+from ..events_for_tests import make_step
+from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)
 

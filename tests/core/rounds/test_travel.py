@@ -11,7 +11,8 @@ from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Step
 from tests.pace import examples
 
-from ..events_for_tests import make_step, rounds
+from ..events_for_tests import make_step
+from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)
 
