@@ -185,7 +185,8 @@ class PlainChat:
         place = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
         self.desk.alone.look()
         gain = speed_up(self.chat, event)
-        self.say(f"({', '.join(filter(None, (summary(event), gain, place)))})")
+        if parts := [part for part in (summary(event), gain, place) if part]:
+            self.say(f"({', '.join(parts)})")
         if event.thought.strip():
             self.say("(It thought first; /thought reads that out.)")
         if code := blocks_of(event.text):

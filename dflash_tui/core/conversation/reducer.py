@@ -402,6 +402,8 @@ def ending(turn: TurnState, event: TurnFinished, place: tuple[int, int]) -> Span
     """What stands under an answer. ``place``: which version it is of how many."""
     gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
     note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
+    if event.reason == "error" and not (event.text or event.thought):
+        return Spans.of(noted("", version_spans(*place), f"{note}\n"))  # the error has said all that there is
     return Spans.of(noted(f"{gap}{turn_summary(event)}", version_spans(*place), f"{note}\n\n"))
 
 

@@ -34,8 +34,10 @@ def short(text: str) -> str:
 
 
 def summary(finished: TurnFinished) -> str:
-    """What an answer cost, and why it ended if not by itself."""
+    """What an answer cost, and why it ended if not by itself; empty where an error has said all that there is."""
     facts = finished.statistics
+    if finished.reason == "error" and not (finished.text or finished.thought):
+        return ""
     parts = [counted(facts.num_tokens, "token")]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} per second")

@@ -89,6 +89,12 @@ def test_what_is_known_of_the_engine_stays(tmp_path: Path) -> None:
     assert (reducer.phase, reducer.plain_ms, reducer.ready) == ("loading", None, None)
 
 
+def test_an_answer_that_was_refused_counts_nothing(tmp_path: Path) -> None:
+    error = EngineError("usage", "I can't.", "F1 can.", turn=1)
+    refused: list[Event] = [STARTED, error, TurnFinished(1, "error", "", "", TurnStatistics())]
+    assert [span.text for span in played(refused)][-2:] == ["✗ I can't.\n  F1 can.\n", "\n"]
+
+
 def test_an_answer_that_a_crash_cut_off_says_so(tmp_path: Path) -> None:
     conversation = kept(tmp_path, turn_of([make_step(0, 0, index=0), make_step(3, 5)], reason=None))
     spans, _ = told(conversation)
