@@ -68,7 +68,7 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
             figures = f" {now.tokens:>4} tokens"
             name = now.lane.lane.name
             lines += [lane_line(place, name, width, mark, share, figures, TOOK), *[bare] * (thick - 1)]
-        passes = Content.styled(f"  {now.target_passes + 1} passes of the target", color_of(place))
+        passes = Content.styled(f"  passes of the target: {now.target_passes}", color_of(place))
         lines += [passes, Content()] if roomy else [passes] if rows == 2 else []
     return lines
 
@@ -97,7 +97,7 @@ def winner_lines(result: RaceResult) -> Content:
 
 
 def _taken(lane: LaneResult) -> str:
-    return f"{lane.num_tokens} tokens in {lane.decode_ms / 1000:.2f} s, {lane.target_passes} passes of the target"
+    return f"{lane.num_tokens} tokens in {lane.decode_ms / 1000:.2f} s, {lane.target_passes} target passes"
 
 
 def fitted(table: CellTable, width: int) -> list[str]:
