@@ -65,5 +65,5 @@ def visible_transcript(window: ChatWindow) -> str:
     Without the last two: while a line moves up, a picture of the terminal may hold it twice.
     """
     rows = window.terminal.screen.splitlines()
-    end = next(row for row, line in enumerate(rows) if line.startswith(" tok/s"))
+    end = next(row for row, line in enumerate(rows) if line.startswith(" block ")) - 1
     return squeezed("".join(row[:79] for row in rows[1 : end - 2]))  # the last column is the scroll bar's
