@@ -109,7 +109,8 @@ class ReplayBar(Widget, can_focus=True):
         middle = f" · {origin}" if origin and len(origin) + 3 <= room else ""
         mark = "■" if source.ended else "▶" if source.playing else "⏸"
         gap = " " * max(self.size.width - len(mark + left + middle + keys), 1)
-        return Content.assemble((mark, "bold $primary"), left, (middle + gap + keys, "$verdict-pending"))
+        muted = "$foreground" if self.has_focus else "$verdict-pending"  # which could not be read on the focus's ground
+        return Content.assemble((mark, "bold $primary"), left, (middle + gap + keys, muted))
 
     def _position(self, source: PlayedRecord) -> str:
         """Rounds are counted as the step view counts them: within their answer, and from 0."""
