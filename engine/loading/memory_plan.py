@@ -18,13 +18,11 @@ from ..errors import Advice, DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
-from ..kernels.decode.delta import Lineage
-from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
-from ..layer_config import AttentionConfig, DeltaConfig
+from ..layer_config import AttentionConfig
 from ..machine import memory_bytes
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
@@ -34,6 +32,7 @@ from ..models.packed import hold_shapes_in_fewer_bits
 from ..models.target import TargetModel
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config, target_on_meta
 from .stored_format import StoredFormat
+from .work_memory import work_bytes
 
 CONTEXT_STEP = 1024
 """Suggested contexts are multiples of this many tokens."""
@@ -45,9 +44,6 @@ HOST_SHARE = 4
 
 META = torch.device("meta")
 """The device of tensors that have sizes and no memory."""
-
-LONG = 1 << 18
-"""A context, in tokens, with which attention has as many splits as it ever has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +338,7 @@ def plan_of(
         target_bytes=bytes_of(model) - on_host + (0 if model.packed_head is None else model.packed_head.nbytes),
         drafter_bytes=drafter_bytes,
         draftings=draftings,
-        work=_work(model, drafter, compute_dtype(device).itemsize, chunk) if device.type == "cuda" else 0,
+        work=work_bytes(model, drafter, compute_dtype(device).itemsize, chunk) if device.type == "cuda" else 0,
         available=available,
         device=device,
         device_rounds=device_rounds,
@@ -390,33 +386,6 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
 def _in_8_bits(parts: Iterable[Tensor]) -> int:
     """Bytes that matrices take in 8 bits."""
     return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
-
-
-def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int, chunk: int) -> int:
-    """Bytes that a piece of a prompt takes at a time, most of them while the experts run (``prefill_pass.py``), and
-    those of a round's logits, with what sampling sixteen rows needs, and the states of a tree's branches."""
-    config = target.config
-    widest = max((layer.num_heads * layer.head_dim for layer in config.attention), default=0)
-    taps = 0 if drafter is None else len(drafter.target_layer_ids)
-    row = (5 + taps) * config.hidden_size + 2 * widest
-    if config.moe is None:
-        row += 3 * config.intermediate_size
-    else:
-        row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
-    borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
-    logits = (target.widest_pass + MAX_ROWS) * config.vocab_size * 4
-    recurring = [layer for layer in config.layers if isinstance(layer, DeltaConfig)]
-    trees = Lineage.allocate(recurring[0], META).forked.nbytes if recurring and config.moe is None else 0
-    return chunk * row * itemsize + logits + borrowed + trees
-
-
-def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:
-    """Bytes of the windows that a drafter lays in order, and of what attention's programs leave for one another over a
-    long context."""
-    layers = set(drafter.layers)
-    windows = sum(2 * (each.window - 1) * each.num_kv_heads * each.head_dim for each in layers if each.window)
-    whole = [replace(each, window=None) for each in layers]
-    return windows * itemsize + AttendScratch(whole, [LONG] * len(whole), META).nbytes
 
 
 def gigabytes(num_bytes: int) -> str:
