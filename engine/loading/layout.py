@@ -3,7 +3,7 @@ is checked by the files' headers, before anything is loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..kernels.weights.panels import DEPTH, ROWS
 from ..models.drafter import Drafter
 from ..models.family import Family
 from ..models.layers import AttentionModule
+from ..models.merged_weights import groups_in
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
 from .file_formats import BLOCK, FP8_IN_BLOCKS, file_format_of, tensors_of, wrong
@@ -197,7 +198,8 @@ def _kinds(
     own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
     kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
     kinds |= {name: PLAIN for name in packs if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
-    for together in _read_together(model, kinds):
+    for paths in groups_in(model, model.read_together):
+        together = [name for path in paths if (name := f"{path}.weight") in kinds]
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly
             kinds.update(dict.fromkeys(together, PLAIN))
     return kinds
@@ -232,12 +234,3 @@ def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> K
             ("Leave them as they are, ", Option("weights", stored.kind.format), ", or name a checkpoint in bf16."),
         )
     return Kind("int4", BLOCK, own_scales) if weights == "int4" else Kind(weights)
-
-
-def _read_together(model: TargetModel, kinds: Mapping[str, Kind]) -> Iterator[list[str]]:
-    for names in model.read_together:
-        for name in kinds:
-            path, _, leaf = name.removesuffix(".weight").rpartition(".")
-            if leaf == names[0]:
-                beside = [f"{path}.{each}.weight" for each in names]
-                yield [each for each in beside if each in kinds]

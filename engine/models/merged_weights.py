@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import torch
@@ -28,6 +28,13 @@ def side_by_side(*modules: nn.Module) -> Weight:
     return whole
 
 
+def groups_in(model: nn.Module, groups: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """For each module of a model and each group of names, the paths of the modules in it that have these names."""
+    for path, module in model.named_modules():
+        for names in groups:
+            yield [f"{path}.{name}" for name in names if isinstance(getattr(module, name, None), nn.Module)]
+
+
 class Together:
     """Lays weights that one kernel reads side by side as soon as all of them are loaded, so that what is loaded next
     takes the places they leave. Done behind the last one, these are gaps between tensors that stay: 1.9 GB of a card
@@ -38,11 +45,9 @@ class Together:
         self._model = model
         self._group: dict[str, tuple[list[str], set[str]]] = {}
         """By a parameter's name: the paths of the modules of its group, and the names that are waited for."""
-        for path, module in model.named_modules():
-            for names in groups:
-                paths = [f"{path}.{name}" for name in names if isinstance(getattr(module, name, None), nn.Module)]
-                waiting = {f"{each}.weight" for each in paths}
-                self._group |= dict.fromkeys(waiting, (paths, waiting))
+        for paths in groups_in(model, groups):
+            waiting = {f"{path}.weight" for path in paths}
+            self._group |= dict.fromkeys(waiting, (paths, waiting))
 
     def loaded(self, name: str) -> None:
         """Learns that the parameter of this name is in place."""
