@@ -29,7 +29,7 @@ async def test_a_round_lives_until_the_first_key(
         seen: set[str] = set()
 
         def look() -> bool:
-            seen.add(shown(chat).splitlines()[-1].partition(":")[0])
+            seen.add(shown(chat).splitlines()[0].partition(":")[0])
             return len(seen) == len(CAPTIONS)
 
         await chat.until(look)

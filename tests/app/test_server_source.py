@@ -76,7 +76,7 @@ async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> 
         table = str(driver.screen.query_one(StepTable).render())
         rows = {line[:WIDE_LABEL].strip(): line[WIDE_LABEL:].strip() for line in table.splitlines()}
         assert {rows[label.name] for label in (DRAFTER_SURE, TARGET_SURE, SURE_OF_OWN)} == {"not known"}
-        assert "░" in rows[GUESS.name] and "draft and verify not known" in table
+        assert "░" in rows[GUESS.name] and "guess and check not known" in table
         await driver.pilot.press("escape")
         driver.app.clear_notifications()
         await driver.ask("/lens")
@@ -113,7 +113,7 @@ async def test_a_guess_becomes_what_the_server_counted_and_the_text_stays(server
         await driver.until(lambda: screen.chat.reducer.turn is not None and len(screen.chat.reducer.turn.history) > 3)
         styles = {span.style for span in looks(driver)[1:]}
         assert {"guess-accepted", "guess-corrected"} <= styles <= {"guess-accepted", "guess-corrected", "guess-bonus"}
-        await driver.until(lambda: "(provisional)" in str(screen.query_one(RoundStrip).render()))
+        await driver.until(lambda: "provisional" in str(screen.query_one(RoundStrip).render()))
         await driver.until(lambda: not screen.chat.busy)
         turn = screen.chat.reducer.turn
         assert settled == [1] and turn.settled is not None and turn.settled.proved

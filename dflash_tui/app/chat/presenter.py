@@ -17,8 +17,8 @@ from textual.widgets import Static
 
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.export.spans import token_spans
-from dflash_tui.core.figures.labels import STEPS
-from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Phase
+from dflash_tui.core.figures.labels import PHASE_NAMES, STEPS
+from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST
 
 from ..glyphs import fitting
 from ..screens.keys import KeysScreen
@@ -31,9 +31,6 @@ from .viewer import NO_MORE, NO_REJECTION, Viewer
 FRAME = 1 / 20
 ROUNDS_OF_TEXT = 40
 """Whose tokens stand above the round: more than there is room for."""
-NAMES: dict[Phase, str] = {
-    "block": "block", "draft": "draft", "verify": "verify", "judge": "accept", "emit": "write",
-}  # fmt: skip
 KEYS = ("[ ] phase", ", . round", "p guess", "− + pace", "{ } rejection", "F1 keys", "Esc back")
 
 
@@ -270,6 +267,7 @@ class PresenterScreen(LeavesOnce[None]):
 def _phases(scene: Scene) -> Content:
     """Where in a round this is."""
     steps = [
-        Content.styled(f" {name} ", "reverse bold" if phase == scene.phase else "") for phase, name in NAMES.items()
+        Content.styled(f" {name} ", "reverse bold" if phase == scene.phase else "")
+        for phase, name in PHASE_NAMES.items()
     ]
     return Content.styled(" ▸ ", "$verdict-pending").join(steps)

@@ -9,6 +9,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from dflash_tui.core.figures.labels import ABOUT
+
 from .rounds.living_round import LivingRound
 
 LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 26
@@ -58,8 +60,9 @@ class Starters(Vertical):
 
     def compose(self) -> ComposeResult:
         if self.questions:
+            yield Static(ABOUT, classes="about")
             yield LivingRound()
-        yield Static("Enter asks the first of these; → or a click fetches one.", classes="head")
+        yield Static("Enter asks the first of these; → or a click puts one into the prompt.", classes="head")
         yield from map(Starter, self.questions)
 
     def on_resize(self) -> None:

@@ -286,8 +286,8 @@ def _rounds(answer: ExportedAnswer, times: Clock) -> Iterator[dict[str, Any]]:
 def _cost(step: Step, times: Clock) -> str:
     whole = f"{step.total_ms:.1f} ms in all{CLOCKS[times]}"
     if step.draft_ms is None or step.verify_ms is None:
-        return f"draft and verify {NOT_KNOWN}, {whole}"
-    return f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {whole}"
+        return f"guess and check {NOT_KNOWN}, {whole}"
+    return f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms, {whole}"
 
 
 def _token_facts(inspection: Inspection, place: int) -> list[Any]:

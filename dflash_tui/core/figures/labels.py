@@ -53,7 +53,7 @@ FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, CO
 """Of the gauges, in their order."""
 
 COLOURS: dict[Fate, Label] = {
-    "accepted": Label("accepted", "the drafter had guessed what the target chose"),
+    "accepted": Label("accepted", "kept: the drafter had guessed what the target chose"),
     "corrected": Label("corrected", "the target's own choice, where the first guess went wrong"),
     "bonus": Label("bonus", "one more from the target, when every guess was right"),
     "rejected": Label("rejected", "the wrong guess; struck out behind it, what fell with it"),
@@ -75,17 +75,30 @@ TARGET_SURE = Label("target sure", "how likely the target finds that guess, from
 TARGET_WRITES = Label("target writes", "what the target chose at that place", "writes")
 SURE_OF_OWN = Label("sure of its own", "how likely the target found what it chose, from 0 to 1", "its own")
 RANDOM = Label("random number", "the number that chose, where the target's choice is by chance", "random")
+OUTCOME = Label(
+    "outcome",
+    "✓ kept, ✗ wrong, ✂ fell with a wrong one, … not checked, · behind the answer's end, + the target's bonus, "
+    "○ the target alone; and the place in the round",
+)
 FURTHER = ("or 2nd", "or 3rd", "or 4th", "or found")
 """The drafter's choices behind the first, and what was looked up."""
-STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM)
+STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM, OUTCOME)
 """Rows of the step view."""
 
+ABOUT = (
+    "Speculative decoding: a small model, the drafter, guesses ahead; the large one, the target, checks its guesses "
+    "together. The text is the target's own, and comes sooner."
+)
+"""What the program shows, for those who have just opened it."""
+PHASE_NAMES: dict[Phase, str] = {
+    "block": "block", "draft": GUESSING.name, "verify": CHECKING.name, "judge": "keep", "emit": "write",
+}  # fmt: skip
 CAPTIONS: dict[Phase, str] = {
-    "block": "A large model writes one token in each pass. Here a small one helps it:",
-    "draft": "Step 1, guess: the small model guesses {drafts} tokens, all at once.",
-    "verify": "Step 2, check: the large model looks at all of them in one pass.",
-    "judge": "Step 3, keep: what it would have written, too, stays: {kept} tokens.",
-    "emit": "Step 4, correct: the first wrong one is replaced. {tokens} tokens in one pass.",
+    "block": "By itself the target writes one token a pass. Now with the drafter:",
+    "draft": "Step 1, guess: the drafter proposes {drafts} tokens, all at once.",
+    "verify": "Step 2, check: the target looks at all of them in one pass.",
+    "judge": "Step 3, keep: what it would have written, too, is accepted: {kept} tokens.",
+    "emit": "Step 4, correct: it replaces the first wrong one. {tokens} tokens in one pass.",
 }
 """What happens in a phase of a round that ends with a correction."""
 

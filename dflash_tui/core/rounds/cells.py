@@ -82,22 +82,25 @@ def draft_text(token: DraftToken | TreeToken) -> str:
 
 
 def round_summary(step: Step) -> str:
-    """The round in one line of words, for example ``kept 8 of 15, then corrected``."""
-    return f"{_summary(step)} (provisional)" if step.provisional else _summary(step)
+    """The round in one line of words, for example ``kept 8 of 15 guesses, then corrected``."""
+    return f"{_summary(step)} · provisional" if step.provisional else _summary(step)
 
 
 def _summary(step: Step) -> str:
-    verdicts = {token.verdict for token in step.emitted}
+    verdicts, guesses, verified = {token.verdict for token in step.emitted}, len(step.draft), num_verified(step)
+    unknown = "unknown" in verdicts
     if not step.draft:
-        return NOTHING_SAID if "unknown" in verdicts else "no draft: the target wrote this token alone"
-    if step.verify_width <= 1:
-        return f"none of {len(step.draft)} checked: the target wrote this token alone"
-    verified = num_verified(step)
-    drafted = f"a tree of {verified}" if step.tree else f"{len(step.draft)}"
-    some = not step.tree and verified < len(step.draft)
-    kept = f"kept {step.num_accepted} of {f'{verified} checked ({drafted} drafted)' if some else drafted}"
-    if "unknown" in verdicts:
-        return f"{kept}, which of these tokens is not known"
-    if "corrected" in verdicts:
-        return f"{kept}, then corrected"
-    return f"{kept}, plus a bonus" if "bonus" in verdicts else f"{kept}, then the answer ended"
+        first = "the prompt's token: nothing to guess yet"
+        return NOTHING_SAID if unknown else first if step.index == 0 else "nothing guessed: the target wrote this alone"
+    if not verified:
+        return f"none of {guesses} guesses checked: the target wrote this token alone"
+    last = step.emitted[-1].verdict if step.emitted else "accepted"
+    ended = f", then the answer ended{': the rest was not needed' * (guesses > len(step.emitted))}"
+    end = {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ended)
+    end = ", which of these tokens is not known" if unknown else end
+    if step.tree:
+        positions = num_positions(step)
+        over = f"{positions} position{'s' * (positions != 1)}"
+        return f"kept {step.num_accepted}{end} · checked a tree of {verified} over {over}"
+    of = f"{guesses} guesses" if verified == guesses else f"{verified} checked ({guesses} guessed)"
+    return f"kept {step.num_accepted} of {of}{end}"

@@ -12,9 +12,9 @@ from engine.events import Clock, DraftToken, EmittedToken, Step, TreeToken
 from engine.sampling.philox import uniform
 
 from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN, num_verified
-from .cells import NOTHING_SAID, fallen_as, show_blanks
+from .cells import fallen_as, round_summary, show_blanks
 from .history import StepHistory
-from .trees import Further, further_choices, num_positions
+from .trees import Further, further_choices
 
 Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain", "unknown"]
 """``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
@@ -67,39 +67,18 @@ class Inspection:
 
     @property
     def summary(self) -> str:
-        """The round in a line, for example ``kept 8 of 15 drafted, then corrected``."""
-        return f"{self._summary} · provisional" if self.step.provisional else self._summary
-
-    @property
-    def _summary(self) -> str:
-        step, verified = self.step, num_verified(self.step)
-        unknown = any(token.verdict == "unknown" for token in step.emitted)
-        if not step.draft and unknown:
-            return NOTHING_SAID
-        if not step.draft:
-            return "the prompt's token: nothing to draft yet" if step.index == 0 else "nothing drafted"
-        if not verified:
-            return f"checked none of {len(step.draft)} drafted: the target wrote this token alone"
-        last = step.emitted[-1].verdict if step.emitted else "accepted"
-        end = {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ", then the answer ended")
-        end = ", which of these tokens is not known" if unknown else end
-        if step.tree:
-            positions = num_positions(step)
-            over = f"{positions} position{'s' * (positions != 1)}"
-            return f"kept {step.num_accepted}{end} · checked a tree of {verified} over {over}"
-        if verified < len(step.draft):
-            return f"kept {step.num_accepted} of {verified} checked ({len(step.draft)} drafted){end}"
-        return f"kept {step.num_accepted} of {len(step.draft)} drafted{end}"
+        """The round in a line, for example ``kept 8 of 15 guesses, then corrected``."""
+        return round_summary(self.step)
 
     @property
     def cost(self) -> tuple[str, ...]:
         """Milliseconds, and what one token at a time would have taken, from more words to fewer."""
         step, tokens = self.step, len(self.step.emitted)
         together = f"{step.total_ms:.1f} ms{CLOCKS[self.times]}"
-        spent = f"draft and verify {NOT_KNOWN}, together {together}"
+        spent = f"guess and check {NOT_KNOWN}, together {together}"
         if step.draft_ms is not None and step.verify_ms is not None:
             other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
-            parts = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f}"
+            parts = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} + rest {other:.1f}"
             spent = f"{parts} = {step.total_ms:.1f} ms"
         product, alone = "", "not measured"
         if self.plain_ms is not None:
@@ -140,10 +119,12 @@ class Inspection:
         if not step.draft:
             worth = f"worth the {choice.cost_ms:.2f} ms"
             return (
-                f"nothing drafted: lately a draft was not {worth} that it adds",
-                f"nothing drafted: lately not {worth}",
+                f"nothing guessed: lately guesses were not {worth} that they add",
+                f"nothing guessed: lately not {worth}",
             )
         verified, drafted = num_verified(step), MAX_DRAFT if step.tree else len(step.draft)
+        if not choice.tok_s:  # nobody chose: now and then a whole draft is checked
+            return f"checked all {verified}, to learn how often each place is right", f"checked all {verified}"
         further = min(verified + 1, drafted)
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
         cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
@@ -198,7 +179,7 @@ class Inspection:
                 falls += ": the guesses fall" if fallen else ": the guess falls"
                 return f"{picked}, not {quoted(draft.text)}{given}{falls}, the target's token stands."
             case "bonus" if self.step.tree:
-                return f"Behind what was kept nothing was verified, so the target adds one: {_lower(picked)}."
+                return f"Behind what was kept nothing was checked, so the target adds one: {_lower(picked)}."
             case "bonus":
                 return f"Every guess it looked at was right, so the target adds one: {_lower(picked)}."
             case "plain" if self.step.index == 0:
@@ -212,12 +193,12 @@ class Inspection:
                 why = self._choice if verified < MAX_DRAFT else ""
                 return f"Never looked at: the tree of the {verified} likeliest guesses ends before it{why}."
             case "unverified":
-                return f"Never looked at: the target verified only {num_verified(self.step)} guesses{self._choice}."
+                return f"Never looked at: the target checked only {num_verified(self.step)} guesses{self._choice}."
             case "unknown":
                 return f"Whether this token was drafted is not known. {picked}."
             case "ended":
                 return "Not needed: the answer ended before it."
-        return f"Nothing was drafted here: {_lower(picked)}."
+        return f"Nothing was guessed here: {_lower(picked)}."
 
     def _picked(self, column: Column) -> str:
         """How the target came to its token."""

@@ -46,14 +46,14 @@ def test_drafts_that_nobody_looked_at_were_not_rejected() -> None:
 
 
 def test_summaries() -> None:
-    assert round_summary(make_step(8, 15)) == "kept 8 of 15, then corrected"
-    assert round_summary(make_step(15, 15)) == "kept 15 of 15, plus a bonus"
+    assert round_summary(make_step(8, 15)) == "kept 8 of 15 guesses, then corrected"
+    assert round_summary(make_step(15, 15)) == "kept 15 of 15 guesses, plus a bonus"
     assert "ended" in round_summary(make_step(3, 15, ending="stop"))
     assert "alone" in round_summary(make_step(0, 0))
     assert (
-        round_summary(replace(make_step(6, 15), verify_width=9)) == "kept 6 of 8 checked (15 drafted), then corrected"
+        round_summary(replace(make_step(6, 15), verify_width=9)) == "kept 6 of 8 checked (15 guessed), then corrected"
     )
-    assert round_summary(replace(make_step(0, 15), verify_width=1)).startswith("none of 15 checked")
+    assert round_summary(replace(make_step(0, 15), verify_width=1)).startswith("none of 15 guesses checked")
 
 
 def test_the_end_mark_has_one_name_drafted_or_written() -> None:

@@ -91,7 +91,7 @@ def test_a_rejection_is_explained_by_the_two_probabilities() -> None:
     assert seen.why(2) == f"{said}the guess falls, the target's token stands."
     assert seen.why(0).startswith("The target's most likely token is “·a” (80%): that is what the drafter had guessed")
     assert seen.why(3).startswith("Never judged")
-    assert seen.summary == "kept 2 of 4 drafted, then corrected"
+    assert seen.summary == "kept 2 of 4 guesses, then corrected"
 
 
 def test_above_temperature_0_the_random_number_decides() -> None:
@@ -106,7 +106,7 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     bonus = replace(narrow.emitted[3], verdict="bonus")
     seen = inspect_step(replace(narrow, num_accepted=3, emitted=(*narrow.emitted[:3], bonus)), 0, 0, SEED)
     assert [column.outcome for column in seen.columns] == ["accepted", "accepted", "accepted", "bonus"]
-    assert "kept 3 of 3 checked (4 drafted)" in seen.summary
+    assert "kept 3 of 3 checked (4 guessed)" in seen.summary
     corrected = inspect_step(replace(step, verify_width=4), 0, 0, SEED)
     assert corrected.columns[3].outcome == "unverified"
     assert "only 3 guesses in this round" in corrected.why(3)
@@ -114,11 +114,13 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert chosen.width[0] == f"checked 3 of {len(step.draft)}: the 4th is kept in 12% of such rounds and costs 0.40 ms"
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
     assert free.width[0].endswith("is kept in under 0.1% of such rounds and costs nothing")
+    whole = inspect_step(replace(step, choice=WidthChoice(1.0, 0.0, 0.0)), 0, 0, SEED)
+    assert whole.width[0] == f"checked all {num_verified(step)}, to learn how often each place is right"
     assert inspect_step(step, 0, 0, SEED).width == ()
     resting = replace(make_step(0, 0, index=4), choice=WidthChoice(0.0, 1.42, 350.0))
     assert (
         inspect_step(resting, 0, 0, SEED).width[0]
-        == "nothing drafted: lately a draft was not worth the 1.42 ms that it adds"
+        == "nothing guessed: lately guesses were not worth the 1.42 ms that they add"
     )
     assert "chance of 12% and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
@@ -128,7 +130,7 @@ def test_a_draft_of_which_nothing_was_looked_at() -> None:
     step = replace(step_at(0, verify_width=1), num_accepted=0, emitted=(own,), choice=WidthChoice(0.12, 0.4, 700.0))
     seen = inspect_step(step, 0, 0, SEED)
     assert [column.outcome for column in seen.columns] == ["plain", "unverified", "unverified", "unverified"]
-    assert seen.summary == "checked none of 4 drafted: the target wrote this token alone"
+    assert seen.summary == "none of 4 guesses checked: the target wrote this token alone"
     assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12%")
     assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5%).")
 
@@ -137,7 +139,7 @@ def test_a_draft_of_which_nothing_was_looked_at() -> None:
     ("step", "word"),
     [
         (make_step(0, 0, index=0), "reading the prompt"),
-        (make_step(0, 0, index=4), "Nothing was drafted"),
+        (make_step(0, 0, index=4), "Nothing was guessed"),
         (make_step(3, 3), "so the target adds one"),
     ],
 )
@@ -176,7 +178,7 @@ def test_the_cost_is_compared_only_with_what_was_measured() -> None:
     assert "one at a time: not measured" in inspect_step(step_at(0), 0, 0, SEED).cost[0]
     measured = inspect_step(step_at(0), 0, 0, SEED, plain_ms=6.5).cost
     assert measured == (
-        "draft 3.1 + verify 6.4 + other 0.5 = 10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
+        "guess 3.1 + check 6.4 + rest 0.5 = 10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
         "10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
         "10.0 ms for 3 tokens · one at a time: 19.5 ms",
     )
@@ -196,5 +198,5 @@ def test_the_end_mark_and_half_a_character_have_names() -> None:
 def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
     for step, seen in zip(steps, inspections(steps), strict=True):
         if step.draft:
-            assert f"kept {step.num_accepted}" in seen.summary and f"of {len(step.draft)} drafted" in seen.summary
+            assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guesse" in seen.summary
             assert num_verified(step) == len(step.draft)

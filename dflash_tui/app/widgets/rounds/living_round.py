@@ -100,7 +100,7 @@ class LivingRound(Widget):
         scene = Scene(self.inspection, phase=self.phase)
         height = self.size.height - 1
         drawn = round_lines(scene, self.size.width, height) if height >= LARGE else [_one_line(scene, self.size.width)]
-        return Content("\n").join([*drawn, *[Content()] * (height - len(drawn)), caption(scene)])
+        return Content("\n").join([caption(scene), *drawn, *[Content()] * (height - len(drawn))])
 
 
 def caption(scene: Scene) -> Content:

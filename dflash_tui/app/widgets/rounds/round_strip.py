@@ -62,7 +62,7 @@ class RoundStrip(Widget):
 
     def render(self) -> Content:
         if self.step is None:
-            return Content.styled("The rounds of an answer show here: drafted, kept, corrected.", "$verdict-pending")
+            return Content.styled("The rounds of an answer show here: guessed, kept, corrected.", "$verdict-pending")
         tokens, probabilities = _cells(self.step, self.size.width)
         lines = [self._title(self.step), tokens, probabilities]
         return Content("\n").join(lines[: max(self.size.height, 1)])
@@ -71,7 +71,7 @@ class RoundStrip(Widget):
         title = Content.assemble((f"round {step.index}", "bold"), f" · {round_summary(step)}")
         spent = f"{step.total_ms:.1f} ms"
         if step.draft_ms is not None and step.verify_ms is not None:
-            spent = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms"
+            spent = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms"
         times = Content.styled(f" · {spent}", "$verdict-pending")
         return title + times if title.cell_length + times.cell_length <= self.size.width else title
 

@@ -15,6 +15,7 @@ from dflash_tui.core.figures.labels import (
     FOUND_SURE,
     FURTHER,
     GUESS,
+    OUTCOME,
     RANDOM,
     SURE_OF_OWN,
     TARGET_SURE,
@@ -239,8 +240,8 @@ Cell = tuple[str, str]
 FURTHER_ROWS = {name: Label(name, "") for name in FURTHER}
 """Only rounds with a tree have such rows."""
 LABELS = {"draft": GUESS, **FURTHER_ROWS, "drafter": DRAFTER_SURE, "target": TARGET_SURE, "choice": TARGET_WRITES,
-          "own": SURE_OF_OWN, "random": RANDOM}  # fmt: skip
-ROWS = (*LABELS, "")
+          "own": SURE_OF_OWN, "random": RANDOM, "outcome": OUTCOME}  # fmt: skip
+ROWS = tuple(LABELS)
 DISPENSABLE = ("own", "drafter", "random", *reversed(FURTHER_ROWS), "target")
 """What goes first where there is no room: the explanation says some of it."""
 
