@@ -104,3 +104,4 @@ async def test_a_refused_question_leaves_the_meter(launch: Launch, asked: int) -
         chat.engine._turn_error, chat.engine._answer = refused, []
         await chat.ask_and_wait("two")
         assert chat.screen.gauge_facts().turn.context_length == used
+        assert chat.screen.viewer.step is not None, "the answer before it can still be looked into"

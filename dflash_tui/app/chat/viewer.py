@@ -56,10 +56,12 @@ class Viewer:
 
     @property
     def turn(self) -> TurnState | None:
-        """The turn on show."""
-        if self.place is None:
-            return self._desk.chat.reducer.turn
-        return self._turn(self.place.turn)
+        """The turn on show; live, and behind a question that was refused, the newest one that has an answer."""
+        if self.place is not None:
+            return self._turn(self.place.turn)
+        newest, answered = self._desk.chat.reducer.turn, self.travel.latest()
+        refused = newest is not None and newest.error is not None and not len(newest.history)
+        return self._turn(answered.turn) if refused and answered else newest
 
     @property
     def happens_now(self) -> bool:

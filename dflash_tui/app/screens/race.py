@@ -21,6 +21,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import token_spans
+from dflash_tui.core.figures.labels import TIME_BARS, WRITTEN_BARS
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
 from dflash_tui.core.race.opponent import Opponent
@@ -317,6 +318,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
                 ("race ", "bold $primary"),
                 (pace_words(clock.pace), "bold"),
                 f" · {clock.seconds:.2f} of {clock.length:.2f} s{'' if clock.playing else ' · paused'}",
+                (f" · {WRITTEN_BARS}", "$verdict-pending"),
             )
         )
 
@@ -343,7 +345,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         runs, (_, heats) = len(result.lanes[0].runs), self.race.progress
         all_runs = heats // 2 // len(result.lanes)
         told = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
-        self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {told}"))
+        meaning = (f" · {TIME_BARS}", "$verdict-pending")
+        self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {told}", meaning))
 
     # Keys
 

@@ -196,7 +196,11 @@ class TourScreen(LeavesOnce[None]):
         ascii = options_of(self).ascii
         scale = max(min(room.width // wide, room.height // 4, 4), 1)
         digits = large_number(f"{self.tour.factor:.1f}×", ascii, scale)
-        return [*(Content.styled(row, "bold $verdict-bonus") for row in digits), Content(), Content("as fast")]
+        return [
+            *(Content.styled(row, "bold $verdict-bonus") for row in digits),
+            Content(),
+            Content("as fast as the target alone"),
+        ]
 
     # Keys
 

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from dflash_tui.core.export.document import CellTable
 from dflash_tui.core.export.spans import table_lines
+from dflash_tui.core.figures.labels import TIME_BARS, WRITTEN_BARS
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import LaneResult, RaceResult
 
@@ -54,9 +55,9 @@ def time_line(result: RaceResult, place: int, width: int) -> Content:
 def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
     """Bars of what the lanes have written by now, and at the end of the time that each took, as thick as has room; and
     below each how often the target ran."""
-    rows = height // max(len(clock.lanes), 1)
+    rows = (height - 1) // max(len(clock.lanes), 1)
     thick, roomy = max(min(rows - 2, MOST_THICK), 1), rows > 2
-    lines: list[Content] = []
+    lines = [Content.styled(TIME_BARS if clock.over else WRITTEN_BARS, "$verdict-pending")] * (rows > 0)
     for place, now in enumerate(clock.lanes):
         if clock.over:
             share = now.seconds / clock.length if clock.length else 0.0

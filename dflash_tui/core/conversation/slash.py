@@ -13,6 +13,9 @@ from ..settings.decoding import Setting
 
 LEAVING = {"quit", "exit", "logout", ":q", ":q!", ":wq", ":x"}
 """What people type who want to leave."""
+LIKENESS = 0.75
+"""From which on a word is taken for a mistyped command, as ``difflib`` counts: /thmee for /theme, but not /lens for
+/files."""
 
 
 class SlashError(ValueError):
@@ -93,7 +96,7 @@ def parse_slash(text: str, known: Collection[str], ways: WaysOut) -> SlashComman
         return text
     name, _, argument = text[1:].partition(" ")
     if name not in known:
-        near = get_close_matches(name, known, 1)
+        near = get_close_matches(name, known, 1, LIKENESS)
         hint = f"Did you mean /{near[0]}?" if near else ways.help
         raise SlashError(f"There is no command /{name}. {hint} A prompt that begins with / is written //")
     return SlashCommand(name, argument.strip())

@@ -94,7 +94,7 @@ def _race(tour: Tour) -> Iterator[str]:
 
 
 def _number(tour: Tour) -> Iterator[str]:
-    yield f'<p class="factor">{tour.factor:.1f}×</p><p><b>as fast</b></p>'
+    yield f'<p class="factor">{tour.factor:.1f}×</p><p><b>as fast as the target alone</b></p>'
 
 
 def _data(tour: Tour) -> str:

@@ -68,6 +68,9 @@ SERVERS: dict[Fate, Label] = {
 }
 PROVISIONAL = Label("provisional", "taken for granted until the server's own count has come")
 
+WRITTEN_BARS, TIME_BARS = "bars: tokens written", "bars: the time each took, the shorter the faster"
+"""What a race's bars are: while it runs, and at its end."""
+
 GUESS = Label("guess", "the drafter's choice at each place, all of them at once")
 DRAFTER_SURE = Label("drafter sure", "how sure the drafter was of its guess, from 0 to 1", "drafter")
 FOUND_SURE = Label("match sure", "how often what was looked up has been right lately, from 0 to 1", "match")

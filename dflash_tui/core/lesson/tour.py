@@ -70,7 +70,7 @@ class Tour:
                 "weights",
                 "Checking fifteen guesses reads the weights once, as writing one token does",
                 24.0,
-                "A pass reads the weights from memory once, however many tokens it checks. "
+                "A pass reads the weights from memory once, however many tokens it checks; only the arithmetic grows. "
                 f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen: "
                 f"{self.block_ms / self.one_ms:.1f} times as long for sixteen times as many.",
             ),

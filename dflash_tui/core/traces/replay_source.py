@@ -75,9 +75,9 @@ class ReplaySource:
     def origin(self) -> str:
         if self.trace is None:
             return ""
-        made = self.trace.header.created[:10]
-        device = self.trace.ready.device if self.trace.ready else ""
-        return f"recorded {made} on {device}" if made and device else f"recorded {made}" if made else ""
+        made, ready = self.trace.header.created[:10], self.trace.ready
+        what = f"{ready.target.rpartition('/')[2]} on {ready.device}" if ready else ""
+        return ", ".join(words for words in (what, made) if words)
 
     @property
     def ended(self) -> bool:
