@@ -70,6 +70,8 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
     if quiz is None:
         return ""
     if quiz.asked:
+        if motion.num_guesses == 1:
+            return "One of these guesses is checked. Will it be kept? Type 1 for yes or 0 for no, and Enter."
         return f"How many of the {motion.num_guesses} guesses that are checked will be kept? Type a number, and Enter."
     if quiz.guess is None:
         return ""

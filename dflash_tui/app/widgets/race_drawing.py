@@ -42,6 +42,11 @@ def lane_line(
     )
 
 
+def written(tokens: int) -> str:
+    """How many tokens a lane has written, in words of one width."""
+    return f" {tokens:>4} token{' ' if tokens == 1 else 's'}"
+
+
 def time_line(result: RaceResult, place: int, width: int) -> Content:
     """How long a lane took, as a thick bar beside the slowest's."""
     lane = result.lanes[place]
@@ -66,8 +71,7 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
         else:
             share, mark = now.tokens / max(clock.most_tokens, 1), "✓ " if now.over else "▸ "
             bare = lane_line(place, "", width, "  ", share, "", TOOK)
-            figures = f" {now.tokens:>4} tokens"
-            name = now.lane.lane.name
+            name, figures = now.lane.lane.name, written(now.tokens)
             lines += [lane_line(place, name, width, mark, share, figures, TOOK), *[bare] * (thick - 1)]
         passes = Content.styled(f"  passes of the target: {now.target_passes}", color_of(place))
         lines += [passes, Content()] if roomy else [passes] if rows == 2 else []

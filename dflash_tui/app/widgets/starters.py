@@ -62,7 +62,7 @@ class Starters(Vertical):
         if self.questions:
             yield Static(ABOUT, classes="about")
             yield LivingRound()
-        yield Static("Enter asks the first of these; → or a click puts one into the prompt.", classes="head")
+        yield Static("Enter asks the first; → or a click puts one in the box.", classes="head")
         yield from map(Starter, self.questions)
 
     def on_resize(self) -> None:

@@ -89,8 +89,8 @@ STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM, O
 """Rows of the step view."""
 
 ABOUT = (
-    "Speculative decoding: a small model, the drafter, guesses ahead; the large one, the target, checks its guesses "
-    "together. The text is the target's own, and comes sooner."
+    "Speculative decoding: a small model, the drafter, guesses ahead; the large one, the target, checks the guesses in "
+    "one pass. Same text, sooner."
 )
 """What the program shows, for those who have just opened it."""
 PHASE_NAMES: dict[Phase, str] = {

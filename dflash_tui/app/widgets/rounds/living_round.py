@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
@@ -109,16 +110,22 @@ def caption(scene: Scene) -> Content:
 
 
 def _one_line(scene: Scene, width: int) -> Content:
-    """What was guessed, on grounds once it is judged, and the correction."""
-    pieces: list[tuple[str, str]] = []
+    """What was guessed, underlined while it is checked, on grounds once it is judged, and the correction; at the end
+    how many have no room."""
+    cells: list[tuple[str, str]] = []
+    waiting = f"underline {QUIET}" if scene.phase == "verify" else QUIET
     for column in scene.inspection.columns:
         if column.draft is None:
             continue
-        if not scene.reached("draft"):
-            pieces += [(" ░░ ", QUIET), (" ", "")]
-            continue
-        ground = GROUNDS[column.outcome] if scene.reached("judge") else QUIET
-        pieces += [(f" {show_blanks(column.draft.text or '')} ", ground), (" ", "")]
+        text = show_blanks(column.draft.text or "") if scene.reached("draft") else "░░"
+        cells.append((text, GROUNDS[column.outcome] if scene.reached("judge") else waiting))
         if column.choice is not None and column.choice.verdict == "corrected" and scene.reached("emit"):
-            pieces += [(f" {show_blanks(column.choice.text)} ", OWN_GROUNDS["corrected"]), (" ", "")]
-    return Content.assemble(*pieces).truncate(width)
+            cells.append((show_blanks(column.choice.text), OWN_GROUNDS["corrected"]))
+    pieces: list[tuple[str, str]] = []
+    for place, (text, style) in enumerate(cells):
+        left, used = len(cells) - place, sum(cell_len(piece) for piece, _ in pieces)
+        if used + cell_len(text) > width - 4 * (left > 1):
+            pieces.append((f"+{left}", "$verdict-pending"))
+            break
+        pieces += [(text, style), (" ", "")]
+    return Content.assemble(*pieces)
