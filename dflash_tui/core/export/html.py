@@ -16,7 +16,19 @@ from typing import Any
 from engine.events import Clock, EmittedToken, Step
 
 from ..conversation.folds import SHOWN_LINES
-from ..figures.labels import COLOURS, KEPT, PROVISIONAL, SERVERS, SPEED_UP, TOKENS_PER_ROUND, UNCHECKED, Label
+from ..figures.labels import (
+    ABOUT,
+    COLOURS,
+    KEPT,
+    OUTCOME,
+    PROVISIONAL,
+    SERVERS,
+    SPEED_UP,
+    TOKENS_PER_ROUND,
+    UNCHECKED,
+    UNDER_TOKENS,
+    Label,
+)
 from ..figures.statistics import CLOCKS, NOT_KNOWN
 from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
@@ -116,7 +128,7 @@ def _winner(lanes: Lanes) -> str:
     place = min(lanes.answers.index(best), LAST_COLOUR)
     return (
         f'<p class="winner lane-{place}"><strong>{best.statistics.tok_s / first.statistics.tok_s:.1f}×</strong> '
-        f"<span><b>{_text(best.label)}</b> is so many times as fast as <b>{_text(first.label)}</b></span></p>"
+        f"<span>as fast as <b>{_text(first.label)}</b>: <b>{_text(best.label)}</b></span></p>"
     )
 
 
@@ -258,7 +270,12 @@ def _legend(document: ExportedPage) -> str:
         known += [*SERVERS.items(), ("guess", PROVISIONAL)]
     names = [f'<span class="{look}">{label.name}</span>' for look, label in known]
     entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
-    return f'<details id="legend" open><summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
+    entries += f"<li>{_text(UNDER_TOKENS)}</li><li>{_text(OUTCOME.says)}</li>"
+    shut = any(isinstance(section, Lanes) for section in document.sections)  # a race is to be seen whole
+    return (
+        f'<p class="about">{_text(ABOUT)}</p><details id="legend"{"" if shut else " open"}>'
+        f'<summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
+    )
 
 
 def _data(document: ExportedPage) -> str:

@@ -122,7 +122,7 @@ class Answer {
     this.shown = target;
     this.slider.value = target;
     const facts = this.rounds[target];
-    this.output.textContent = `${facts.summary} · ${facts.cost} · ${facts.time.toFixed(3)} s`;
+    this.output.textContent = `${facts.summary} · ${facts.cost} · ${facts.time.toFixed(3)} s after the question`;
     this.slider.setAttribute("aria-valuetext", facts.summary);
     this.lane.replaceChildren(...facts.cells.map(([text, fate, drafted]) => {
       const cell = element("span", "cell", "");

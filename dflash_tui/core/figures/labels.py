@@ -83,6 +83,7 @@ OUTCOME = Label(
     "✓ kept, ✗ wrong, ✂ fell with a wrong one, … not checked, · behind the answer's end, + the target's bonus, "
     "○ the target alone; and the place in the round",
 )
+UNDER_TOKENS = "The number under a token: how sure the drafter was of its guess, or the target of a token of its own."
 FURTHER = ("or 2nd", "or 3rd", "or 4th", "or found")
 """The drafter's choices behind the first, and what was looked up."""
 STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM, OUTCOME)
