@@ -11,6 +11,16 @@ TRACES = Path(__file__).parents[2] / "traces"
 DEMO = "demo"
 """Another name for the trace that shows the most in the least time."""
 DEMO_TRACE = "code"
+SHOWN = {
+    "chat-sampled": "small talk, drawn by chance at temperature 0.8",
+    "code": "a quicksort, a binary search; it is called demo, too",
+    "code-sampled": "a quicksort, a stack, drawn by chance at temperature 0.8",
+    "gpu": "a page with a drone swarm, by the tiny pair on an H200",
+    "html": "the same page, on an ordinary processor",
+    "lesson": "the answers that the lesson is about",
+    "maths": "three sums in words",
+}
+"""What each of them shows."""
 
 
 def bundled_traces() -> dict[str, Path]:
