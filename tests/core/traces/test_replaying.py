@@ -21,7 +21,7 @@ from dflash_tui.core.records.rows import COLUMNS
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replay_source
-from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
+from dflash_tui.core.traces.bundled import SHOWN, TRACES, bundled_traces, find_trace
 from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
@@ -296,6 +296,7 @@ def test_bundled_traces_are_whole_small_and_of_the_bundled_pair(name: str) -> No
 @pytest.mark.parametrize("name", sorted(bundled_traces()))
 def test_answers_take_at_most_twelve_bytes_a_token(name: str) -> None:
     path = bundled_traces()[name]
+    assert name in SHOWN, "whoever chooses among them is told what each shows"
     assert path.stat().st_size / read_trace(path).steps.num_tokens <= 12
 
 
