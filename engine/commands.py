@@ -27,7 +27,7 @@ group; floats of 4 bits with a power of two per group. Head, router and norms st
 FORMAT_NAMES: Final[Mapping[WeightFormat, str]] = {
     each: each if each == "bf16" else each.upper() for each in get_args(WeightFormat)
 }
-"""For people."""
+"""The formats' names as people read them, such as ``FP8``."""
 
 MADE_FORMATS: Final[tuple[WeightFormat, ...]] = ("bf16", "fp8", "int4")
 """Formats into which bf16 weights can be packed here, those with the most bits first. The others are read where they
@@ -41,8 +41,8 @@ NO_DRAFTER = "none"
 """The name of a drafter that stands for none."""
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"
-"""Asked for as a drafter's name, to have the target's own drafter of this kind. One among the target's own tensors has
-no other name than ``MTP``."""
+"""Kinds of drafters. As a drafter's name each asks for the one of this kind that belongs to the target; a drafter that
+lies among the target's own tensors has no other name than ``MTP``."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
@@ -110,7 +110,7 @@ class GenerationSettings:
 
 
 ADDED_LATER: Final[Mapping[str, Any]] = {"draft_by": "both"}
-"""Settings that came after settings were first written, and what they have been before."""
+"""Settings that were added after settings were first written to files, and the value that a file without them means."""
 
 
 class Settings(TypedDict, total=False):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """Keywords of :func:`load`: the other fields of ``EngineOptions``, which has their meaning and defaults."""
+    """Keywords of :func:`load`: the fields of ``EngineOptions`` but for ``target``; their meaning stands there."""
 
     drafter: str | None
     device: str

@@ -15,8 +15,9 @@ Launch = Callable[[], None]
 
 
 def captured(launch: Launch, device: torch.device, what: str) -> Launch:
-    """The launch as one replay of a graph; it is run twice meanwhile. Raises ``DeviceFailure`` when it waits for the
-    device or allocates memory."""
+    """Captures a launch as a graph and returns what replays it; on a CPU, the launch itself. Capturing runs the launch
+    twice. Raises ``DeviceFailure`` when the launch waits for the device or allocates memory; ``what`` names it
+    there."""
     if device.type != "cuda":
         return launch
     try:

@@ -49,8 +49,8 @@ class RoundLaunches:
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
-        """``head``: an 8-bit copy of the target's, with which the drafter drafts in 8 bits. ``tiles``, ``draft_tiles``:
-        given to be measured."""
+        """``head``: an 8-bit copy of the target's, with which the drafter drafts in 8 bits. ``tiles`` and
+        ``draft_tiles``: those of the two passes' products; by default, what suits the card."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.decoder, self.device = decoder, device
         self.head = head
@@ -63,7 +63,8 @@ class RoundLaunches:
         self.state = RoundState.allocate(device, record_size)
         self.reports = RoundReports.allocate(AHEAD + 1, record_size, device)
         self.ids = torch.zeros(self.widest + 1, dtype=torch.int64, device=device)
-        """The anchor and the drafts; the drafter writes from place 1 on, one token more than there are rows."""
+        """int64 [widest + 1]: the anchor and the drafts. A drafter writes 16 tokens from place 1 on, one more than
+        there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
         self.target = target.decode_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
         self.target.ids = self.ids[:MAX_ROWS]
@@ -289,6 +290,7 @@ class RoundLaunches:
 
 
 def _both_ways(verification: Verification) -> tuple[Verification, Verification]:
+    """A greedy verification, and the same with samples."""
     return verification, verification._replace(greedy=False)
 
 

@@ -13,7 +13,7 @@ from .layer_state import Restore, StatefulLayer
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A cache as it was at one moment."""
+    """A cache as it was at one moment: its cursor, its furthest row, and what brings each layer back."""
 
     length: int
     written: int

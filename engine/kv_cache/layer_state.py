@@ -40,6 +40,23 @@ class LayerState(Protocol):
         """Forgets everything."""
 
 
+class CursorState(LayerState):
+    """A state about which the cursor says all: nobody reads what lies past it before it is overwritten. So nothing is
+    to be done when rows are committed or dropped."""
+
+    def commit(self, length: int) -> None:
+        """Changes nothing."""
+
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Changes nothing."""
+
+    def pretend(self, length: int) -> None:
+        """Changes nothing."""
+
+    def clear(self) -> None:
+        """Changes nothing."""
+
+
 class StatefulLayer(Protocol):
     """A layer's config, which knows what such a layer keeps."""
 

@@ -45,8 +45,8 @@ class Prefix:
         return length
 
     def remember(self, caches: Sequence[Cache], length: int) -> None:
-        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back.
-        Where there are too many snapshots, the one goes whose loss costs least."""
+        """Snapshots the caches as of ``length``, where the next turn's prompt will part from this one's. Where there
+        are too many snapshots, the one goes between whose neighbours the fewest tokens lie."""
         kept = [shots for shots in self.snapshots if shots[self._target].length != length]
         while len(kept) >= self._most:
             starts = [0, *(shots[self._target].length for shots in kept), length]
@@ -69,7 +69,7 @@ class Prefix:
         self._target.commit(len(self.tokens))
 
     def follow(self, ids: Sequence[int], written: int) -> None:
-        """Keeps these rows, which kernels have committed by themselves, out of those they ran up to ``written``."""
+        """Notes that kernels ran rows of the target up to ``written`` and committed those of ``ids`` by themselves."""
         self.tokens.extend(ids)
         self._target.follow(len(self.tokens), written)
 

@@ -70,11 +70,13 @@ class Yield:
     """How many rounds without a draft, each a token, the same time would have held."""
 
     def observe(self, tokens: int, rests: float) -> None:
+        """Counts a drafted round of ``tokens`` that took the time of ``rests`` rounds without a draft."""
         self.tokens = YIELD_MEMORY * self.tokens + tokens
         self.rests = YIELD_MEMORY * self.rests + rests
 
     @property
     def loses(self) -> bool:
+        """Whether drafted rounds yielded less than the target alone would have."""
         return self.tokens < self.rests
 
 
