@@ -39,7 +39,7 @@ class FullTiles:
     split: int
     """Keys in the smallest splits, see ``split_size``."""
     keys: int
-    """Keys in one step; divides ``split``."""
+    """How many keys a program adds in one step; divides ``split``."""
     rows: int
     """Grouped query rows of one program: on Hopper 64, or 128 with 8 warps."""
     values: int

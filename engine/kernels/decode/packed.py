@@ -129,7 +129,7 @@ def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: TileShape
 
 @jit
 def first_of(expert: tl.tensor, weight: Matrix) -> tl.tensor:
-    """The row at which an expert's weight begins; -1 is none."""
+    """The row at which an expert's weight begins in the stacked matrix; 0 for -1, which is no expert."""
     return tl.maximum(expert, 0).to(tl.int64) * weight.N
 
 

@@ -85,7 +85,7 @@ def _merge_choices(
     TILES: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr,
     SLOTS_BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (expert). Each counts all pairs, to know how many entries come before its own."""
+    """A program for each expert. Each counts all pairs, to know how many entries come before its own."""
     wait_for_inputs()
     let_next_start()
     expert = tl.program_id(0)

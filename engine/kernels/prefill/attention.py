@@ -96,8 +96,8 @@ def _attend_chunk(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, QUERIES: tl.constexpr,
     KEYS: tl.constexpr, VALUES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (tile of queries, head, part of the values). Of causal queries the last tile sees most, so it goes
-    first."""
+    """A program for each (tile of queries, head, part of the values). Of causal queries the last tile sees most, so it
+    goes first."""
     head = tl.program_id(1)
     first_row = (tl.num_programs(0) - 1 - tl.program_id(0)) * QUERIES
     row = first_row + tl.arange(0, QUERIES)

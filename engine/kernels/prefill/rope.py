@@ -90,7 +90,8 @@ def _norm_rope_split(
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
     VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr, SEEN: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row). ``max_rows`` is the number of rows, ``num_keys`` the position behind the last of them."""
+    """A program for each row. ``max_rows`` is the number of rows, ``num_keys`` the position behind the last of
+    them."""
     half: tl.constexpr = HEAD_DIM // 2
     row = tl.program_id(0)
     position = num_keys - max_rows + row

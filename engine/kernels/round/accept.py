@@ -150,7 +150,7 @@ def _launch(
 
 @jit
 def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tensor:
-    """The right row of each wanted depth, where there is one; elsewhere the number of the depth."""
+    """For each depth in ``wanted``, the row at that depth that is ``right``; the depth itself where there is none."""
     row = tl.arange(0, 16)
     found = tl.max(tl.where(right[:, None] & (depth[:, None] == wanted[None, :]), row[:, None], -1), 0)
     return tl.where(found < 0, wanted, found)

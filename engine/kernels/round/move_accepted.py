@@ -81,7 +81,7 @@ def _move_accepted(
     path_before: tl.tensor,
     COLUMNS: tl.constexpr,
 ) -> None:
-    """Program (piece): one head's rows, or some columns of the features'."""
+    """A program for each piece: one head's rows, or some columns of the features'."""
     entry = table + tl.program_id(0) * FIELDS
     distance = tl.load(entry + DISTANCE)
     stride = tl.load(entry + STRIDE)

@@ -67,4 +67,4 @@ def _ask_driver(function: int, percent: int) -> int:
 
 
 SPLIT = MemorySplit(_ask_driver)
-"""The split of this process."""
+"""What asks for the split of every kernel in this process."""

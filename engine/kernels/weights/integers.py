@@ -55,7 +55,7 @@ class IntegerWeight(Int8Weight):
         return fine.add_(coarse, alpha=128).mul_(step)
 
     def _products(self, parts: Tensor) -> Tensor:
-        """fp32 [n, rows] of int8 [n, depth]."""
+        """Products fp32 [n, rows] of coarse or fine numbers int8 [n, depth] with the weight."""
         assert self.scales is not None
         return torch._int_mm(parts, self.values.t()).float().mul_(self.scales)
 
