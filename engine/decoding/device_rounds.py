@@ -30,7 +30,7 @@ INGEST_BATCH = MAX_ROWS
 must draft."""
 
 BEGUN, DRAFTED, VERIFIED = range(3)
-"""Marks of a round's stopwatch."""
+"""The marks on a round's stopwatch: when it begins, when its draft is done, and when all is verified."""
 
 
 @dataclass(frozen=True, slots=True)

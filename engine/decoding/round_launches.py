@@ -24,7 +24,7 @@ from ..kernels.round.tile_places import TilePlaces, place_accepted
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
-from ..models.drafter import Committed, DraftPass, RoundRows
+from ..models.drafter import Committed, DraftBinding, DraftPass, RoundRows
 from ..models.target import WidePass
 from ..speculation.trees import WIDE_ROWS
 from .cuda_graphs import Launch, captured
@@ -40,7 +40,7 @@ AHEAD = 1
 
 
 class RoundLaunches:
-    """The launches of one decoder's rounds."""
+    """All launches of one decoder's rounds, and the tensors that they share."""
 
     def __init__(
         self,
@@ -85,15 +85,14 @@ class RoundLaunches:
             state, choices = self.state, None if self.tree is None else self.tree.choices
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self.ids[1 : MAX_ROWS + 1], self.target.features[:MAX_ROWS]
-            self.drafter = drafter.draft_pass(
-                target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
-            )
+            bound = DraftBinding(features, tokens, rows, draft_tiles, head, choices)
+            self.drafter = drafter.draft_pass(target, decoder.draft_cache, bound)
             self._block, self._mask_token = self.drafter.block, self.drafter.mask_token
             self._most_drafted = min(drafter.config.block_size, MAX_ROWS)
             self.drafter_probability = self.drafter.out.probability
         self.text = LookupText.allocate(decoder.max_context, device)
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
-        """The round's ``choice_numbers``."""
+        """fp32 [``NUM_NUMBERS``]: the ``choice_numbers`` by which the round that runs chooses how much to verify."""
         self.sampling = SamplingSettings.allocate(device)
         self.sampled = SampledRows.allocate(device, self.widest)
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)

@@ -23,7 +23,7 @@ Poll = Callable[[], GenerationSettings | None]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Token ids to continue."""
+    """The token ids of a prompt, which decoding continues."""
 
     ids: tuple[int, ...]
     stable_length: int

@@ -34,7 +34,7 @@ class TextIndex:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """A view, valid until the text grows."""
+        """The ids of the text: a view, valid until the text grows."""
         return self._ids[: self._length]
 
     def extend(self, ids: Sequence[int]) -> None:

@@ -27,7 +27,7 @@ class LastRowState(CursorState):
 
     def __init__(self, row: torch.Tensor):
         self.row = row
-        """[1, hidden]"""
+        """[1, hidden]: the hidden state; all zeros before the first row."""
 
     @property
     def nbytes(self) -> int:

@@ -102,7 +102,7 @@ class Cache:
         self.length, self.written = snapshot.length, snapshot.written
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Forgets the text: the cursor goes back to 0."""
         self.length = self.written = 0
         for layer in self.layers:
             layer.clear()

@@ -23,7 +23,7 @@ MOST_REFUSED = 64
 
 
 class Moment(NamedTuple):
-    """The state at one position."""
+    """A gated delta net's state at one position of the text."""
 
     recurrent: Tensor
     """[value heads, value channels, key channels], fp32 even where the model is bf16."""
@@ -56,7 +56,7 @@ Take = Callable[[Moment, DeltaRows], None]
 
 
 def new_delta_state(config: DeltaConfig, dtype: torch.dtype, device: torch.device) -> DeltaState:
-    """An empty state of one layer."""
+    """An empty state for one gated delta net of this shape."""
     heads, keys, wide = config.num_value_heads, config.num_key_heads, torch.promote_types(dtype, torch.float32)
 
     def zeros(*shape: int, of: torch.dtype = wide) -> Tensor:

@@ -87,7 +87,7 @@ class FullCache(LayerCache):
         return True
 
     def snapshot(self, length: int) -> Restore:
-        return _stay  # a prefix's rows are overwritten only when the text differs
+        return lambda: None  # a prefix's rows are overwritten only when the text differs
 
 
 class RingCache(LayerCache):
@@ -118,7 +118,3 @@ class RingCache(LayerCache):
             self.v.copy_(v)
 
         return restore
-
-
-def _stay() -> None:
-    """Restores a state that nothing has overwritten."""

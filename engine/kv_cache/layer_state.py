@@ -27,7 +27,7 @@ class LayerState(Protocol):
         """Notes that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
 
     def pretend(self, length: int) -> None:
-        """For measuring: behaves as if it held ``length`` positions."""
+        """Behaves, for measurements, as if it held ``length`` positions: their values may be anything."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
         """Whether ``commit`` may go back to ``length`` after rows up to ``written`` have been, or will have been,
@@ -45,16 +45,16 @@ class CursorState(LayerState):
     to be done when rows are committed or dropped."""
 
     def commit(self, length: int) -> None:
-        """Changes nothing."""
+        """Changes nothing: rows from ``length`` on will be overwritten before anybody reads them."""
 
     def follow(self, start: int, length: int, written: int) -> None:
-        """Changes nothing."""
+        """Changes nothing: kernels have written the rows themselves."""
 
     def pretend(self, length: int) -> None:
-        """Changes nothing."""
+        """Changes nothing: whoever measures needs no right values before ``length``."""
 
     def clear(self) -> None:
-        """Changes nothing."""
+        """Changes nothing: every row is written again before anybody reads it."""
 
 
 class StatefulLayer(Protocol):

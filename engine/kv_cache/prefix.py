@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..speculation.lookup import num_agreed
 from .cache import Cache, Snapshot
 
 MOST_SNAPSHOTS = 8
@@ -30,7 +31,7 @@ class Prefix:
     def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
         """Takes ``caches`` back to the longest prefix of the prompt that all can rewind to, else to the longest that is
         remembered; returns its length. At least the prompt's last token is left to run."""
-        same = _common_prefix(self.tokens, prompt[:-1])
+        same = num_agreed(self.tokens, prompt[:-1])
         length = min(same, *(cache.length for cache in caches))
         if all(cache.can_rewind_to(length) for cache in caches):
             self._rewind(length)
@@ -97,10 +98,3 @@ class Prefix:
                 else:
                     cache.clear()
         del self.tokens[length:]
-
-
-def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    for index, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return index
-    return min(len(a), len(b))

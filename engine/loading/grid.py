@@ -72,7 +72,7 @@ def _as_rounded(weight: Tensor) -> Tensor:
 @dataclass(frozen=True, slots=True)
 class _Found:
     numbers: Tensor
-    """[..., 32], -8 to 7."""
+    """[..., 32]: whole numbers from -8 to 7."""
     unit: Tensor
     """fp32 [...]: the middle of the scales that explain a group; where none does, the scale of ordinary rounding."""
     exact: tuple[Tensor, ...]

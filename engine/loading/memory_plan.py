@@ -40,7 +40,7 @@ LEAST_CONTEXT = 8192
 """The context that a smaller model must have room for, to be suggested."""
 
 HOST_SHARE = 4
-"""An embedding may take one part in so many of the machine's memory, from which it can't be swapped out."""
+"""An embedding may take at most 1 / ``HOST_SHARE`` of the machine's memory, from which it can't be swapped out."""
 
 META = torch.device("meta")
 """The device of tensors that have sizes and no memory."""

@@ -40,7 +40,7 @@ class Order:
 
     target: str
     drafter: str | None
-    """Folders of target and drafter."""
+    """The drafter's folder; None without one."""
     context: int
     drafts_in_8_bits: bool
     draft_attention: AttentionBackend

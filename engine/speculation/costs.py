@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .trees import ROWS
 
 PAYS = 1.1
-"""How much more a draft must be able to yield than the target writes alone in that time."""
+"""A tried draft must be able to yield this many times the tokens that the target writes alone in the same time."""
 DEAR_PAUSE = 48
 """How many tokens the target writes before the first draft of an answer, where a single try can't pay and drafting has
 lost in this session."""
