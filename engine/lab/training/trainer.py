@@ -67,6 +67,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class DrafterProgress:
+    """What one report while training says."""
+
     step: int
     loss: float
     """The mean over the steps since the last report."""
