@@ -60,10 +60,10 @@ class GenerationSettings:
     block_size: BlockSize = AUTO
     """A number is capped at the block size that the drafter was trained with."""
     temperature: float = 0.0
-    """0 is greedy."""
+    """The temperature of sampling; 0 takes the likeliest token."""
     top_p: float = 1.0
     top_k: int = 0
-    """0 keeps the whole vocabulary."""
+    """How many of the likeliest tokens may be sampled; 0 keeps the whole vocabulary."""
     seed: int = 0
     max_new_tokens: int = 1024
     speculation: bool = True
@@ -148,8 +148,8 @@ class EngineOptions:
     noise_embed_scale: float | None = None
     """Scale of the drafter's input embeddings, on which implementations disagree for Gemma."""
     weights: WeightChoice = AUTO
-    """How the target's weights are held. ``bf16`` unpacks a packed checkpoint; on a CPU it is fp32, and what ``auto``
-    makes of floats."""
+    """The format in which the target's weights are held. ``bf16`` also unpacks a packed checkpoint; on a CPU it means
+    fp32, which ``auto`` takes there for weights stored as floats."""
     time_rounds: bool = True
     """Whether to time what rounds cost here before the first question; otherwise they are timed before the first one
     with an ``auto`` block size."""

@@ -91,7 +91,7 @@ class AttentionConfig:
     """Drafter only: whether a row of the draft block sees only the rows before it, or the whole block."""
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerCache:
-        """Its empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
+        """The layer's empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
         from .kv_cache.layer_cache import FullCache, RingCache  # needs torch, which reading configs doesn't
 
         if self.window is None:
@@ -116,7 +116,7 @@ class DeltaConfig:
 
     @property
     def values(self) -> int:
-        """Channels of the values of all heads."""
+        """How many channels the values of all heads have together."""
         return self.num_value_heads * self.value_dim
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> DeltaState:

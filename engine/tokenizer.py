@@ -18,6 +18,7 @@ from .files.pointers import refuse_pointer
 from .gc_pause import gc_paused
 from .models.family import Headers
 from .models.registry import family_of
+from .speculation.lookup import num_agreed
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
 log = logging.getLogger(__name__)
@@ -104,8 +105,7 @@ class ChatTokenizer:
         see how many of these ids the next turn's prompt will repeat (``stable_length``)."""
         ids = self._render(messages, thinking, answering=True)
         with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
-        stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
-        return Prompt(tuple(ids), stable)
+        return Prompt(tuple(ids), num_agreed(ids, with_answer))
 
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids that the template writes before and behind a question, up to where the answer begins."""
