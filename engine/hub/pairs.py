@@ -46,7 +46,7 @@ KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 
 
 SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
-"""Published targets that one word means."""
+"""By the word that stands for it: a published target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,8 @@ def pair_of(target: Path) -> KnownPair | None:
 
 
 def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tuple[KnownPair, ...]]:
-    """The published pair of this shape and those of its family; of another shape None, and all."""
+    """The published pair whose target has this shape, and all pairs of its family; None and all pairs where there is
+    none."""
     for family in FAMILIES:
         for pair in family.pairs:
             if (pair.hidden_size, pair.num_layers) == (hidden_size, num_layers):

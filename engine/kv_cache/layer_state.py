@@ -51,7 +51,7 @@ class CursorState(LayerState):
         """Changes nothing: kernels have written the rows themselves."""
 
     def pretend(self, length: int) -> None:
-        """Changes nothing: whoever measures needs no right values before ``length``."""
+        """Takes the first ``length`` positions as written, for timing. Nothing changes: their values may be any."""
 
     def clear(self) -> None:
         """Changes nothing: every row is written again before anybody reads it."""

@@ -100,12 +100,14 @@ def _find(groups: Tensor) -> _Found:
 
 
 def _explains(numbers: Tensor, units: Tensor, groups: Tensor) -> Tensor:
-    """bool [...]: whether products round to exactly these groups."""
+    """bool [...]: for each of ``groups`` [..., group], whether ``numbers`` times its unit round to exactly its
+    values."""
     return ((numbers * units.float()[..., None]).to(groups.dtype) == groups).all(-1)
 
 
 def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """The smallest and the largest scale with which products with the numbers round to these groups."""
+    """The smallest and the largest scale whose products with ``numbers`` [..., group] round to ``groups``, fp32 [...]
+    each."""
     bits = groups.abs().contiguous().view(torch.int32 if groups.dtype == torch.float32 else torch.int16)
     size, below, above = (part.view(groups.dtype).float() for part in (bits, (bits - 1).clamp_(min=0), bits + 1))
     whole = numbers.abs()

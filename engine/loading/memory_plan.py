@@ -384,7 +384,7 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
 
 
 def _in_8_bits(parts: Iterable[Tensor]) -> int:
-    """Bytes that matrices take in 8 bits."""
+    """The bytes that these matrices would take in 8 bits."""
     return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
 
 

@@ -31,7 +31,7 @@ them."""
 GGUF_LAYERS = "blk."
 """The beginning of the names of a GGUF file's layers."""
 IN_LEVELS = "Q4_1"
-"""A type of blocks whose numbers lie on 16 even levels."""
+"""The GGUF type whose blocks have numbers on 16 even levels."""
 
 
 @dataclass(frozen=True, slots=True)

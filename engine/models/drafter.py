@@ -103,7 +103,8 @@ class Drafter(nn.Module, ABC):
     branch_ends: ClassVar[tuple[str, ...]]
     """Endings of the names of the parameters through which branches join the residual stream."""
     read_together: ClassVar[tuple[tuple[str, ...], ...]] = (("gate_proj", "up_proj"),)
-    """See ``TargetModel.read_together``; used on a CPU."""
+    """Names of products that read the same rows, so that a CPU computes them as one: as
+    ``TargetModel.read_together``."""
     sequential: ClassVar[bool] = False
     """Whether each drafted token takes a pass of its own behind the one before; such drafts are chains, as long as
     their tokens are worth it."""

@@ -44,7 +44,7 @@ class AddedTerms(NamedTuple):
     output: Tensor | None = None
     """[hidden]: the bias of the output projection."""
     sinks: Tensor | None = None
-    """[heads]: scores beside those of the keys."""
+    """[heads]: a score for each head that joins the softmax beside those of the keys, but mixes in no value."""
 
 
 NOTHING_ADDED = AddedTerms()

@@ -27,7 +27,7 @@ sums is the same with any number: it goes over key channels, which are one warp'
 UNIT = 4
 """Distances between tensors are counted in units of this many numbers, 16 bytes: what a thread moves at a time."""
 WINDOW_CHANNELS = 512
-"""Channels of a program that moves windows on."""
+"""How many channels' windows a program of ``slide`` moves on."""
 STATE, K, V, DECAY, RATE, AT, WINDOW, RAW = range(8)
 """Columns of a table of states: where a layer's tensors lie, counted from the first layer's."""
 PINNED = {"num_warps": 1, "enable_fp_fusion": False}

@@ -205,7 +205,7 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
     down=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=2),
     head=Tiles(columns=64, depth=256, stages=3),
 )
-"""Steps are twice as deep, so that as many bytes are under way."""
+"""Drafter tiles for weights in 8 bits. Steps are twice as deep as for 16, so that as many bytes are under way."""
 
 
 DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {

@@ -16,7 +16,7 @@ from .router import Assignment
 
 @dataclass(frozen=True, slots=True)
 class WideAssignment:
-    """Which experts run, tile by tile and together."""
+    """Which experts a pass of several tiles of 16 rows runs: for each tile, and for all together."""
 
     tiles: Assignment
     """The assignments of all tiles, stacked along a first dimension; pairs are numbered within a tile."""

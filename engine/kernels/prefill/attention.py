@@ -27,14 +27,14 @@ class ChunkTiles:
     """The most channels of the values that a program mixes; scores are computed anew for each such part."""
 
     def shared_memory(self, head_dim: int) -> int:
-        """Bytes of a program where the weights of keys go through shared memory, as they do beside Hopper."""
+        """Bytes of shared memory of a program, on cards (all but Hopper) where the weights of keys pass through it."""
         channels = head_dim + min(self.values, head_dim)
         rows = self.queries * head_dim + (self.stages - 1) * self.keys * channels
         return 2 * (rows + self.queries * self.keys)
 
 
 LEAST_KEYS = 16
-"""Fewest keys of a step: what a product adds up at a time."""
+"""The fewest keys that a step may have: the depth of the smallest product of tensor cores."""
 
 
 def chunk_tiles(head_dim: int, card: Card) -> ChunkTiles:

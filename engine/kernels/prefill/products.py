@@ -24,7 +24,8 @@ from ..weights.weight import Weight
 
 @dataclass(frozen=True, slots=True)
 class ManyTiles:
-    """How a launch cuts its product."""
+    """How a launch cuts the product of a prompt's rows with a weight: a program computes tiles of ``rows`` x
+    ``columns``."""
 
     columns: int
     """Rows of the weight in a tile, which are columns of the result."""
@@ -38,7 +39,7 @@ class ManyTiles:
     """Steps of ``depth`` in one turn of the loop. While one is multiplied the next is unpacked, except across the end
     of a turn (``toolchain/finished_products.py``)."""
     fewest: int = 0
-    """As ``few``, for a rest of still fewer rows; 0 for no such tile."""
+    """A rest of no more rows than this gets a still smaller tile, of this many; 0 for no such tile."""
 
     @property
     def shared_memory(self) -> int:

@@ -58,7 +58,8 @@ def _inverse_rms(first: tl.tensor, second: tl.tensor, eps: tl.tensor, HEAD_DIM: 
 def _scaled(
     x: tl.tensor, inverse: tl.tensor, weight: tl.tensor, like: tl.tensor, ROUNDED_FIRST: tl.constexpr
 ) -> tl.tensor:
-    """Normed heads as fp32, rounded as ``like`` stores them; ``ROUNDED_FIRST`` is the drafters' order."""
+    """Heads x times ``inverse`` times ``weight``, fp32 but rounded to the dtype that ``like`` points to; with
+    ``ROUNDED_FIRST`` rounded before the weight, too, as drafters do."""
     dtype = like.dtype.element_ty
     x = x * inverse
     if ROUNDED_FIRST:

@@ -16,7 +16,7 @@ from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
 from .tree_rows import TreeRows
 
 TILE = 2048
-"""Logits of one program."""
+"""How many logits one program reads."""
 BINS = 2048
 SHIFTS = (21, 10, 0)
 """Where each of the three digits of a 32-bit key begins: 11, 11 and 10 bits."""

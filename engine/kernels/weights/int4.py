@@ -85,7 +85,8 @@ class Int4Weight(PackedWeight):
 
     @classmethod
     def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
-        """The number furthest from zero in each group becomes -8, as in q4_0, so that a scale may be negative."""
+        """Rounds rows to numbers 0 to 15, of which 8 stands for zero, and a scale for each group. The number furthest
+        from zero in a group becomes -8 times its scale, as in q4_0, so that a scale may be negative."""
         groups = rows.float().reshape(len(rows), -1, group)
         furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True)).squeeze(-1)
         scale = (furthest / -8).to(cls.scale_dtype)

@@ -21,7 +21,7 @@ def round_up(length: int) -> int:
 
 
 class TextCache:
-    """Keys and values [kv_heads, texts, length, d] of all layers."""
+    """The keys and values of a batch of texts, [kv_heads, texts, length, head_dim] each for every layer."""
 
     def __init__(
         self, layers: Sequence[AttentionConfig], texts: int, length: int, dtype: torch.dtype, device: torch.device

@@ -100,7 +100,8 @@ class HostPass:
         return size.hypot_(self._least)
 
     def _table(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The factors of all heads and of their turned halves, [n, heads + 2 * kv_heads, head_dim] each."""
+        """Cosines and sines for the queries, keys and values of rows at ``positions``, [n, heads + 2 * kv_heads,
+        head_dim] each: those of queries times the scale of scores; values aren't turned."""
         kind = self._kind
         cos, sin = (part.to(_WIDE) for part in rope_table(positions, self._target.frequencies))
         scales = torch.ones(kind.num_heads + kind.num_kv_heads, 1, dtype=_WIDE)

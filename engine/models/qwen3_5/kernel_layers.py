@@ -36,7 +36,7 @@ class AttendingMixer:
 
     @property
     def columns(self) -> int:
-        """How many columns all queries have together; all gates have as many."""
+        """The columns of all heads' queries together, heads * head_dim; those of the gates are as many."""
         return self.config.num_heads * self.config.head_dim
 
 
