@@ -347,8 +347,8 @@ def _multiplied(total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix,
 
 @jit
 def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has them. Tensor cores multiply a
-    word's halves together: where these are neighbours, in this order they want the other factor's registers."""
+    """Lays the numbers that were unpacked from a step's words, four tensors shaped as ``_load_words``', out as a
+    product's first factor [parts, columns, depth], in the order in which ``_second_factor`` has the rows."""
     columns: tl.constexpr = 8 * a.shape[3]
     depth: tl.constexpr = 16 * a.shape[4]
     four = tl.join(tl.join(a, c), tl.join(b, d))

@@ -98,7 +98,8 @@ class RouterRows:
     """int32 [1]: how many of the 16 rows count."""
     found: Assignment
     tiles: Tiles
-    """Only their columns, depth and splits count: warps and stages are those of the launch."""
+    """The tiles of the router's product. Only columns, depth and splits count: warps and stages are those of the
+    launch."""
     bias: Tensor | None = None
     """[experts], added to the scores; not to forced ones."""
 

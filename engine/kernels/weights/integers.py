@@ -92,9 +92,9 @@ class ByteWeight(RoundedRowsWeight):
 
 @dataclass(frozen=True, slots=True)
 class LaidOutWeight(IntegerWeight):
-    """``IntegerWeight`` in the order that oneDNN reads on this CPU, for good ([depth, rows] to PyTorch): ``_int_mm``
-    brings a weight into it for every product, which takes longer than to multiply a few rows. It can't be cut or
-    joined."""
+    """An ``IntegerWeight`` kept in the order in which oneDNN multiplies on this CPU; for PyTorch it is [depth, rows].
+    ``_int_mm`` lays a weight out anew for every product, which takes longer than to multiply a few rows. It can't be
+    cut or joined."""
 
     @classmethod
     def of(cls, weight: Tensor) -> LaidOutWeight:
