@@ -116,7 +116,7 @@ def time_tiles(decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = 
 
 @dataclass(frozen=True, slots=True)
 class TimedTiles:
-    """What ``time_tiles`` found."""
+    """The trials of other tiles for a pair's kernels, and whether there was time for all of them."""
 
     timed: list[Timed]
     of_target: int

@@ -14,7 +14,7 @@ from ..kernels.weights.int8 import ROWS_AT_ONCE
 from ..kernels.weights.panels import Rows
 
 BLOCK = 32
-"""Neighbours that share a scale."""
+"""How many neighbours share a scale."""
 SCALES = (torch.bfloat16, torch.float16, torch.float32)
 """Dtypes of scales, the one to prefer first."""
 TOLERANCE = 2.0**-4

@@ -45,7 +45,7 @@ class Order:
     drafts_in_8_bits: bool
     draft_attention: AttentionBackend
     card: Card
-    """The card that is compiled for."""
+    """The card for which kernels are compiled."""
     weights: WeightFormat = "bf16"
     """The format in which the target's weights are held."""
     packed_drafter: bool = False

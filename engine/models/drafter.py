@@ -37,7 +37,7 @@ class RoundRows:
     """The rows of a round that the drafter runs and takes in, int32 [1] each on the device."""
 
     cursor: Tensor
-    """The block's first position."""
+    """The position at which the block's anchor stands."""
     draft_width: Tensor
     """How many rows the draft has, the anchor's included."""
     ingest_start: Tensor

@@ -12,7 +12,7 @@ from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
 from .prefetch import prefetch_into_l2
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
-"""The most splits of one row."""
+"""The most splits into which one row's keys are cut."""
 LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 
 

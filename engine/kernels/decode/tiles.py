@@ -55,7 +55,7 @@ class Tiles:
 
     @property
     def options(self) -> dict[str, int]:
-        """Keywords of a launch."""
+        """Keyword arguments of a kernel's launch."""
         registers = most_registers(self.warps) if self.registers is None else self.registers
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": registers}
 
@@ -74,7 +74,7 @@ class RowTiles:
 
     @property
     def options(self) -> dict[str, int]:
-        """Keywords of a launch."""
+        """Keyword arguments of a kernel's launch."""
         return {"num_warps": self.warps, "maxnreg": most_registers(self.warps)}
 
 

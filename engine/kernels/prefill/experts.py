@@ -9,7 +9,7 @@ from torch import Tensor
 from ..toolchain.jit import cdiv, jit, tl
 
 COLUMNS = 1024
-"""Columns of a program."""
+"""How many columns one program adds up."""
 
 
 def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from ..weights.weight import Weight
 from .products import multiply_many, product
 
 COLUMNS = 1024
-"""Columns of a program."""
+"""How many columns one program computes."""
 
 
 def reference_gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from ..toolchain.jit import cdiv, jit, power_of_two, tl
 
 TILE = 32
-"""Rows of a program."""
+"""How many rows one program places."""
 
 
 @dataclass(frozen=True, slots=True)

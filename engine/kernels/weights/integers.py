@@ -20,7 +20,8 @@ FEW_ROWS = 4
 """Up to this many rows PyTorch's product for bf16 rows takes no longer than whole numbers, even with AVX2
 (DECISIONS.md)."""
 VECTOR = 32
-"""How many numbers of a row that product reads at once; it reads past the end of a row that isn't a multiple."""
+"""How many numbers of a row PyTorch's product for bf16 rows reads at once; it would read past the end of a row whose
+length is no multiple of this."""
 
 
 @cache

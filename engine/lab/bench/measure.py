@@ -39,7 +39,7 @@ class RoundFigures:
     verify_bytes: float
     draft_bytes: float
     acceptance_length: float
-    """Mean tokens per round."""
+    """The mean number of tokens that a round yields."""
     share: float
     """The floor's share of the measured time, for the whole round: how near it is to what the memory can do."""
     verify_share: float

@@ -18,7 +18,7 @@ from ...speculation.trees import CHOICES
 from .play import RecordedChoices, RecordedDraft
 
 CHUNK = 256
-"""Rows of one pass over a prompt."""
+"""The most rows of one pass over a prompt."""
 
 
 @dataclass(frozen=True, slots=True)

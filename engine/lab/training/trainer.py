@@ -67,7 +67,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class DrafterProgress:
-    """What one report while training says."""
+    """The figures of one report while a drafter is trained."""
 
     step: int
     loss: float
