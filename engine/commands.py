@@ -27,7 +27,7 @@ group; floats of 4 bits with a power of two per group. Head, router and norms st
 FORMAT_NAMES: Final[Mapping[WeightFormat, str]] = {
     each: each if each == "bf16" else each.upper() for each in get_args(WeightFormat)
 }
-"""For people."""
+"""The formats' names as people read them, such as ``FP8``."""
 
 MADE_FORMATS: Final[tuple[WeightFormat, ...]] = ("bf16", "fp8", "int4")
 """Formats into which bf16 weights can be packed here, those with the most bits first. The others are read where they
@@ -41,8 +41,8 @@ NO_DRAFTER = "none"
 """The name of a drafter that stands for none."""
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"
-"""Asked for as a drafter's name, to have the target's own drafter of this kind. One among the target's own tensors has
-no other name than ``MTP``."""
+"""Kinds of drafters. As a drafter's name each asks for the one of this kind that belongs to the target; a drafter that
+lies among the target's own tensors has no other name than ``MTP``."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
@@ -60,10 +60,10 @@ class GenerationSettings:
     block_size: BlockSize = AUTO
     """A number is capped at the block size that the drafter was trained with."""
     temperature: float = 0.0
-    """0 is greedy."""
+    """The temperature of sampling; 0 takes the likeliest token."""
     top_p: float = 1.0
     top_k: int = 0
-    """0 keeps the whole vocabulary."""
+    """How many of the likeliest tokens may be sampled; 0 keeps the whole vocabulary."""
     seed: int = 0
     max_new_tokens: int = 1024
     speculation: bool = True
@@ -110,7 +110,7 @@ class GenerationSettings:
 
 
 ADDED_LATER: Final[Mapping[str, Any]] = {"draft_by": "both"}
-"""Settings that came after settings were first written, and what they have been before."""
+"""Settings that were added after settings were first written to files, and the value that a file without them means."""
 
 
 class Settings(TypedDict, total=False):
@@ -148,8 +148,8 @@ class EngineOptions:
     noise_embed_scale: float | None = None
     """Scale of the drafter's input embeddings, on which implementations disagree for Gemma."""
     weights: WeightChoice = AUTO
-    """How the target's weights are held. ``bf16`` unpacks a packed checkpoint; on a CPU it is fp32, and what ``auto``
-    makes of floats."""
+    """The format in which the target's weights are held. ``bf16`` also unpacks a packed checkpoint; on a CPU it means
+    fp32, which ``auto`` takes there for weights stored as floats."""
     time_rounds: bool = True
     """Whether to time what rounds cost here before the first question; otherwise they are timed before the first one
     with an ``auto`` block size."""

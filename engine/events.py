@@ -120,7 +120,7 @@ class TreeToken:
     parent: int
     """Which token of the tree it stands behind, counted from 1; 0 is the newest token of the answer."""
     depth: int
-    """Its position: 1 is the first behind the newest token."""
+    """How far behind the newest token of the answer it stands: 1 is right behind it."""
     choice: int
     """0 is the drafter's first choice there, 1 its second; a looked up token that is none of its choices counts as the
     last."""
@@ -292,7 +292,8 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
 
 
 def settled_steps(settled: Settled, told: Iterable[Step]) -> tuple[Step, ...]:
-    """The turn's steps once it is settled; empty if they don't change. ``told``: those that came before."""
+    """The turn's steps after a :class:`Settled`; empty if they don't change. ``told``: the steps as they came
+    before."""
     if settled.steps or not settled.proved:
         return settled.steps
     before = tuple(told)
@@ -310,7 +311,7 @@ def accepted_in(step: Step) -> tuple[int, ...]:
 
 
 PROBABILITY_STEPS, MICROSECONDS = 1000, 1000
-"""Steps of a probability, and of a millisecond."""
+"""How many steps a probability and a millisecond have where events round them."""
 
 
 def rounded(value: float, steps: int) -> float:

@@ -91,7 +91,7 @@ class AttentionConfig:
     """Drafter only: whether a row of the draft block sees only the rows before it, or the whole block."""
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerCache:
-        """Its empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
+        """The layer's empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
         from .kv_cache.layer_cache import FullCache, RingCache  # needs torch, which reading configs doesn't
 
         if self.window is None:
@@ -116,11 +116,11 @@ class DeltaConfig:
 
     @property
     def values(self) -> int:
-        """Channels of the values of all heads."""
+        """How many channels the values of all heads have together."""
         return self.num_value_heads * self.value_dim
 
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> DeltaState:
-        """An empty one; see ``kv_cache.layer_state.StatefulLayer``."""
+        """The layer's empty recurrent state; see ``kv_cache.layer_state.StatefulLayer``."""
         from .kv_cache.delta_state import new_delta_state
 
         return new_delta_state(self, dtype, device)
@@ -128,6 +128,8 @@ class DeltaConfig:
 
 @dataclass(frozen=True, slots=True)
 class MoeConfig:
+    """The shape of a layer's mixture of experts."""
+
     num_experts: int
     top_k: int
     intermediate_size: int
@@ -199,8 +201,10 @@ def _yarn_magnitude(said: Fields, factor: float) -> float:
 
 
 def optional_integer(fields: Fields, name: str, high: int) -> int | None:
+    """A field's whole number from 1 to ``high``; None where the field is missing."""
     return fields.integer(name, 1, high) if name in fields else None
 
 
 def optional_number(fields: Fields, name: str) -> float | None:
+    """A field's number above 0; None where the field is missing."""
     return fields.number(name, 0, 1e6) if name in fields else None

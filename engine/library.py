@@ -5,8 +5,6 @@ Importing this module imports no library; :func:`load` imports torch.
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """Keywords of :func:`load`: the other fields of ``EngineOptions``, which has their meaning and defaults."""
+    """Keywords of :func:`load`: the fields of ``EngineOptions`` but for ``target``; their meaning stands there."""
 
     drafter: str | None
     device: str
@@ -99,11 +97,11 @@ class Pair:
 
     def close(self) -> None:
         """Frees the models. Nothing can be asked any more; a second call does nothing."""
+        from .service import free_memory
+
         self._stop()
         self._runner = None
-        gc.collect()  # the models refer to one another
-        if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
+        free_memory()
 
     def __enter__(self) -> Pair:
         return self

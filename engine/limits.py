@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 FEW = 3
-"""Beside each strange letter there are so many known ones, where it is a name, or a word that is asked about."""
+"""How many known letters a text needs for each strange one to count as readable: fewer strange ones are a name, or a
+word that is asked about."""
 CIRCLE, LONGEST_PIECE = 64, 12
-"""An answer goes round in circles whose last so many tokens are one piece over and over, of so many at most."""
+"""An answer goes round in circles when its last ``CIRCLE`` tokens repeat one piece of at most ``LONGEST_PIECE``
+tokens."""
 ONCE_MORE = 64
-"""Tokens that an answer goes on behind its first circle: no round holds more, so that it ends at the same token with
-speculation and without, wherever rounds begin."""
+"""How many tokens an answer goes on once it goes round in circles. No round holds more, so that it ends at the same
+token with speculation and without, wherever rounds begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +25,28 @@ class Limit:
     """A kind of question that is answered badly."""
 
     asks: re.Pattern[str]
-    """Found in such a question, its files included, whatever the case."""
+    """Matches such questions, files in them included; upper and lower case are alike."""
     says: str
+    """A sentence for people about what the model can't do."""
     instead: str
-    """What to ask, or to do."""
+    """What people may ask, or do, instead."""
     sure: bool = False
-    """No such question is answered well: what it says stands in the place of an answer."""
+    """Whether the model answers no such question well: then it isn't asked, and ``says`` is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one model."""
+    """All that one model's description says it can't do."""
 
     letters: re.Pattern[str] | None = None
-    """The letters that the pair reads; None: any."""
+    """Matches each letter that the model reads; None where it reads any."""
     instead: str = ""
-    """What to do about a question in others."""
+    """What people may do about a question in other letters."""
     kinds: tuple[Limit, ...] = ()
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Limits:
-        """From a pair's ``about.json``."""
+        """Reads the limits in a pair's ``about.json``."""
         kinds = (
             Limit(re.compile("|".join(each["asks"]), re.I), each["says"], each["instead"], each.get("sure", False))
             for each in about["limits"]
@@ -51,7 +54,7 @@ class Limits:
         return cls(re.compile(about["reads"]["letters"]), about["reads"]["instead"], tuple(kinds))
 
     def reads(self, text: str) -> bool:
-        """Whether the letters of a text are such as the model knows, all but a few; and they are not pictures alone."""
+        """Whether the model knows all but a few of a text's letters, and the text isn't made of pictures alone."""
         if self.letters is None:
             return True
         known = len(self.letters.findall(text)) + sum(map(str.isdecimal, text))
@@ -78,4 +81,4 @@ def goes_in_circles(ids: Sequence[int]) -> bool:
 
 
 ANYTHING = Limits()
-"""Of a model that says nothing of itself."""
+"""The limits of a model without a description: none."""

@@ -39,6 +39,7 @@ VARIED = (
 """Costs are timed on the tokens of this text: they differ enough to choose experts as other texts do."""
 
 Drain = Callable[[], list[Adjust] | None]
+"""Returns the adjustments that arrived since it was last asked; None to end the answer."""
 
 
 class Runner:
@@ -64,6 +65,7 @@ class Runner:
         self.costs_seconds = 0.0
         """Seconds that timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
+        """Whether costs were timed already, or nobody could time them."""
         self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
         self.costs: CostTable | None = None
         """What rounds cost here; None where that isn't known, or not yet (``learn_costs``)."""

@@ -18,6 +18,7 @@ from .files.pointers import refuse_pointer
 from .gc_pause import gc_paused
 from .models.family import Headers
 from .models.registry import family_of
+from .speculation.lookup import num_agreed
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
 log = logging.getLogger(__name__)
@@ -30,8 +31,8 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 """Further files of a tokenizer, which a checkpoint may have."""
 TAIL = 4
-"""How many tokens at a prompt's end are searched for the mark with which a template opens or closes a thought, and the
-line's end behind it."""
+"""How many tokens at a prompt's end are searched for the one with which a template opens or closes a thought: a line
+break may follow it."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both leaves the question out."""
 
@@ -100,12 +101,11 @@ class ChatTokenizer:
             raise WeightsFailure(f"The chat template in {folder} is broken ({why}).", "Download the checkpoint again.")
 
     def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
-        """Renders a conversation ending with the user's words into ids. Rendered again with an answer, it tells how
-        much of the template's generation prompt later prompts will repeat."""
+        """The ids of a conversation that ends with the user's words. It is rendered again with an answer behind it, to
+        see how many of these ids the next turn's prompt will repeat (``stable_length``)."""
         ids = self._render(messages, thinking, answering=True)
         with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
-        stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
-        return Prompt(tuple(ids), stable)
+        return Prompt(tuple(ids), num_agreed(ids, with_answer))
 
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids that the template writes before and behind a question, up to where the answer begins."""
@@ -235,7 +235,7 @@ class AnswerStream:
         return (unfinished, channel) if unfinished else ("", "control")
 
     def _unfinished(self) -> str:
-        """How the held bytes look, which nothing will complete."""
+        """The text of the tokens that were held back, now that nothing will complete their character; holds none."""
         text = self._tokenizer.decode(self._held)
         self._held.clear()
         return text

@@ -164,7 +164,7 @@ def _holds(tokenizer: Tokenizer, about: dict[str, Any], named: dict[str, str], f
 
 
 def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any], named: dict[str, str]) -> bool:
-    """Whether building the pipeline around the file's vocabulary yields what the file describes."""
+    """Whether ``transformers``' pipeline around the file's vocabulary is the one that the file describes."""
     model = tokenizer.model
     if any(getattr(model, name) != value for name, value in pipeline.model.items()):
         return False
@@ -183,7 +183,7 @@ def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any
 
 
 def _description(part: Any, unheeded: set[str]) -> Any:
-    """A part of a pipeline as its file describes it, without some fields."""
+    """A part of a pipeline as its file describes it, without the fields named in ``unheeded``; None for no part."""
 
     def heeded(fields: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in fields.items() if name not in unheeded}

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 
 class TurnEvents:
-    """Turns the rounds of one turn into events, and adds up its statistics."""
+    """Turns the rounds of one turn into events, and adds up its statistics.
+
+    ``begun`` opens the turn, ``step`` follows for every round, ``finished`` closes it."""
 
     def __init__(self, runner: Runner, ask: Ask, prompt: Prompt, started: float):
         self.runner = runner

@@ -15,8 +15,9 @@ Launch = Callable[[], None]
 
 
 def captured(launch: Launch, device: torch.device, what: str) -> Launch:
-    """The launch as one replay of a graph; it is run twice meanwhile. Raises ``DeviceFailure`` when it waits for the
-    device or allocates memory."""
+    """Captures a launch as a graph and returns what replays it; on a CPU, the launch itself. Capturing runs the launch
+    twice. Raises ``DeviceFailure`` when the launch waits for the device or allocates memory; ``what`` names it
+    there."""
     if device.type != "cuda":
         return launch
     try:
@@ -34,16 +35,12 @@ def captured(launch: Launch, device: torch.device, what: str) -> Launch:
     return graph.replay
 
 
-def _timed_event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-
-
 class Stopwatch:
     """Marks moments in the GPU's own time; on a CPU, in the host's."""
 
     def __init__(self, device: torch.device, count: int):
-        on_gpu = device.type == "cuda"
-        self._events = [_timed_event() for _ in range(count if on_gpu else 0)]
+        marks = range(count if device.type == "cuda" else 0)
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in marks]  # type: ignore[no-untyped-call]
         self._moments = [0.0] * count
 
     def mark(self, index: int) -> None:

@@ -33,7 +33,7 @@ GPU_PREFILL_CHUNK = 4096
 """Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
 the fewer rows an expert gets, the more of the last tile of its products is wasted: half of them all at 2048 rows."""
 LEAST_PREFILL_CHUNK = 512
-"""Where a GPU has no room for more."""
+"""Rows of one prefill pass on a GPU that has no room for ``GPU_PREFILL_CHUNK``."""
 
 __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
 
@@ -50,7 +50,7 @@ class Decoder:
         self.prefill_chunk = chunk if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, target.cache_dtype or dtype, self.device)
         self.read: PrefillPass = target.prefill_pass(self.cache)
-        """Runs a piece of a prompt."""
+        """The pass that runs pieces of prompts: kernels, or the target's modules."""
         self.draft_cache: Cache | None = None
         if drafter is not None:
             self.draft_cache = drafter.new_cache(self.cache, max_context, PREFILL_CHUNK, dtype, self.device)
@@ -146,7 +146,8 @@ class Turn:
         return min(wanted, self.settings.max_new_tokens - self.num_emitted, self.room)
 
     def prefill(self, start: int, poll: Poll) -> Tensor | None:
-        """Runs the prompt from ``start`` in chunks; the last hidden state [1, hidden], or None when told to stop."""
+        """Runs the prompt from ``start`` in chunks; returns its last row's hidden state [1, hidden], or None when
+        ``poll`` said stop."""
         ids = self.prompt.ids
         # The same prompt again must leave its last token to run, so a snapshot never lies behind that.
         stable = min(self.prompt.stable_length, len(ids) - 1)
@@ -228,14 +229,14 @@ class Turn:
         return self._finish_reason()
 
     def guess(self, count: int) -> list[int]:
-        """Looks up to ``count`` tokens up: those that followed where the newest ones stood before."""
+        """Up to ``count`` tokens that followed where the newest ones stood before; empty where they are new."""
         if self.text is None or self.match is None:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
     def looked_up_chain(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> LookedUpChain | None:
-        """The looked up chain ``guess`` as a policy sees it beside a draft. ``drafted``: the drafter's choices by
-        position. None where nothing was looked up."""
+        """Describes the looked up tokens ``guess`` for a policy, beside a draft; None where nothing was looked up.
+        ``drafted``: ids of the drafter's choices, by position."""
         if not guess or self.match is None:
             return None
         agreed = num_agreed(guess, [position[0] for position in drafted])
@@ -245,9 +246,9 @@ class Turn:
     def lookup_outcome(
         self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()
     ) -> LookupOutcome | None:
-        """What the text says of the chain that could be looked up before this round, whose tokens are not yet booked;
-        None where nothing could be. ``taken``: that chain was what was verified. ``choices``: it entered a tree as
-        these."""
+        """Compares the tokens that a round emitted, not yet booked, with the chain that could be looked up before it;
+        None where nothing could be. ``taken``: whether that chain was what was verified. ``choices``: the chain's
+        choices in the tree that it entered, if it did."""
         if self.match is None:
             return None
         guess = self.guess(max(len(emitted), ROWS) - 1)

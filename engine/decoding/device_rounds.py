@@ -30,7 +30,7 @@ INGEST_BATCH = MAX_ROWS
 must draft."""
 
 BEGUN, DRAFTED, VERIFIED = range(3)
-"""Marks of a round's stopwatch."""
+"""The marks on a round's stopwatch: when it begins, when its draft is done, and when all is verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class EnqueuedRound:
     ingests_own: bool
     """Whether the drafter's context also takes in all that this round commits."""
     drafted: int
-    """The mark at which its draft was done; ``BEGUN`` where there is no draft and no drafter takes anything in."""
+    """The stopwatch's mark at which its draft was done: ``DRAFTED``, or ``BEGUN`` where nothing runs before the
+    target's pass."""
 
 
 class DeviceRounds:
@@ -130,6 +131,7 @@ class DeviceRounds:
         self._in_force, self._waiting, self._rows = None, 0, -1
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
+        """Copies settings to the device, for the rounds enqueued from now on."""
         state, sampling = self.launches.state, self.launches.sampling
         state.end.fill_(min(len(turn.prompt.ids) + settings.max_new_tokens, turn.decoder.max_context))
         if settings.temperature > 0:

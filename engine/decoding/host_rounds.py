@@ -135,7 +135,8 @@ class HostRounds:
         return drafted
 
     def say(self, turn: Turn, ids: Sequence[int], output: TargetOutput, asked: Sequence[int]) -> Samples:
-        """The target's samples behind each row of a branch, and the probabilities it gave the drafts ``asked`` for."""
+        """The target's samples behind the rows ``ids`` of a branch, and the probabilities it gave the drafts
+        ``asked``."""
         return turn.sample(output.hidden, asked)
 
     def _verify(
@@ -172,4 +173,5 @@ def _choose(
 
 
 def _cut_at_stop(ids: list[int], stops: Sequence[int]) -> list[int]:
+    """The ids up to and with the first stop token."""
     return next((ids[: place + 1] for place, token in enumerate(ids) if token in stops), ids)

@@ -59,9 +59,9 @@ class RoundRecord:
     """Milliseconds that verifying the token at the edge adds: with its chance and the price, what decided how much was
     verified."""
     path: Sequence[int]
-    """The rows that were accepted, one behind the other."""
+    """The accepted drafts' rows, in the order of the text."""
     committed: tuple[int, ...]
-    """The tokens of the committed rows, the anchor's first."""
+    """The tokens whose rows enter the caches: the anchor, then all emitted ones but the last."""
     emitted: tuple[int, ...]
     probabilities: tuple[float, ...]
     target_probabilities: tuple[float, ...]
@@ -71,7 +71,7 @@ class RoundRecord:
     match: LookupMatch | None
     """The match by which drafts were looked up; None where all are the drafter's."""
     beside: tuple[int, ...]
-    """By position, the choices of a looked up chain that entered a tree."""
+    """By position, which of the drafter's choices a looked up chain that entered a tree went on with."""
     num_agreed: int
     """How many tokens of the looked up chain, from the first on, the drafter guessed, too."""
 

@@ -24,7 +24,7 @@ from ..kernels.round.tile_places import TilePlaces, place_accepted
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
-from ..models.drafter import Committed, DraftPass, RoundRows
+from ..models.drafter import Committed, DraftBinding, DraftPass, RoundRows
 from ..models.target import WidePass
 from ..speculation.trees import WIDE_ROWS
 from .cuda_graphs import Launch, captured
@@ -40,7 +40,7 @@ AHEAD = 1
 
 
 class RoundLaunches:
-    """The launches of one decoder's rounds."""
+    """All launches of one decoder's rounds, and the tensors that they share."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class RoundLaunches:
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
-        """``head``: an 8-bit copy of the target's, with which the drafter drafts in 8 bits. ``tiles``, ``draft_tiles``:
-        given to be measured."""
+        """``head``: an 8-bit copy of the target's, with which the drafter drafts in 8 bits. ``tiles`` and
+        ``draft_tiles``: those of the two passes' products; by default, what suits the card."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.decoder, self.device = decoder, device
         self.head = head
@@ -63,7 +63,8 @@ class RoundLaunches:
         self.state = RoundState.allocate(device, record_size)
         self.reports = RoundReports.allocate(AHEAD + 1, record_size, device)
         self.ids = torch.zeros(self.widest + 1, dtype=torch.int64, device=device)
-        """The anchor and the drafts; the drafter writes from place 1 on, one token more than there are rows."""
+        """int64 [widest + 1]: the anchor and the drafts. A drafter writes 16 tokens from place 1 on, one more than
+        there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
         self.target = target.decode_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
         self.target.ids = self.ids[:MAX_ROWS]
@@ -84,15 +85,14 @@ class RoundLaunches:
             state, choices = self.state, None if self.tree is None else self.tree.choices
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self.ids[1 : MAX_ROWS + 1], self.target.features[:MAX_ROWS]
-            self.drafter = drafter.draft_pass(
-                target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
-            )
+            bound = DraftBinding(features, tokens, rows, draft_tiles, head, choices)
+            self.drafter = drafter.draft_pass(target, decoder.draft_cache, bound)
             self._block, self._mask_token = self.drafter.block, self.drafter.mask_token
             self._most_drafted = min(drafter.config.block_size, MAX_ROWS)
             self.drafter_probability = self.drafter.out.probability
         self.text = LookupText.allocate(decoder.max_context, device)
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
-        """The round's ``choice_numbers``."""
+        """fp32 [``NUM_NUMBERS``]: the ``choice_numbers`` by which the round that runs chooses how much to verify."""
         self.sampling = SamplingSettings.allocate(device)
         self.sampled = SampledRows.allocate(device, self.widest)
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
@@ -289,6 +289,7 @@ class RoundLaunches:
 
 
 def _both_ways(verification: Verification) -> tuple[Verification, Verification]:
+    """A greedy verification, and the same with samples."""
     return verification, verification._replace(greedy=False)
 
 

@@ -23,7 +23,7 @@ Poll = Callable[[], GenerationSettings | None]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Token ids to continue."""
+    """The token ids of a prompt, which decoding continues."""
 
     ids: tuple[int, ...]
     stable_length: int
@@ -32,12 +32,16 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PrefillStarted:
+    """The caches are taken back to where the prompt goes on from; the rest of the prompt runs now."""
+
     num_reused: int
     """How many of the prompt's tokens the caches still hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prefilled:
+    """The caches hold the whole prompt; ``milliseconds`` is how long that took."""
+
     milliseconds: float
 
 
@@ -55,7 +59,8 @@ class Verified(NamedTuple):
 
 
 def verified(tree: Sequence[Node], chances: Sequence[Sequence[float]], tokens: Sequence[int]) -> tuple[Verified, ...]:
-    """The drafted tokens of a tree, row by row; empty for a chain. ``tokens`` are those of all rows."""
+    """The drafted tokens of a tree, row by row; empty for a chain. ``chances``: by position, of each choice there;
+    ``tokens``: the ids of all rows, the anchor's first."""
     return (
         ()
         if is_chain(tree)

@@ -34,10 +34,11 @@ class TextIndex:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """A view, valid until the text grows."""
+        """The ids of the text: a view, valid until the text grows."""
         return self._ids[: self._length]
 
     def extend(self, ids: Sequence[int]) -> None:
+        """Appends tokens to the text."""
         length = self._length + len(ids)
         if length > len(self._ids):
             self._ids = np.concatenate((self.ids, np.empty(max(length, 1024), np.int64)))
@@ -45,7 +46,7 @@ class TextIndex:
         self._length = length
 
     def find(self) -> LookupMatch | None:
-        """``longest_match`` of the text so far."""
+        """Where the text's newest tokens stood before, None if nowhere: ``lookup.longest_match`` of it."""
         if self._length <= SHORTEST:
             return None
         if self._length - self._sorted > UNSORTED:
@@ -60,14 +61,15 @@ class TextIndex:
         return self._longest(np.concatenate((older, recent)))
 
     def guess(self, found: LookupMatch, count: int, stops: Collection[int] = ()) -> list[int]:
-        """``continuation`` of the text so far."""
+        """Up to ``count`` tokens that followed at the match ``found``, up to the first of ``stops``:
+        ``lookup.continuation`` of the text."""
         start = self._length - found.distance
         period = self.ids[start : start + count].tolist()
         guess = [period[place % found.distance] for place in range(count)]
         return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
 
     def _longest(self, ends: NDArray[np.int64]) -> LookupMatch:
-        """The longest match among places, ascending, that end with the same ``SHORTEST`` tokens as the text."""
+        """The longest match among ``ends``: places, ascending, whose last ``SHORTEST`` tokens equal the text's."""
         ids, newest, length = self.ids, self._length - 1, SHORTEST
         while length < LONGEST:
             further = ends[ends >= length]
@@ -78,7 +80,7 @@ class TextIndex:
         return LookupMatch(length, newest - int(ends[-1]))
 
     def _same(self, end: int) -> int:
-        """How many tokens up to ``end`` equal the newest ones."""
+        """How many tokens up to the place ``end`` equal the text's newest ones, at most ``LONGEST``."""
         longest = min(LONGEST, end + 1)
         differs = self.ids[end - longest + 1 : end + 1] != self.ids[self._length - longest :]
         return int(differs[::-1].argmax()) if differs.any() else longest

@@ -66,11 +66,6 @@ class Gguf:
         return str(self.fields.get("general.architecture", ""))
 
 
-def read_gguf_headers(path: Path) -> Headers:
-    """The headers of all tensors of a file. Raises ``WeightsFailure`` for one that is damaged or cut off."""
-    return read_gguf(path).tensors
-
-
 def read_gguf(path: Path, whole: Collection[str] = ()) -> Gguf:
     """Reads a file's metadata and tensor headers; the lists named in ``whole`` are kept to their ends. Raises
     ``WeightsFailure`` for a damaged file."""

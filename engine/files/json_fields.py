@@ -46,7 +46,7 @@ class Fields:
         return bool(self._values.get(name))
 
     def integer(self, name: str, low: int, high: int, default: int | None = None, multiple_of: int = 1) -> int:
-        """A whole number from ``low`` to ``high``."""
+        """A field's whole number from ``low`` to ``high``, a multiple of ``multiple_of``."""
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high or value % multiple_of:
             among = f", a multiple of {multiple_of}" if multiple_of > 1 else ""
@@ -54,7 +54,7 @@ class Fields:
         return value
 
     def number(self, name: str, low: float, high: float, default: float | None = None) -> float:
-        """A number above ``low``, and at most ``high``."""
+        """A field's number above ``low``, and at most ``high``."""
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not low < value <= high:
             raise self._wrong(name, f"a number above {low:g}, at most {high:g}", value)
@@ -67,7 +67,7 @@ class Fields:
         return value
 
     def text(self, name: str, allowed: tuple[str, ...], default: str | None = None) -> str:
-        """One of the words in ``allowed``."""
+        """A field's word, which must be one of ``allowed``."""
         value = self._get(name, default)
         if value not in allowed:
             raise self._wrong(name, " or ".join(allowed), value)
@@ -80,14 +80,14 @@ class Fields:
         return tuple(Fields({name: item}, self._where).integer(name, low, high) for item in items)
 
     def texts(self, name: str, allowed: tuple[str, ...], count: int) -> tuple[str, ...]:
-        """A list of ``count`` words."""
+        """A field's list of ``count`` words, each one of ``allowed``."""
         value = self._get(name, None)
         if not isinstance(value, list) or len(value) != count:
             raise self._wrong(name, f"a list of {count}", value)
         return tuple(Fields({name: item}, self._where).text(name, allowed) for item in value)
 
     def nested(self, name: str, default: Mapping[str, Any] | None = None) -> Fields:
-        """A nested object."""
+        """A field's object, as fields of its own."""
         value = self._get(name, default)
         if not isinstance(value, Mapping):
             raise self._wrong(name, "an object", value)

@@ -128,7 +128,7 @@ class _Arriving:
 
     run: _Run
     place: Tensor
-    """uint8 [nbytes] on the device."""
+    """uint8 [nbytes] on the device: where the bytes go."""
     pieces: list[Future[None]]
 
 

@@ -131,13 +131,17 @@ def fetch(repositories: Sequence[Wanted], fetching: Fetching) -> None:
         repository.finish()
 
 
-def _check_disk(needed: int) -> None:
+def free_bytes() -> int:
+    """Bytes that are free on the disk of the hub's cache, which need not exist yet."""
     cache = cache_directory()
-    existing = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
-    free = shutil.disk_usage(existing).free
+    return shutil.disk_usage(next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())).free
+
+
+def _check_disk(needed: int) -> None:
+    free = free_bytes()
     if needed > free:
         raise WeightsFailure(
-            f"The download needs {needed / 1e9:.1f} GB, and {cache} has {free / 1e9:.1f} GB free.",
+            f"The download needs {needed / 1e9:.1f} GB, and {cache_directory()} has {free / 1e9:.1f} GB free.",
             "Make room (hf cache ls shows what is there), or set HF_HOME to a folder on a larger disk.",
         )
 

@@ -121,11 +121,11 @@ def companion_of(target: GgufFile, files: Iterable[GgufFile], memory: int) -> Gg
     drafts a whole block at once."""
     room = min(memory - target.num_bytes * MARGIN - SPARE, target.num_bytes * COMPANION_PART)
     small = [file for file in files if file.num_bytes <= room]
-    return min(small, key=_drafting_order, default=None)
 
+    def order(file: GgufFile) -> tuple[bool, bool, int]:
+        return "dflash" not in file.name.lower(), file.tag.upper() != "Q8_0", file.num_bytes
 
-def _drafting_order(file: GgufFile) -> tuple[bool, bool, int]:
-    return "dflash" not in file.name.lower(), file.tag.upper() != "Q8_0", file.num_bytes
+    return min(small, key=order, default=None)
 
 
 def grouped(sizes: Mapping[str, int]) -> list[GgufFile]:

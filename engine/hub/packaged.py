@@ -80,7 +80,7 @@ def _config(path: Path, file: Gguf) -> Json:
 
 
 def _about_tokens(file: Gguf) -> Json:
-    """Makes ``tokenizer_config.json``."""
+    """Makes the contents of ``tokenizer_config.json`` of what a GGUF file says."""
     tokens = file.fields[TOKENS]
     ids = {name: file.fields.get(f"tokenizer.ggml.{key}_token_id") for name, key in NAMED_TOKENS.items()}
     named = {f"{name}_token": tokens[index] for name, index in ids.items() if index in range(len(tokens))}

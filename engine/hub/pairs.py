@@ -46,7 +46,7 @@ KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 
 
 SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
-"""Published targets that one word means."""
+"""By the word that stands for it: a published target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def find_pair(
     drafter: the one for the target's config; ``dflash`` and ``mtp`` name it by its kind. ``weights``: the format
     wanted. Where that is published, and what was named isn't here, the copy in that format is found. ``WeightsFailure``
     when something can't be had."""
-    finder = _Finder(fetching)
+    finder = _FolderFinder(fetching)
     if target is None:
         return _bundled_pair(drafter, finder)
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
@@ -112,7 +112,8 @@ def check_path(name: str) -> None:
 
 
 def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
-    """Like :func:`check_path`, and for a name that no model has: before another is let go for it."""
+    """Raises what :func:`check_path` raises, and ``WeightsFailure`` for a name that can't be a model's, so that another
+    isn't given up for it. ``instead``: what people may do."""
     check_path(name)
     if Path(name).expanduser().is_dir() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
         return
@@ -201,7 +202,8 @@ def pair_of(target: Path) -> KnownPair | None:
 
 
 def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tuple[KnownPair, ...]]:
-    """The published pair of this shape and those of its family; of another shape None, and all."""
+    """The published pair whose target has this shape, and all pairs of its family; None and all pairs where there is
+    none."""
     for family in FAMILIES:
         for pair in family.pairs:
             if (pair.hidden_size, pair.num_layers) == (hidden_size, num_layers):
@@ -225,7 +227,7 @@ def is_here(name: str) -> bool:
     return folder is not None and missing_weights(folder) is None
 
 
-def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
+def _bundled_pair(drafter: str | None, finder: _FolderFinder) -> PairFolders:
     about = json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8"))
     folder: Path | None = BUNDLED_PAIR / "drafter"
     name: str | None = about["name"] + "-DFlash"
@@ -239,7 +241,7 @@ def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
     return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"], Limits.of(about))
 
 
-class _Finder:
+class _FolderFinder:
     """Finds models one after the other, and fetches the weights of all of them under one progress."""
 
     def __init__(self, fetching: Fetching) -> None:

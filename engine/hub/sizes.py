@@ -51,7 +51,8 @@ class PairSize:
         return next((nbytes for nbytes in self.draftings if nbytes <= room), self.draftings[-1])
 
     def least(self, weights: WeightFormat, context: int) -> int:
-        """The sum with the smallest drafter and pieces of prompts, and the embedding in the machine's memory."""
+        """Bytes of the pair at its smallest: with the smallest drafter and pieces of prompts, and the embedding in the
+        machine's memory."""
         given_up = self.work - self.least_work + self.embedding
         return max(
             self.without_drafter(weights, context) - given_up + self.draftings[-1],
@@ -59,7 +60,7 @@ class PairSize:
         )
 
     def plain(self, context: int) -> int:
-        """The sum in bf16 where the host runs the rounds, as on a CPU, whose numbers are twice as large."""
+        """Bytes of the pair in bf16 where the host runs the rounds; on a CPU numbers are twice as large."""
         return self.weights["bf16"] + self.drafter + self.cache(context)
 
     def fits(self, weights: WeightFormat, context: int, memory: int) -> bool:

@@ -8,7 +8,7 @@ import torch
 
 from .cache import Cache
 from .layer_cache import LayerCache, RingCache
-from .layer_state import LayerState, Restore, StatefulLayer
+from .layer_state import CursorState, Restore, StatefulLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,35 +21,23 @@ class LastRow:
         return LastRowState(torch.zeros(1, self.size, dtype=dtype, device=device))
 
 
-class LastRowState(LayerState):
+class LastRowState(CursorState):
     """Holds the target's hidden state behind the newest committed row. After going back it is stale, which harms
     nobody: at least one row of a prompt is always run anew."""
 
     def __init__(self, row: torch.Tensor):
         self.row = row
-        """[1, hidden]"""
+        """[1, hidden]: the hidden state; all zeros before the first row."""
 
     @property
     def nbytes(self) -> int:
         return self.row.nbytes
-
-    def commit(self, length: int) -> None:
-        """Does nothing: a row belongs to no position, and the next ``row`` that is kept replaces it."""
-
-    def follow(self, start: int, length: int, written: int) -> None:
-        """Does nothing, for the same reason as ``commit``."""
-
-    def pretend(self, length: int) -> None:
-        """Does nothing, for the same reason as ``commit``."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
         return True
 
     def snapshot(self, length: int) -> Restore:
         return self.clear
-
-    def clear(self) -> None:
-        """Does nothing, for the same reason as ``commit``."""
 
 
 class BorrowedCache(Cache):

@@ -13,7 +13,7 @@ from .layer_state import Restore, StatefulLayer
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A cache as it was at one moment."""
+    """A cache as it was at one moment: its cursor, its furthest row, and what brings each layer back."""
 
     length: int
     written: int
@@ -102,7 +102,7 @@ class Cache:
         self.length, self.written = snapshot.length, snapshot.written
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Forgets the text: the cursor goes back to 0."""
         self.length = self.written = 0
         for layer in self.layers:
             layer.clear()

@@ -23,7 +23,7 @@ MOST_REFUSED = 64
 
 
 class Moment(NamedTuple):
-    """The state at one position."""
+    """A gated delta net's state at one position of the text."""
 
     recurrent: Tensor
     """[value heads, value channels, key channels], fp32 even where the model is bf16."""
@@ -42,7 +42,7 @@ class Moment(NamedTuple):
         self.window.copy_(other.window)
 
     def take(self, rows: DeltaRows) -> None:
-        """Advances by these rows, in place."""
+        """Takes rows into the state one after the other, in place."""
         scan(self.recurrent, rows)
         self.slide(rows.raw)
 
@@ -52,11 +52,11 @@ class Moment(NamedTuple):
 
 
 Take = Callable[[Moment, DeltaRows], None]
-"""Advances a moment by rows, in place."""
+"""Takes rows into a moment one after the other, in place."""
 
 
 def new_delta_state(config: DeltaConfig, dtype: torch.dtype, device: torch.device) -> DeltaState:
-    """An empty state of one layer."""
+    """An empty state for one gated delta net of this shape."""
     heads, keys, wide = config.num_value_heads, config.num_key_heads, torch.promote_types(dtype, torch.float32)
 
     def zeros(*shape: int, of: torch.dtype = wide) -> Tensor:
@@ -83,8 +83,8 @@ class DeltaState(LayerState):
         self.at = torch.zeros(1, dtype=torch.int32, device=now.window.device)
         """The position of ``now`` for kernels, which move it on by themselves."""
         self.take: Take = Moment.take
-        """Advances a moment by rows; the kernels' own function where they run the rounds, so that all rows that are
-        ever taken in have the same bits."""
+        """What takes rows into a moment; the kernels' own function where they run the rounds, so that every row that is
+        ever taken in has the same bits."""
         self._before, self._before_at = now.copy(), -1
         """The state at which the last long pass began, and its position."""
         self._base = self._kept = 0
@@ -96,7 +96,7 @@ class DeltaState(LayerState):
         return 3 * self.now.nbytes + self.rows.nbytes + self.at.nbytes
 
     def begin(self, start: int) -> None:
-        """Takes in all accepted rows before ``start``, where a pass begins, so that ``now`` stands there."""
+        """Brings ``now`` to ``start``, where a pass begins: takes in the accepted rows before it."""
         if start == self._before_at != self._base:
             self.now.become(self._before)
         elif start != self._base:

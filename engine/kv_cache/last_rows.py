@@ -1,4 +1,4 @@
-"""What a drafter keeps that pairs the hidden state behind a row with a token that comes later."""
+"""What a drafter keeps of the target's hidden states that pairs each with the token that comes next."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .layer_state import LayerState, Restore
+from .layer_state import CursorState, Restore
 
 
 @dataclass(frozen=True, slots=True)
 class LastRows:
-    """The target's hidden states behind the newest committed rows."""
+    """The layer config of the target's hidden states behind the newest committed rows."""
 
     size: int
 
@@ -20,8 +20,9 @@ class LastRows:
         return LastRowsState(torch.zeros(min(max_context, slack) + 1, self.size, dtype=dtype, device=device))
 
 
-class LastRowsState(LayerState):
-    """As many as a text may go back by, and one more: behind each place that can be gone back to there is a row."""
+class LastRowsState(CursorState):
+    """Holds the target's hidden states behind the newest committed rows: as many as a text may go back by and one more,
+    so that there is a row before each place that it can go back to."""
 
     def __init__(self, rows: Tensor):
         """``rows`` [count, hidden]; position p lies in row p % count."""
@@ -32,7 +33,7 @@ class LastRowsState(LayerState):
         return 2 * self.rows.nbytes
 
     def at(self, position: int) -> Tensor:
-        """[1, hidden]"""
+        """The hidden state behind ``position``, [1, hidden]."""
         return self.rows[position % len(self.rows)][None]
 
     def write(self, start: int, rows: Tensor) -> None:
@@ -41,15 +42,6 @@ class LastRowsState(LayerState):
         first = start + len(rows) - len(kept)
         places = torch.arange(first, first + len(kept), device=rows.device) % len(self.rows)
         self.rows[places] = kept
-
-    def commit(self, length: int) -> None:
-        """Has nothing to do: rows are written once they count."""
-
-    def follow(self, start: int, length: int, written: int) -> None:
-        """Has nothing to do, for the same reason."""
-
-    def pretend(self, length: int) -> None:
-        """Has nothing to do."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
         return length == 0 or written - length < len(self.rows)
@@ -61,6 +53,3 @@ class LastRowsState(LayerState):
             self.rows.copy_(rows)
 
         return restore
-
-    def clear(self) -> None:
-        """Has nothing to do: what is read was written before."""

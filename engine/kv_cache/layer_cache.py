@@ -8,10 +8,10 @@ from abc import abstractmethod
 import torch
 from torch import Tensor
 
-from .layer_state import LayerState, Restore
+from .layer_state import CursorState, Restore
 
 
-class LayerCache(LayerState):
+class LayerCache(CursorState):
     """Keys and values of one layer, [kv_heads, capacity, head_dim] each; position p lies in row p % capacity."""
 
     def __init__(self, kv_heads: int, capacity: int, head_dim: int, dtype: torch.dtype, device: torch.device):
@@ -67,18 +67,6 @@ class LayerCache(LayerState):
         k = torch.cat((self.k[:, low:], self.k[:, :high]), dim=1)
         return k, torch.cat((self.v[:, low:], self.v[:, :high]), dim=1)
 
-    def commit(self, length: int) -> None:
-        """Does nothing: no query sees a row past the cursor, and the next pass overwrites it."""
-
-    def follow(self, start: int, length: int, written: int) -> None:
-        """Does nothing, for the same reason as ``commit``."""
-
-    def pretend(self, length: int) -> None:
-        """Does nothing, for the same reason as ``commit``."""
-
-    def clear(self) -> None:
-        """Does nothing, for the same reason as ``commit``."""
-
 
 class FullCache(LayerCache):
     """Keeps the keys and values of every position of the context."""
@@ -99,7 +87,7 @@ class FullCache(LayerCache):
         return True
 
     def snapshot(self, length: int) -> Restore:
-        return _stay  # a prefix's rows are overwritten only when the text differs
+        return lambda: None  # a prefix's rows are overwritten only when the text differs
 
 
 class RingCache(LayerCache):
@@ -130,7 +118,3 @@ class RingCache(LayerCache):
             self.v.copy_(v)
 
         return restore
-
-
-def _stay() -> None:
-    """Restores a state that nothing has overwritten."""

@@ -27,7 +27,7 @@ class LayerState(Protocol):
         """Notes that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
 
     def pretend(self, length: int) -> None:
-        """For measuring: behaves as if it held ``length`` positions."""
+        """Behaves, for measurements, as if it held ``length`` positions: their values may be anything."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
         """Whether ``commit`` may go back to ``length`` after rows up to ``written`` have been, or will have been,
@@ -38,6 +38,23 @@ class LayerState(Protocol):
 
     def clear(self) -> None:
         """Forgets everything."""
+
+
+class CursorState(LayerState):
+    """A state about which the cursor says all: nobody reads what lies past it before it is overwritten. So nothing is
+    to be done when rows are committed or dropped."""
+
+    def commit(self, length: int) -> None:
+        """Changes nothing: rows from ``length`` on will be overwritten before anybody reads them."""
+
+    def follow(self, start: int, length: int, written: int) -> None:
+        """Changes nothing: kernels have written the rows themselves."""
+
+    def pretend(self, length: int) -> None:
+        """Takes the first ``length`` positions as written, for timing. Nothing changes: their values may be any."""
+
+    def clear(self) -> None:
+        """Changes nothing: every row is written again before anybody reads it."""
 
 
 class StatefulLayer(Protocol):

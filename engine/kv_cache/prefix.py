@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..speculation.lookup import num_agreed
 from .cache import Cache, Snapshot
 
 MOST_SNAPSHOTS = 8
@@ -30,7 +31,7 @@ class Prefix:
     def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
         """Takes ``caches`` back to the longest prefix of the prompt that all can rewind to, else to the longest that is
         remembered; returns its length. At least the prompt's last token is left to run."""
-        same = _common_prefix(self.tokens, prompt[:-1])
+        same = num_agreed(self.tokens, prompt[:-1])
         length = min(same, *(cache.length for cache in caches))
         if all(cache.can_rewind_to(length) for cache in caches):
             self._rewind(length)
@@ -45,8 +46,8 @@ class Prefix:
         return length
 
     def remember(self, caches: Sequence[Cache], length: int) -> None:
-        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back.
-        Where there are too many snapshots, the one goes whose loss costs least."""
+        """Snapshots the caches as of ``length``, where the next turn's prompt will part from this one's. Where there
+        are too many snapshots, the one goes between whose neighbours the fewest tokens lie."""
         kept = [shots for shots in self.snapshots if shots[self._target].length != length]
         while len(kept) >= self._most:
             starts = [0, *(shots[self._target].length for shots in kept), length]
@@ -69,7 +70,7 @@ class Prefix:
         self._target.commit(len(self.tokens))
 
     def follow(self, ids: Sequence[int], written: int) -> None:
-        """Keeps these rows, which kernels have committed by themselves, out of those they ran up to ``written``."""
+        """Notes that kernels ran rows of the target up to ``written`` and committed those of ``ids`` by themselves."""
         self.tokens.extend(ids)
         self._target.follow(len(self.tokens), written)
 
@@ -97,10 +98,3 @@ class Prefix:
                 else:
                     cache.clear()
         del self.tokens[length:]
-
-
-def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    for index, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return index
-    return min(len(a), len(b))

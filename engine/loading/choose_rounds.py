@@ -84,14 +84,12 @@ def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
 
 
 @torch.inference_mode()
-def time_tiles(
-    decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = lambda done, total: None, seconds: float = SECONDS
-) -> TimedTiles:
+def time_tiles(decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = lambda done, total: None) -> TimedTiles:
     """Times tiles for rounds that the device runs, uses what is better, and keeps it on disk unless the source has
     tiles that were measured on such a card."""
     rounds, card, started = decoder.rounds, card_of(decoder.device), perf_counter()
     assert isinstance(rounds, DeviceRounds)
-    launches, deadline = rounds.launches, started + seconds
+    launches, deadline = rounds.launches, started + SECONDS
     of_target = launches.target.trials()
     of_drafter = {} if launches.drafter is None else launches.drafter.trials()
     total = len(of_target) + len(of_drafter)
@@ -118,7 +116,7 @@ def time_tiles(
 
 @dataclass(frozen=True, slots=True)
 class TimedTiles:
-    """What ``time_tiles`` found."""
+    """The trials of other tiles for a pair's kernels, and whether there was time for all of them."""
 
     timed: list[Timed]
     of_target: int

@@ -27,7 +27,7 @@ BLOCK = 32
 
 
 class Floats(FileFormat):
-    """One tensor of floats."""
+    """The format of weights that are stored as one tensor of floats."""
 
     dtypes: ClassVar[Collection[str]] = FLOATS
 
@@ -45,7 +45,7 @@ class Floats(FileFormat):
 
 
 class GgufBlocks(Floats):
-    """Blocks of a GGUF file that become floats while they are read."""
+    """The formats of GGUF files whose blocks become floats while they are read."""
 
     dtypes: ClassVar[Collection[str]] = BLOCKS
 
@@ -60,7 +60,7 @@ class GgufBlocks(Floats):
 
 
 class Q4Blocks(FileFormat):
-    """Blocks of a GGUF file in Q4_0."""
+    """The format of weights that a GGUF file holds in blocks of Q4_0."""
 
     weights: ClassVar[WeightFormat] = "int4"
     dtypes: ClassVar[Collection[str]] = ("Q4_0",)
@@ -77,7 +77,7 @@ class Q4Blocks(FileFormat):
         return {"values": values, "scales": scales}
 
     def numbers(self, values: Tensor) -> Tensor:
-        """Of each byte two numbers that are 16 apart."""
+        """The numbers in rows of bytes: a byte holds two that stand 16 apart, the first in its lower bits."""
         halves = [part.reshape(len(part), -1, 16) for part in (values & 15, values >> 4)]
         return torch.stack(halves, dim=-2).flatten(-3)
 
@@ -158,7 +158,7 @@ class Fp8Rows(FileFormat):
 
 
 class Fp8InBlocks(FileFormat):
-    """E4M3 with a scale for so many rows and columns, which becomes floats while it is read."""
+    """E4M3 with a scale for each block of rows and columns; it becomes floats while it is read."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_scale_inv")
     own: ClassVar[tuple[str, ...]] = ("_scale_inv",)

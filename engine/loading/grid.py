@@ -14,7 +14,7 @@ from ..kernels.weights.int8 import ROWS_AT_ONCE
 from ..kernels.weights.panels import Rows
 
 BLOCK = 32
-"""Neighbours that share a scale."""
+"""How many neighbours share a scale."""
 SCALES = (torch.bfloat16, torch.float16, torch.float32)
 """Dtypes of scales, the one to prefer first."""
 TOLERANCE = 2.0**-4
@@ -72,7 +72,7 @@ def _as_rounded(weight: Tensor) -> Tensor:
 @dataclass(frozen=True, slots=True)
 class _Found:
     numbers: Tensor
-    """[..., 32], -8 to 7."""
+    """[..., 32]: whole numbers from -8 to 7."""
     unit: Tensor
     """fp32 [...]: the middle of the scales that explain a group; where none does, the scale of ordinary rounding."""
     exact: tuple[Tensor, ...]
@@ -100,12 +100,14 @@ def _find(groups: Tensor) -> _Found:
 
 
 def _explains(numbers: Tensor, units: Tensor, groups: Tensor) -> Tensor:
-    """bool [...]: whether products round to exactly these groups."""
+    """bool [...]: for each of ``groups`` [..., group], whether ``numbers`` times its unit round to exactly its
+    values."""
     return ((numbers * units.float()[..., None]).to(groups.dtype) == groups).all(-1)
 
 
 def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-    """The smallest and the largest scale with which products with the numbers round to these groups."""
+    """The smallest and the largest scale whose products with ``numbers`` [..., group] round to ``groups``, fp32 [...]
+    each."""
     bits = groups.abs().contiguous().view(torch.int32 if groups.dtype == torch.float32 else torch.int16)
     size, below, above = (part.view(groups.dtype).float() for part in (bits, (bits - 1).clamp_(min=0), bits + 1))
     whole = numbers.abs()

@@ -77,7 +77,7 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
         if family.gguf is None:
             refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
         names = Names(family.gguf.tensor_name, NOT_OF_TEXT, interleaved=family.gguf.interleaved)
-    stored = _Finder(folder, files.headers, names, files.config).find_all(model)
+    stored = _TensorFinder(folder, files.headers, names, files.config).find_all(model)
     return Layout(files.headers, stored, _kinds(model, files.headers, stored, weights))
 
 
@@ -91,7 +91,7 @@ def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
 
 def plain_layout(folder: Path, headers: Headers, model: nn.Module, names: Names, config: Mapping[str, Any]) -> Layout:
     """The layout of a model that holds floats and whose tensors are named by ``names``."""
-    stored = _Finder(folder, headers, names, config).find_all(model)
+    stored = _TensorFinder(folder, headers, names, config).find_all(model)
     return Layout(headers, stored, dict.fromkeys(stored, PLAIN))
 
 
@@ -106,7 +106,7 @@ class Names:
     transposed: tuple[str, ...] = ()
 
 
-class _Finder:
+class _TensorFinder:
     """Finds the tensors of a model's parameters."""
 
     def __init__(self, folder: Path, headers: Headers, names: Names, config: Mapping[str, Any]):

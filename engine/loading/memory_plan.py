@@ -40,7 +40,7 @@ LEAST_CONTEXT = 8192
 """The context that a smaller model must have room for, to be suggested."""
 
 HOST_SHARE = 4
-"""An embedding may take one part in so many of the machine's memory, from which it can't be swapped out."""
+"""An embedding may take at most 1 / ``HOST_SHARE`` of the machine's memory, from which it can't be swapped out."""
 
 META = torch.device("meta")
 """The device of tensors that have sizes and no memory."""
@@ -232,7 +232,8 @@ class MemoryPlan:
         ]
         if context := self.largest_context():
             ways.append((Option("max_context", context), gigabytes(self._needed(context) - self.reserve)))
-        if smaller := self._smaller_pair():
+        own, family = relatives(self.hidden_size, len(self.target))
+        if smaller := self._smaller_of(own, family) or self._smaller_of(own, KNOWN_PAIRS):
             size, weights = smaller
             on_gpu = self.device.type == "cuda"
             nbytes = size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)
@@ -245,13 +246,9 @@ class MemoryPlan:
             words += [", " if number else "", advice, f" ({needs})"]
         return (*words, ".")
 
-    def _smaller_pair(self) -> tuple[PairSize, WeightFormat] | None:
-        """The largest published pair that fits and has fewer parameters, of the same family if this is a published one;
-        with the most exact format that fits."""
-        pair, family = relatives(self.hidden_size, len(self.target))
-        return self._smaller_of(pair, family) or self._smaller_of(pair, KNOWN_PAIRS)
-
     def _smaller_of(self, own: KnownPair | None, pairs: tuple[KnownPair, ...]) -> tuple[PairSize, WeightFormat] | None:
+        """The largest of ``pairs`` that fits and has fewer parameters than ``own`` (or, if this is no published pair,
+        smaller weights), and the most exact format in which it fits; None where none does."""
         on_gpu, room = self.device.type == "cuda", self.available - self.reserve
         formats: tuple[WeightFormat, ...] = get_args(WeightFormat) if on_gpu else ("bf16",)
         fitting = [
@@ -384,7 +381,7 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
 
 
 def _in_8_bits(parts: Iterable[Tensor]) -> int:
-    """Bytes that matrices take in 8 bits."""
+    """The bytes that these matrices would take in 8 bits."""
     return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
 
 

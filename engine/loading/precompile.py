@@ -40,12 +40,12 @@ class Order:
 
     target: str
     drafter: str | None
-    """Folders of target and drafter."""
+    """The drafter's folder; None without one."""
     context: int
     drafts_in_8_bits: bool
     draft_attention: AttentionBackend
     card: Card
-    """The card that is compiled for."""
+    """The card for which kernels are compiled."""
     weights: WeightFormat = "bf16"
     """The format in which the target's weights are held."""
     packed_drafter: bool = False

@@ -31,7 +31,7 @@ them."""
 GGUF_LAYERS = "blk."
 """The beginning of the names of a GGUF file's layers."""
 IN_LEVELS = "Q4_1"
-"""A type of blocks whose numbers lie on 16 even levels."""
+"""The GGUF type whose blocks have numbers on 16 even levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,15 @@ class StoredFormat:
     weights: WeightFormat
     """The format; ``bf16`` stands for floats of any size. In a mixture it is the packed format with the most bytes."""
     group: int = 0
-    """How many neighbours share a scale, where that differs."""
+    """How many neighbours share a scale, in formats with several sizes of groups; otherwise 0."""
     scales: str = ""
-    """The scales' dtype, as safetensors calls it, where that differs."""
+    """The scales' dtype, as safetensors calls it, in formats with several; otherwise empty."""
     blocks: str = ""
     """For floats that a file holds in blocks of fewer bits: the type of most of these, such as Q4_1."""
     in_levels: bool = False
     """Whether all matrices of its layers are blocks of 16 even levels, which a CPU multiplies in 4 bits."""
-
     unpacked: str = ""
-    """What floats are made of while they are read, where no product reads that."""
+    """The name of the files' format (``FP8 in blocks``) where it becomes floats while it is read; otherwise empty."""
 
     def __str__(self) -> str:
         if self.unpacked:

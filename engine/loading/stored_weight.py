@@ -74,7 +74,7 @@ class Stored:
     """Which of the file's rows each row is: see ``TargetModel.row_order``."""
 
     def part_shape(self, part: StoredPart) -> tuple[int, ...]:
-        """The shape of what a part holds."""
+        """The shape of the parameter's rows that one part holds: [..., rows, depth]."""
         return self.shape if part.expert is None else (part.rows[1] - part.rows[0], self.shape[-1])
 
 
@@ -125,7 +125,7 @@ class PackedRows:
         return PACKED[self.stored.kind.format]
 
     def _in_parts(self) -> Iterator[Rows]:
-        """Yields all rows, some at a time."""
+        """Yields all rows, ``ROWS_AT_ONCE`` at a time."""
         for start in range(0, len(self.values), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
             yield start, self.stored.file.numbers(self.values[part]), self.scales[part]
@@ -151,7 +151,8 @@ class FileFormat(ABC):
         return not tensors.keys().isdisjoint(self.own) or self.has(tensors.get(self.endings[0]))
 
     def details(self, headers: Headers) -> tuple[int, str]:
-        """Of files in this format: how many neighbours share a scale, and the scales' dtype, where these differ."""
+        """How many neighbours share a scale in files of this format, and the scales' dtype: (0, "") where the format
+        has one of each."""
         return 0, ""
 
     @abstractmethod
@@ -166,8 +167,8 @@ class FileFormat(ABC):
         return {"values": tensor.contiguous().view(torch.uint8)}
 
     def numbers(self, values: Tensor) -> Tensor:
-        """Numbers as ``PackedWeight.packed`` takes them, of bytes of rows: here two of each byte, the first in the
-        lower bits."""
+        """The numbers in rows of bytes, as ``PackedWeight.packed`` takes them: by default two from each byte, the first
+        in its lower bits."""
         return torch.stack((values & 15, values >> 4), dim=-1).flatten(-2)
 
     def whole(self, name: str, stored: Stored, pieces: dict[str, Tensor], dtype: torch.dtype) -> Tensor | PackedRows:

@@ -58,8 +58,8 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 
 
 def _widened(costs: RoundCosts, first: RoundCosts) -> RoundCosts:
-    """The costs with those of wide passes, which cost more than at the first context by what their rows cost more in
-    passes of sixteen."""
+    """Adds the costs of wide passes, which were timed at the ``first`` context only: a row of theirs is taken to cost
+    as much more here as a row of a pass of sixteen does."""
     more = max(costs.verify[-1] - first.verify[ROWS - 1], 0.0) / ROWS
     further = [timed + more * rows for rows, timed in enumerate(first.verify[ROWS:], ROWS + 1)]
     return replace(costs, verify=(*costs.verify, *further))
@@ -140,7 +140,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
 
 
 def _ends(counts: Sequence[int]) -> list[int]:
-    """The smallest and the largest of them: between two draft lengths costs are interpolated."""
+    """The smallest and the largest of ``counts``: between two draft lengths costs are interpolated."""
     return sorted({counts[0], counts[-1]})
 
 

@@ -56,7 +56,8 @@ def products_of(data: Mapping[str, Any]) -> HostProducts:
 
 
 def fastest(offered: Sequence[str], times: Times) -> str:
-    """The kind with the least time over all ``ROWS``, each relative to the fastest kind at that number."""
+    """The kind with the least sum of times over all ``ROWS``, each relative to the fastest kind at that number of rows.
+    The first of ``offered`` stands unless another one is faster by ``MARGIN``."""
     least = [min(times[kind][index] for kind in offered) for index in range(len(ROWS))]
     worth = {kind: sum(time / best for time, best in zip(times[kind], least, strict=True)) for kind in offered}
     best = min(offered, key=worth.__getitem__)

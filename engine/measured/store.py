@@ -53,18 +53,8 @@ def _path(kind: Kind, identity: tuple[str, ...]) -> Path:
 
 def table_of(data: dict[str, Any]) -> CostTable:
     """The table from its JSON. Raises ``ValueError``, ``TypeError`` or ``KeyError`` for what is none."""
-    contexts = tuple(int(context) for context in data["contexts"])
-    costs = tuple(
-        RoundCosts(
-            float(each["draft"]),
-            tuple(map(float, each["verify"])),
-            float(each["ingest"]),
-            float(each["lookup"]),
-            float(each["step"]),
-            each["one_by_one"] is True,
-        )
-        for each in data["costs"]
-    )
+    contexts = tuple(map(int, data["contexts"]))
+    costs = tuple(RoundCosts(**each | {"verify": tuple(each["verify"])}) for each in data["costs"])
     times = [value for each in costs for value in (each.draft, each.ingest, each.lookup, each.step, *each.verify)]
     sound = all(isfinite(value) and value >= 0 for value in times) and all(min(each.verify) > 0 for each in costs)
     if not costs or not sound or list(contexts) != sorted(contexts) or len(contexts) != len(costs):

@@ -16,12 +16,12 @@ third of SmolLM2's time, and where all cores are busy times are noise."""
 SLOWER = 1.3
 """How many times the last window's time is reason to try without the last core at once, since somebody has taken it."""
 HOPELESS = 1.5
-"""How many times the preferred number's time ends a trial early."""
+"""A trial ends early once its rounds take this many times as long as with the preferred number."""
 PATIENCE = 4
 """Windows until the next trial: twice as many after each that changed nothing."""
 MOST_PATIENCE = 32
 BESIDE_ROWS = 3.5
-"""A pass costs as much as this many rows, plus its own: SmolLM2's takes 10, 17 and 45 ms with 1, 4 and 16."""
+"""How many rows' worth of work a pass has beside its own rows: SmolLM2's takes 10, 17 and 45 ms with 1, 4 and 16."""
 
 
 class ThreadChoice:

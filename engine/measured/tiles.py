@@ -23,7 +23,7 @@ BETTER = 0.98
 """The share of the time of the choice in use that another must stay below: times of one choice differ by a
 hundredth."""
 COLUMNS, DEPTHS, WARPS, STAGES, SPLITS = (16, 128), (64, 512), (2, 8), (2, 8), (1, 16)
-"""The smallest and the largest value of each."""
+"""The smallest and the largest value that is tried of each field of ``Tiles``."""
 REPLAYS = 5
 
 Timer = Callable[[Sequence[Launch], torch.device], float]
@@ -153,7 +153,7 @@ def _tune_one(
 
 
 def as_data(target: TargetTiles, drafter: DraftTiles | None) -> dict[str, Any]:
-    """The choices as JSON, for a file."""
+    """The tiles of both passes as JSON, which ``read_data`` reads again."""
     return {"target": _plain(target), "drafter": None if drafter is None else _plain(drafter)}
 
 

@@ -17,7 +17,7 @@ GRAPH_MILLISECONDS = 20.0
 
 
 def time_calls(work: Callable[[], object], repeats: int, device: torch.device) -> list[float]:
-    """Milliseconds of each call."""
+    """Calls ``work`` ``repeats`` times; returns the milliseconds of each call."""
     if device.type == "cuda":
         return _time_on_gpu(work, repeats)
     times = []

@@ -20,8 +20,8 @@ FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)
 TRITON_HEAD_DIMS = (16, 32, 64, 128, 256, 512)
 ROUNDS_OTHER_GROUPS = (6,)
-"""Queries that share a key: powers of two, and of other numbers these, in layers without a window. Qwen3.5-27B has six,
-and was measured on a card; the rest is right in Triton's interpreter alone."""
+"""How many queries may share a key in device rounds, besides powers of two, in layers without a window. Six are
+Qwen3.5-27B's, which was measured on a card; others were seen to be right in Triton's interpreter alone."""
 ROUNDS_LEAST_HEAD_DIM = 32
 """The smallest heads for device rounds: attention behind a window multiplies by halves of a head, and a product's
 operand has at least 16 channels."""

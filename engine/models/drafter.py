@@ -24,6 +24,8 @@ from .target import TargetModel
 
 
 class Draft(NamedTuple):
+    """The tokens that a drafter guesses behind an anchor."""
+
     ids: Tensor
     """int64 [block - 1]: the drafted token at each position after the anchor."""
     probabilities: Tensor
@@ -35,20 +37,39 @@ class RoundRows:
     """The rows of a round that the drafter runs and takes in, int32 [1] each on the device."""
 
     cursor: Tensor
-    """The block's first position."""
+    """The position at which the block's anchor stands."""
     draft_width: Tensor
+    """How many rows the draft has, the anchor's included."""
     ingest_start: Tensor
+    """The position of the first row that enters the drafter's context."""
     ingest_rows: Tensor
+    """How many rows enter the drafter's context."""
 
 
 class Committed(NamedTuple):
     """Rows of a pass that enter the drafter's context: the first ``rows``, int32 [1] on the device as ``start``."""
 
     features: Tensor
-    """[16, taps * hidden]."""
+    """[16, taps * hidden]: the target's features of the rows."""
     start: Tensor
-    """The position of the first row."""
+    """int32 [1] on the device: the position of the first row."""
     rows: Tensor
+
+
+class DraftBinding(NamedTuple):
+    """What a draft pass is bound to beside models and cache: the target's tensors, and what says how it drafts."""
+
+    features: Tensor
+    """[16, taps * hidden]: the target's features of committed rows."""
+    tokens: Tensor
+    """int64 [16]: takes the drafts, the first in place 0."""
+    rows: RoundRows
+    tiles: DraftTiles | None = None
+    """The tiles of its products; None for those that suit the card."""
+    head: Int8Weight | None = None
+    """An 8-bit copy of the target's head, for a drafter that borrows it: then its own products are in 8 bits, too."""
+    choices: Choices | None = None
+    """Takes each position's further choices, where trees are drafted."""
 
 
 class DraftPass(Protocol):
@@ -59,7 +80,7 @@ class DraftPass(Protocol):
     """int64 [16]: the block to draft, the anchor and then ``mask_token``."""
     mask_token: int
     out: HeadOutput
-    """Row i is about the i-th drafted token."""
+    """The drafts and their probabilities: row i is about the i-th drafted token."""
 
     @property
     def tiles(self) -> DraftTiles:
@@ -80,9 +101,10 @@ class Drafter(nn.Module, ABC):
     """Weights of a drafter, and its two operations: ``ingest`` features, ``draft`` a block."""
 
     branch_ends: ClassVar[tuple[str, ...]]
-    """See ``TargetModel.branch_ends``."""
+    """Endings of the names of the parameters through which branches join the residual stream."""
     read_together: ClassVar[tuple[tuple[str, ...], ...]] = (("gate_proj", "up_proj"),)
-    """See ``TargetModel.read_together``; used on a CPU."""
+    """Names of products that read the same rows, so that a CPU computes them as one: as
+    ``TargetModel.read_together``."""
     sequential: ClassVar[bool] = False
     """Whether each drafted token takes a pass of its own behind the one before; such drafts are chains, as long as
     their tokens are worth it."""
@@ -116,7 +138,8 @@ class Drafter(nn.Module, ABC):
                 yield name, parameter
 
     def row_order(self, name: str) -> Tensor | None:
-        """As ``TargetModel.row_order``."""
+        """For each row of the parameter ``name``, which row of the checkpoint's tensor it is; None where both have one
+        order."""
         return None
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
@@ -135,26 +158,15 @@ class Drafter(nn.Module, ABC):
     def ingest(self, features: Tensor, cache: Cache) -> None:
         """Appends committed rows, features [n, taps * hidden], to the context at the cursor, and moves the cursor."""
 
-    @abstractmethod
     def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
-        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor."""
+        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor: by default the likeliest ones."""
+        best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
+        return Draft(best.indices, best.values)
 
     @abstractmethod
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """fp32 [block_size - 1, vocabulary]: the whole distributions at the positions behind the anchor."""
 
     @abstractmethod
-    def draft_pass(
-        self,
-        target: TargetModel,
-        cache: Cache,
-        features: Tensor,
-        tokens: Tensor,
-        rows: RoundRows,
-        tiles: DraftTiles | None = None,
-        head: Int8Weight | None = None,
-        choices: Choices | None = None,
-    ) -> DraftPass:
-        """A draft pass bound to one cache. ``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16]
-        takes the drafts, the first in place 0. ``head``: an 8-bit copy of the target's, for a drafter that borrows it;
-        ``choices`` take further choices, where it isn't ``sequential``; ``tiles`` are for measuring."""
+    def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DraftPass:
+        """The same drafting as launches, bound to one cache and to the tensors of ``bound``."""

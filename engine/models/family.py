@@ -103,6 +103,13 @@ class DrafterConfig(ABC):
         """A drafter of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
 
 
+SEPARATE_EXPERTS: Mapping[str, tuple[str, ...]] = {
+    "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
+    "experts.down_proj": ("experts.{}.down_proj.weight",),
+}
+"""``Family.expert_tensors`` of checkpoints whose experts have tensors of their own."""
+
+
 def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tuple[int, ...]:
     """The tokens that end an answer: ``eos_token_id`` of ``generation_config.json``, or else of ``config.json``. (The
     tokenizer may name another.) An empty list counts as missing."""
@@ -233,7 +240,8 @@ class Family:
     refused_names: str = ""
     """A regular expression for names of checkpoints whose config would be refused, so that they aren't fetched."""
     tensor_name_alone: Callable[[str], str] | None = None
-    """Like ``tensor_name``, for checkpoints of the text model alone, where these have other names."""
+    """The checkpoint's name of a parameter where the checkpoint holds the text model alone, if that differs from
+    ``tensor_name``'s."""
     own_drafter: Callable[[Json], DrafterConfig | None] | None = None
     """Reads what ``config.json`` says of a drafter among the target's own tensors; None where it says of none."""
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -133,7 +133,8 @@ class AttentionModule(SharedInputModule):
         self.config = layer
         self.attend: AttentionFunction = sdpa_attention
         self.norms: Tensor | None = None
-        """[heads + kv_heads, head_dim]: the norms' weights for each head, once these are merged."""
+        """[heads + kv_heads, head_dim]: the norm's weight for each head of queries and keys; None before
+        ``merge_norms``."""
 
     def merge(self, *names: str) -> None:
         if not self.config.biases:  # each product adds its own biases

@@ -136,8 +136,7 @@ def _multiply_by(model: TargetModel, head: Weight | None) -> None:
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
-    """A target on ``meta`` with weights in a format, as they are made of bf16 or published: it shows what a loaded one
-    takes."""
+    """A target of this shape on ``meta`` whose weights are in a format: it tells what memory a loaded one takes."""
     with META:
         model = config.build().to(dtype)
     for name in list(packed_in(model, weights)):

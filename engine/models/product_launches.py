@@ -4,7 +4,7 @@ memory is full of a model. This is what families have in common; each has the re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -15,8 +15,8 @@ from ..kernels.decode.dense import partial_sums, project
 from ..kernels.decode.experts import expert_down_rows
 from ..kernels.decode.head import HeadOutput, head_rows
 from ..kernels.decode.router import Assignment, reference_assignment
-from ..kernels.decode.target_tiles import plain_choices
-from ..kernels.decode.tile_trials import Launch
+from ..kernels.decode.target_tiles import bits_of, plain_choices
+from ..kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ..kernels.decode.tiles import TargetTiles, Tiles
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
@@ -32,7 +32,8 @@ WithBias = tuple[Weight, Tensor | None]
 
 
 def around_attention(layers: Sequence[AttendingLayer]) -> list[tuple[WithBias, WithBias]]:
-    """``_around_mixing`` for layers that all attend."""
+    """The weights and biases before and behind attention, layer by layer: ``_around_mixing`` where all layers
+    attend."""
     return [((layer.qkv, layer.added.qkv), (layer.output, layer.added.output)) for layer in layers]
 
 
@@ -68,6 +69,21 @@ class ProductLaunches(ABC, Generic[Layer]):
             for weight, bias in weights
             if self._is_packed(weight)
         ]
+
+    def expert_trials(
+        self, gate_up: Callable[[TargetTiles, int], list[Launch]], down: Callable[[TargetTiles], list[Launch]]
+    ) -> TileTrials[TargetTiles]:
+        """How to try tiles for the two products of experts, given their launches, ``gate_up``'s for a number of rows. A
+        single row must have the bits that it has among sixteen: so its steps have the same depth, and with packed
+        weights its programs the same number of warps."""
+        bits, packed = bits_of(self.packed), self.packed != "bf16"
+        return {
+            "expert_gate_up": TileTrial(lambda tiles: gate_up(tiles, MAX_ROWS), 2, bits, packed, shares=True),
+            "expert_down": TileTrial(down, 1, bits, packed, shares=True),
+            "expert_gate_up_alone": TileTrial(
+                lambda tiles: gate_up(tiles, 1), 2, bits, packed, depth=False, warps=not packed, shares=True
+            ),
+        }
 
     def _products(self, weights: Sequence[WithBias], tiles: Tiles, split: bool) -> list[Launch]:
         weights = [(weight, bias) for weight, bias in weights if self._is_packed(weight)]

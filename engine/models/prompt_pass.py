@@ -61,7 +61,7 @@ class Heads(NamedTuple):
     """Queries, keys and values of a piece's rows in one layer."""
 
     q: Tensor
-    """[n, heads, head_dim]"""
+    """[n, heads, head_dim]: queries, normed and turned."""
     k: Tensor
     """[kv_heads, seen, head_dim], like the values: those that these rows see."""
     v: Tensor

@@ -42,9 +42,9 @@ class AddedTerms(NamedTuple):
     qkv: Tensor | None = None
     """Biases [columns] of queries, keys and values, side by side as their weights."""
     output: Tensor | None = None
-    """[hidden]"""
+    """[hidden]: the bias of the output projection."""
     sinks: Tensor | None = None
-    """[heads]: scores beside those of the keys."""
+    """[heads]: a score for each head that joins the softmax beside those of the keys, but mixes in no value."""
 
 
 NOTHING_ADDED = AddedTerms()
@@ -79,9 +79,9 @@ class RowBuffers:
         self._dtype, self._device = dtype, device
         hidden = config.hidden_size
         self.x = self.rows(hidden)
-        """The residual."""
+        """[16, hidden]: the residual stream."""
         self.normed = self.rows(hidden)
-        """The residual, normed for the next product."""
+        """[16, hidden]: the residual stream, normed for the next product."""
         self.qkv = {layer: self.rows(_qkv_columns(layer)) for layer in set(config.attention)}
         self.mixed = {layer: self.rows(layer.num_heads * layer.head_dim) for layer in set(config.attention)}
         self.output = partial_sums(tiles.output, hidden, device)
@@ -151,8 +151,6 @@ class RowsPass(LayerLaunches[Layer]):
     def __init__(
         self,
         target: TargetModel,
-        first_norm: Tensor,
-        layers: Sequence[Layer],
         cache: Cache,
         cursor: Tensor,
         rows: Tensor,
@@ -160,7 +158,9 @@ class RowsPass(LayerLaunches[Layer]):
         tiles: TargetTiles | None = None,
     ):
         """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and live rows of the 16. ``taps`` as
-        in ``TargetModel.forward``."""
+        in ``TargetModel.forward``. Merges the target's weights in place."""
+        self._target = target
+        self._first_norm, self._layers = self._read(cache)
         config, device, dtype = target.config, target.device, target.dtype
         moe, card, packed, sizes = config.moe, card_of(device), format_of_target(target), config.sizes
         tiles = target_tiles(moe, card, packed, sizes) if tiles is None else tiles
@@ -174,7 +174,6 @@ class RowsPass(LayerLaunches[Layer]):
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(config.vocab_size, tiles.head, device)
         """Logits, and the most likely token of each row."""
-        self._target, self._first_norm, self._layers = target, first_norm, layers
         self._taps = {layer: number for number, layer in enumerate(taps)}
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
@@ -201,6 +200,10 @@ class RowsPass(LayerLaunches[Layer]):
 
     def keep_path(self, path: AcceptedPath) -> None:
         pass  # keys, values and features are all that most layers keep of rows
+
+    @abstractmethod
+    def _read(self, cache: Cache) -> tuple[Tensor, Sequence[Layer]]:
+        """The weight of the target's first norm, and the target's layers as kernels read them."""
 
     @abstractmethod
     def trials(self) -> TileTrials[TargetTiles]:

@@ -62,7 +62,7 @@ class WidePass(Protocol):
     ids: Tensor
     """int64 [64]: tokens of the rows."""
     features: Tensor
-    """[64, taps * hidden]."""
+    """[64, taps * hidden]: outputs of the tapped layers side by side."""
     out: HeadOutput
     """The head's output for 64 rows."""
     places: TilePlaces
@@ -136,7 +136,8 @@ class TargetModel(nn.Module, ABC):
         return ()
 
     def row_order(self, name: str) -> Tensor | None:
-        """For each row of a parameter, which row of the checkpoint's it is, int64; None where they are the same."""
+        """For each row of the parameter ``name``, which row of the checkpoint's tensor it is, int64; None where both
+        have one order."""
         return None
 
     def use_attention(self, backends: Sequence[Backend]) -> None:

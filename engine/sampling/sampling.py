@@ -78,7 +78,8 @@ def sample(
 
 
 def _look_up(weights: Tensor, first_position: int, seed: int) -> list[int]:
-    """The token at which each row's uniform number falls."""
+    """Draws a token for each row of weights [n, vocab]: the one at which the position's uniform number falls in the
+    cumulative weights."""
     cumulative = weights.cumsum(dim=-1)
     words = [int(uniform(seed, first_position + row) * 2**32) for row in range(len(cumulative))]
     targets = [word * total >> 32 for word, total in zip(words, cumulative[:, -1].tolist(), strict=True)]

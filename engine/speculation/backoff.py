@@ -96,10 +96,12 @@ class DraftBackoff:
         return self.is_resting
 
     def _trust(self, rounds: int, times_rest: float, round_ms: float, rest_ms: float) -> None:
+        """Sets the yield as if ``rounds`` drafted rounds had each yielded ``times_rest`` what the target alone does."""
         self._milliseconds = rounds * round_ms
         self.tokens = times_rest * self._milliseconds / rest_ms
 
     def _rest(self, costs: RoundCosts) -> None:
+        """Begins a rest, with the pause until its first try."""
         self.is_resting = True
         self.tokens, self._milliseconds = 1.0, costs.rest
         longest = min(round((costs.round(costs.tried(TRY)) / costs.rest - 1) / TRIES_SHARE), LONGEST_PAUSE)

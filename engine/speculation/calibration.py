@@ -37,13 +37,14 @@ class Calibration:
         return other
 
     def observe(self, confidence: float, accepted: bool) -> None:
+        """Learns what became of a draft that was reached."""
         index = bin_of(confidence)
         self.accepted[index] = MEMORY * self.accepted[index] + accepted
         self.confidence[index] = MEMORY * self.confidence[index] + confidence
 
 
 def bin_of(confidence: float) -> int:
-    """Bins are even in confidence: [0, 0.1), [0.1, 0.2), … [0.9, 1]."""
+    """The number of a confidence's bin; bins are even: [0, 0.1), [0.1, 0.2), … [0.9, 1]."""
     return min(int(confidence * NUM_BINS), NUM_BINS - 1)
 
 
@@ -75,8 +76,10 @@ OFTEN = (0.35, 0.45, 0.52, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.93)
 """By bin, how often the token that followed a match followed again: measured on Python sources, less a tenth where
 prose is below them."""
 MOST_CHANCE = 0.98
+"""The most that a chance may be before this text was seen to confirm it."""
 MATCH_MEMORY = 0.95
 SHARED_MEMORY = 0.95
+"""The factors by which the past fades at each new observation: in one bin, and in what all bins share."""
 BIN_WEIGHT, SHARED_WEIGHT = 4.0, 4.0
 """How many observations ``OFTEN`` counts for, in each bin and in the factor of all bins together."""
 
@@ -108,6 +111,7 @@ class MatchCalibration:
         return tuple(by_bin[index] for index in BIN_OF)
 
     def observe(self, length: int, right: bool) -> None:
+        """Learns whether the token behind a match of ``length`` was right."""
         index = BIN_OF[min(length, LONGEST)] - 1
         self.right[index] = MATCH_MEMORY * self.right[index] + right
         self.seen[index] = MATCH_MEMORY * self.seen[index] + 1

@@ -45,9 +45,9 @@ class ChoiceNumbers(NamedTuple):
     calibration: Calibration
     others: Calibration
     verify: tuple[float, ...]
-    """``RoundCosts.verify``."""
+    """Milliseconds of a pass over 1, 2, 3, ... rows: ``RoundCosts.verify``."""
     matches: tuple[float, ...]
-    """``MatchCalibration.chances``."""
+    """The chance of a looked up token by the length of its match, from 0 on: ``MatchCalibration.chances``."""
 
 
 class RoundPlan(NamedTuple):

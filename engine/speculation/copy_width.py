@@ -27,8 +27,9 @@ class CopyWidth:
     """How many such rounds must come before a wide one."""
 
     def observe(self, rows: int, num_kept: int, looked_up: bool) -> None:
-        """Learns of a round of ``rows`` rows that kept ``num_kept`` drafts. Wide rounds begin once a copy goes on;
-        later, where they kept no more than narrow ones could have."""
+        """Learns of a round of ``rows`` rows that kept ``num_kept`` drafts; ``looked_up``: whether these were a looked
+        up chain. Wide rounds begin after ``_patience`` rounds that kept all: more of them where a wide round kept no
+        more than a narrow one could have."""
         self._saturated = self._saturated + 1 if looked_up and num_kept + 1 == rows else 0
         if rows > ROWS:
             self._patience = max(self._patience // 2, 1) if num_kept >= ROWS else min(2 * self._patience, MOST_PATIENCE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .trees import ROWS
 
 PAYS = 1.1
-"""How much more a draft must be able to yield than the target writes alone in that time."""
+"""A tried draft must be able to yield this many times the tokens that the target writes alone in the same time."""
 DEAR_PAUSE = 48
 """How many tokens the target writes before the first draft of an answer, where a single try can't pay and drafting has
 lost in this session."""
@@ -70,11 +70,13 @@ class Yield:
     """How many rounds without a draft, each a token, the same time would have held."""
 
     def observe(self, tokens: int, rests: float) -> None:
+        """Counts a drafted round of ``tokens`` that took the time of ``rests`` rounds without a draft."""
         self.tokens = YIELD_MEMORY * self.tokens + tokens
         self.rests = YIELD_MEMORY * self.rests + rests
 
     @property
     def loses(self) -> bool:
+        """Whether drafted rounds yielded less than the target alone would have."""
         return self.tokens < self.rests
 
 

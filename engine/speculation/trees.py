@@ -91,7 +91,7 @@ def best_first(chances: Chances, rows: int = ROWS, beside: LookupBranch = NOTHIN
 
 
 def chain(length: int) -> list[Node]:
-    """First choices alone, one behind the other: a tree with one branch."""
+    """The tree of ``length`` first choices, one behind the other: it has one branch."""
     return [Node(row, row + 1, 0, 1.0) for row in range(length)]
 
 
@@ -115,7 +115,8 @@ def is_chain(tree: Sequence[Node]) -> bool:
 
 
 def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
-    """The rows of the nodes on the path of choices ``said``, one behind the other, as far as the tree holds it."""
+    """The rows of the path that begins at the anchor and takes at each depth the choice in ``said``, as far as the tree
+    holds it."""
     rows = {(node.parent, node.choice): row for row, node in enumerate(tree, 1)}
     path: list[int] = []
     for choice in said:
@@ -127,9 +128,8 @@ def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
 
 
 def in_rows(nodes: Sequence[Node]) -> list[Node]:
-    """The same nodes (given likeliest first) in row order: the trunk stands where a chain would, all others behind it.
-    The trunk goes from the anchor to the likeliest node behind each, which is the first choice where nothing was looked
-    up."""
+    """Puts nodes, given likeliest first, into row order: the trunk stands in the rows of a chain, all others behind it.
+    The trunk goes on from each node with the likeliest one behind it: the first choice, where nothing was looked up."""
     chain = [0]
     for row, node in enumerate(nodes, 1):
         if node.parent == chain[-1]:
@@ -141,7 +141,7 @@ def in_rows(nodes: Sequence[Node]) -> list[Node]:
 
 
 def branches(tree: Sequence[Node]) -> list[list[int]]:
-    """The rows from the anchor's to each leaf; a chain has one branch, of all its rows."""
+    """For each leaf of the tree, the rows from the anchor's to it; a chain has one branch, of all its rows."""
     parents = {node.parent for node in tree}
     return [path_to(tree, row) for row in range(len(tree) + 1) if row not in parents]
 
@@ -157,7 +157,7 @@ def placed(parents: Sequence[int], choices: Sequence[int], chances: Chances) -> 
 
 
 def path_to(tree: Sequence[Node], row: int) -> list[int]:
-    """The rows from the anchor's to this one, one for each depth."""
+    """The rows of a tree from the anchor's to ``row``, one for each depth."""
     path = [row]
     while row:
         row = tree[row - 1].parent

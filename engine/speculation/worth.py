@@ -40,8 +40,8 @@ class DraftWorth:
         self._odds = 1.0
 
     def of_choices(self, position: Sequence[float]) -> list[float]:
-        """The chances of the drafter's choices at one position, given their confidences, the likeliest first: corrected
-        by how they turned out so far, descending, and at most 1 together."""
+        """The chances of the drafter's choices at one ``position``, given their confidences there, the likeliest first:
+        corrected by what became of such confidences so far, descending, and at most 1 together."""
         found = [self.first.chance(position[0])]
         for confidence in position[1:]:
             found.append(max(min(self.others.chance(confidence), found[-1], 1 - sum(found)), 0.0))
@@ -55,8 +55,9 @@ class DraftWorth:
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
     def lookup_branch(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> LookupBranch:
-        """A looked up chain as a tree takes it in. A choice that the drafter likes better speaks against a looked up
-        token: its confidence reduces the odds of the match."""
+        """Gives the tokens of a looked up chain chances, as a branch for a tree. ``length``: tokens of the match;
+        ``choices``: which of the drafter's each token is; ``worths``: by position, the chances of those. A choice that
+        the drafter likes better speaks against a looked up token: its chance reduces the odds of the match."""
         chances = []
         for place, choice in enumerate(choices):
             found = self.matches.chance(min(length + place, LONGEST))
@@ -79,7 +80,7 @@ class DraftWorth:
         return sum(found[1:], start=1.0)
 
     def learn_match(self, outcome: LookupOutcome) -> None:
-        """Learns what the text says of the chain that could be looked up."""
+        """Learns from a round's text how far the chain that could be looked up was right."""
         for place in range(outcome.num_right + outcome.failed):
             self.matches.observe(outcome.length + place, place < outcome.num_right)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +16,7 @@ from ..files.json_fields import read_json
 from ..files.shards import missing_weights
 from ..hub.pairs import BUNDLED_PAIR, kind_of
 from ..machine import cores, memory_bytes
+from .gpus import driver_says
 
 Standing = Literal["ok", "note", "broken"]
 
@@ -25,8 +24,6 @@ NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggin
 OPTIONAL_PACKAGES = ("triton", "flash_attn")
 HEADS = (("target", 256), ("target", 512), ("drafter", 128))
 """Sizes of attention heads in the published pairs."""
-NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-NVIDIA_SMI_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +119,15 @@ def _models() -> Iterator[Finding]:
         from huggingface_hub import constants, get_token
 
         from ..hub.blobs import cache_directory
-        from ..hub.download import cached_models, is_offline
+        from ..hub.download import cached_models, free_bytes, is_offline
     except (ImportError, OSError):  # reported already
         return
     yield Finding("models", "hub", constants.ENDPOINT)
     yield Finding("models", "offline", is_offline())
     # Whether the hub accepts it would need the network.
     yield Finding("models", "access_token", get_token() is not None)
-    cache = cache_directory()
-    yield Finding("models", "cache", str(cache))
-    existing = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
-    yield Finding("models", "cache_free_bytes", shutil.disk_usage(existing).free)
+    yield Finding("models", "cache", str(cache_directory()))
+    yield Finding("models", "cache_free_bytes", free_bytes())
     for model in cached_models():
         facts: dict[str, object] = {"size_bytes": model.num_bytes, "whole": model.whole}
         if (kind := kind_of(model.name)) is not None:
@@ -155,14 +150,8 @@ def _bundled_pair() -> Finding:
 
 
 def _driver_gpus() -> list[dict[str, str]]:
-    """The driver's own list; empty where there is no driver, or it doesn't answer."""
-    try:
-        result = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SMI_SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    if result.returncode != 0:
-        return []
-    rows = [line.split(", ") for line in result.stdout.splitlines()]
+    """The driver's own list: name and driver version of each GPU."""
+    rows = [line.split(", ") for line in driver_says("name,driver_version", 10.0)]
     return [{"name": row[0], "driver": row[1]} for row in rows if len(row) == 2]
 
 

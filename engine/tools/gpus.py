@@ -6,8 +6,6 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 
-NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits")
-NVIDIA_SMI_SECONDS = 3.0
 GIBIBYTE = 2**30
 LARGEST = 1000
 """Numbers from here on aren't gibibytes, but part of a name."""
@@ -17,6 +15,8 @@ TAKEN = 600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
+    """A GPU of this machine, or one to plan for."""
+
     name: str
     memory: int
     """Bytes of memory in all."""
@@ -31,8 +31,6 @@ class KnownCard:
     name: str
     gibibytes: int
     """Gibibytes of memory."""
-    bandwidth: float
-    """Bandwidth of the memory in bytes per second."""
 
     @property
     def free(self) -> int:
@@ -41,36 +39,42 @@ class KnownCard:
 
 
 CARDS = (
-    KnownCard("RTX 3060", 12, 360e9),
-    KnownCard("RTX 4060 Ti", 16, 288e9),
-    KnownCard("RTX 5060 Ti", 16, 448e9),
-    KnownCard("RTX 4080", 16, 716.8e9),
-    KnownCard("RTX 5080", 16, 960e9),
-    KnownCard("RTX 3090", 24, 936.2e9),
-    KnownCard("RTX 4090", 24, 1008e9),
-    KnownCard("RTX 5090", 32, 1792e9),
-    KnownCard("A100-40", 40, 1555e9),
-    KnownCard("RTX A6000", 48, 768e9),
-    KnownCard("RTX 6000 Ada", 48, 960e9),
-    KnownCard("L40S", 48, 864e9),
-    KnownCard("A100-80", 80, 2039e9),
-    KnownCard("H100", 80, 3352e9),
-    KnownCard("RTX PRO 6000", 96, 1792e9),
-    KnownCard("H200", 141, 4800e9),
+    KnownCard("RTX 3060", 12),
+    KnownCard("RTX 4060 Ti", 16),
+    KnownCard("RTX 5060 Ti", 16),
+    KnownCard("RTX 4080", 16),
+    KnownCard("RTX 5080", 16),
+    KnownCard("RTX 3090", 24),
+    KnownCard("RTX 4090", 24),
+    KnownCard("RTX 5090", 32),
+    KnownCard("A100-40", 40),
+    KnownCard("RTX A6000", 48),
+    KnownCard("RTX 6000 Ada", 48),
+    KnownCard("L40S", 48),
+    KnownCard("A100-80", 80),
+    KnownCard("H100", 80),
+    KnownCard("RTX PRO 6000", 96),
+    KnownCard("H200", 141),
 )
-"""Known cards by memory. Sources are NVIDIA's pages and data sheets of each card: GeForce RTX 30/40/50 specifications,
-the white papers of GA102, AD102 and GB202 (bus width times rate: 384 bit at 19.5 and 21 Gb/s, 512 bit at 28), data
-sheets of RTX A6000, RTX 6000 Ada, RTX PRO 6000, L40S, A100 (40 GB PCIe, 80 GB SXM), H100 SXM and H200 SXM."""
+"""Known cards by memory, from NVIDIA's pages and data sheets: GeForce RTX 30/40/50, RTX A6000, RTX 6000 Ada,
+RTX PRO 6000, L40S, A100 (40 GB PCIe, 80 GB SXM), H100 SXM and H200 SXM."""
+
+
+def driver_says(fields: str, seconds: float) -> list[str]:
+    """A line for each GPU with these ``fields`` of ``nvidia-smi``, separated by commas; empty without a driver, or
+    where it doesn't answer in time."""
+    command = ("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits")
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return result.stdout.splitlines() if result.returncode == 0 else []
 
 
 def first_gpu() -> Gpu | None:
     """The first GPU that the driver lists; None without a driver, or where it doesn't answer."""
-    try:
-        result = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SMI_SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    name, *sizes = result.stdout.partition("\n")[0].rsplit(", ", 2)
-    if result.returncode != 0 or len(sizes) != 2 or not all(size.isdecimal() for size in sizes):
+    name, *sizes = next(iter(driver_says("name,memory.total,memory.free", 3.0)), "").rsplit(", ", 2)
+    if len(sizes) != 2 or not all(size.isdecimal() for size in sizes):
         return None
     total, free = (int(size) * 2**20 for size in sizes)
     return Gpu(name, total, free)

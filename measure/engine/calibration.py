@@ -6,7 +6,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from engine.lab.judging.files import DraftRecording, load_recordings
+from engine.lab.judging.record import DraftRecording
+from measure.engine.recordings import load_recordings
 
 DOMAINS = ("chat", "code", "explain", "html", "maths")
 DRAWN, PARTS = 20_000, 20

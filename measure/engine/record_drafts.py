@@ -17,9 +17,9 @@ import torch
 from engine.commands import GenerationSettings
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.demo.confirm import questions
-from engine.lab.judging.files import DraftRecording, save_recordings
-from engine.lab.judging.record import record_blocks
+from engine.lab.judging.record import DraftRecording, record_blocks
 from engine.loading.checkpoint import load_drafter, load_target
+from measure.engine.recordings import save_recordings
 from measure.quick import parse
 
 DOMAINS = ("code", "html", "maths", "explain", "chat", "unknown")

@@ -47,8 +47,8 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4 import GEMMA4
 from engine.models.gemma4.config import Gemma4Config
-from engine.models.gemma4.decode_pass import DecodePass
-from engine.models.gemma4.modules import DecoderLayer, Gemma4
+from engine.models.gemma4.decode_pass import Gemma4DecodePass
+from engine.models.gemma4.modules import Gemma4, Gemma4DecoderLayer
 from engine.models.layers import Experts
 from engine.models.packed import packable, shape_of
 from engine.models.target import TargetModel
@@ -313,7 +313,7 @@ def exact_logits(target: Gemma4, ids: Sequence[int]) -> Tensor:
     positions = torch.arange(len(ids), device=weight.device)
     x = weight[torch.tensor(ids, device=weight.device)].float() * target.embedding_scale
     for config, layer, layer_cache in zip(target.config.attention, target.layers, cache.attention, strict=True):
-        assert isinstance(layer, DecoderLayer)
+        assert isinstance(layer, Gemma4DecoderLayer)
         whole = deepcopy(layer).float()
         whole.self_attn.attend = sdpa_attention
         if whole.has_experts:
@@ -339,7 +339,7 @@ def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> 
 def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
     """Logits [n, vocab] of a text by the kernels of decoding rounds, 16 rows at a time."""
     assert isinstance(decoder.target, Gemma4)
-    rows = DecodePass(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
+    rows = Gemma4DecodePass(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
     assert rows.out.logits is not None
     logits = []
     for start in range(0, len(ids), MAX_ROWS):

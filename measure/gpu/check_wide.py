@@ -24,9 +24,9 @@ from engine.lab.bench.routing import ROUTINGS, distinct_experts, force_routing, 
 from engine.lab.bench.shapes import SHAPES, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.timing import time_launches
-from engine.models.gemma4.decode_pass import DecodePass
+from engine.models.gemma4.decode_pass import Gemma4DecodePass
 from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.wide_pass import WidePass
+from engine.models.gemma4.wide_pass import Gemma4WidePass
 from measure.gpu.report import Report
 from measure.quick import parse
 
@@ -53,8 +53,8 @@ class Rows:
             other.v.copy_(one.v.normal_())
         self.context = context
         self.cursors, self.counts = ([self.number(value) for _ in range(2)] for value in (context, 0))
-        self.narrow = DecodePass(target, caches[0], self.cursors[0], self.counts[0], taps)
-        self.wide, self.most = WidePass(target, caches[1], self.cursors[1], self.counts[1], taps), most
+        self.narrow = Gemma4DecodePass(target, caches[0], self.cursors[0], self.counts[0], taps)
+        self.wide, self.most = Gemma4WidePass(target, caches[1], self.cursors[1], self.counts[1], taps), most
         self.ids = torch.randint(target.config.vocab_size, (most,), device=self.device)
         self.wide.ids[:most] = self.ids
         self.narrow.ids.copy_(self.ids[:MAX_ROWS])

@@ -18,7 +18,7 @@ from engine.lab.bench.shapes import Shape
 from engine.lab.bench.weights import random_pair
 from engine.models.attention_backends import SDPA
 from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.prefill_pass import PrefillPass
+from engine.models.gemma4.prefill_pass import Gemma4PrefillPass
 from measure.gpu.report import Report
 
 SLACK = 256
@@ -46,7 +46,7 @@ def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, rep
     modules = _Reader(target, pieces)
     by_modules = _errors(modules.read(target), wanted)
     fused = _Reader(target, pieces)
-    run = PrefillPass(target, fused.cache)
+    run = Gemma4PrefillPass(target, fused.cache)
     found = [part.clone() for part in fused.read(run)]
     for name, ours, theirs in zip(_NAMES, _errors(found, wanted), by_modules, strict=True):
         holds = ours <= max(ERROR_RATIO * theirs, ROUTER_ERROR)

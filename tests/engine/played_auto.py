@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from engine.lab.judging.files import DraftRecording
 from engine.lab.judging.play import Played, RecordedChoices, RecordedDraft, play
+from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.files.gguf import read_gguf_headers
+from engine.files.gguf import read_gguf
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.loading.test_gguf import q4_0, write_gguf
 from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, write_packed
@@ -53,7 +53,7 @@ def flip_header_bit(pair: Path, draw: random.Random) -> str:
     path = weights_of(pair)
     content = bytearray(path.read_bytes())
     if path.suffix == ".gguf":  # its last part names tensors: the rest is a vocabulary that nobody reads
-        end = min(header.offset for header in read_gguf_headers(path).values())
+        end = min(header.offset for header in read_gguf(path).tensors.values())
         position = draw.choice((draw.randrange(64), draw.randrange(end - 3000, end)))
     else:
         position = draw.randrange(8 + int.from_bytes(content[:8], "little"))
@@ -85,7 +85,7 @@ def spoil_scale(pair: Path, draw: random.Random) -> str:
     """Sets one to what no scale is. Those of a GGUF file lie among its numbers."""
     path, value = weights_of(pair), draw.choice((float("nan"), float("inf"), -float("inf"), 0.0))
     if path.suffix == ".gguf":
-        header = draw.choice([each for each in read_gguf_headers(path).values() if each.dtype == "Q4_0"])
+        header = draw.choice([each for each in read_gguf(path).tensors.values() if each.dtype == "Q4_0"])
         content = bytearray(path.read_bytes())
         place = header.offset + 18 * draw.randrange(header.nbytes // 18)
         content[place : place + 2] = bytes(torch.tensor([value], dtype=torch.float16).view(torch.uint8).tolist())

@@ -21,7 +21,7 @@ from engine.lab.bench.shapes import read_shape
 from engine.models.attention_backends import TRITON
 from engine.models.family import TargetConfig
 from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.wide_pass import WidePass
+from engine.models.gemma4.wide_pass import Gemma4WidePass
 from engine.models.packed import shape_of
 from engine.speculation.trees import WIDE_ROWS
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
@@ -50,7 +50,7 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
         passes.forward()
         passes.forward(max_rows=1)
         if isinstance(target, Gemma4) and config.moe is not None:
-            wide = WidePass(target, cache, cursor, rows, (1,))
+            wide = Gemma4WidePass(target, cache, cursor, rows, (1,))
             for rows_of_pass in WIDE_ROWS:
                 wide.forward(rows_of_pass)
         if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap

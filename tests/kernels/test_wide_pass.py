@@ -15,9 +15,9 @@ from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.lab.bench.shapes import read_shape
 from engine.lab.bench.weights import random_pair
-from engine.models.gemma4.decode_pass import DecodePass
+from engine.models.gemma4.decode_pass import Gemma4DecodePass
 from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.wide_pass import WidePass
+from engine.models.gemma4.wide_pass import Gemma4WidePass
 from tests.engine.small_decoders import prompt_ids
 from tests.kernels.tensors import CPU
 from tests.kernels.test_passes import PROMPT, TILES, of, target
@@ -55,8 +55,8 @@ def same_bits(target: Gemma4, tiles: TargetTiles | None, num_tiles: int, counts:
     caches = [Cache(target.config.layers, 128, num_tiles * MAX_ROWS, torch.bfloat16, CPU) for _ in range(2)]
     cursors = [torch.full((1,), PROMPT, dtype=torch.int32) for _ in range(2)]
     rows = [torch.zeros(1, dtype=torch.int32) for _ in range(2)]
-    wide = WidePass(target, caches[0], cursors[0], rows[0], TAPS, tiles)
-    narrow = DecodePass(target, caches[1], cursors[1], rows[1], TAPS, tiles)
+    wide = Gemma4WidePass(target, caches[0], cursors[0], rows[0], TAPS, tiles)
+    narrow = Gemma4DecodePass(target, caches[1], cursors[1], rows[1], TAPS, tiles)
     for cache in caches:
         target(torch.tensor(prompt_ids(PROMPT)), 0, cache, TAPS)
     for count in counts:

@@ -12,7 +12,7 @@ from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
 from .prefetch import prefetch_into_l2
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
-"""The most splits of one row."""
+"""The most splits into which one row's keys are cut."""
 LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 
 
@@ -93,7 +93,8 @@ def _attend_one_split(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr,
     TILE: tl.constexpr, VALUES: tl.constexpr, ALONE: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Unnormalised softmax over a split's keys, up to position ``behind`` exclusive, for rows with splits of this size.
+    """Attends the rows of a tile to the keys of one split, up to position ``behind`` exclusive; stores the highest
+    score, the sum of weights and the mix of values of each. Only rows whose splits have ``size`` keys take part.
     In a tree with packed ``depths`` the rows are ``whose``, and keys from the cursor on are those of the packed
     ``path``. A step without a visible key changes no bit: factors exactly 1, terms exactly 0."""
     packed = first_packed + tl.arange(0, TILE)
@@ -172,10 +173,10 @@ def _attend_full(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr,
     TILE: tl.constexpr, VALUES: tl.constexpr, GROUP_ROWS: tl.constexpr, ALONE: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (key head, every so many-th split, tile of (query row, head of group) and part of the values). Rows may
-    have splits of two sizes: keys are then read once for each. ``ALONE``: at most one row. ``depths``, ``paths`` and
-    ``trunk`` are a ``TreeRows``', or None for a chain; rows off the trunk have up to two splits of their own, which
-    come last."""
+    """A program for each (key head, every so many-th split, tile of (query row, head of group) and part of the values).
+    Rows may have splits of two sizes: keys are then read once for each. ``ALONE``: at most one row. ``depths``,
+    ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain; rows off the trunk have up to two splits of their
+    own, which come last."""
     kv_head = tl.program_id(0)
     tiles = tl.num_programs(2) // (HEAD_DIM // VALUES)
     first_packed = tl.program_id(2) % tiles * TILE
@@ -232,8 +233,8 @@ def _combine_splits(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, LANES: tl.constexpr,
     GROUP_ROWS: tl.constexpr, FEW: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head, part of the head): adds the row's splits; how many there are decides in which order.
-    ``depths`` are a tree's, or None; ``sinks`` the heads', if they have any."""
+    """A program for each (row, head, part of the head): adds the row's splits; how many there are decides in which
+    order. ``depths`` are a tree's, or None; ``sinks`` the heads', if they have any."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)

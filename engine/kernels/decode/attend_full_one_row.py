@@ -50,7 +50,8 @@ def _attend_full_one_row(
     NORM_VALUES: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr, TILE: tl.constexpr, VALUES: tl.constexpr,
     GROUP_ROWS: tl.constexpr, HEADS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (key head, every so many-th split, part of the values). ``HEADS``: see ``weights_of_heads``."""
+    """A program for each (key head, every so many-th split, part of the values). ``HEADS``: see
+    ``weights_of_heads``."""
     kv_head = tl.program_id(0)
     kv_row = kv_head * capacity
     channel = tl.program_id(2) * VALUES

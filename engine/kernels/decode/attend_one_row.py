@@ -20,7 +20,7 @@ def _attend_one_row(
     NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, HEADS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (key head, split). ``HEADS``: see ``weights_of_heads``."""
+    """A program for each (key head, split). ``HEADS``: see ``weights_of_heads``."""
     kv_head = tl.program_id(0)
     half: tl.constexpr = HEAD_DIM // 2
     lane = tl.arange(0, HEAD_DIM)

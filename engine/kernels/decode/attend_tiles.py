@@ -39,7 +39,7 @@ class FullTiles:
     split: int
     """Keys in the smallest splits, see ``split_size``."""
     keys: int
-    """Keys in one step; divides ``split``."""
+    """How many keys a program adds in one step; divides ``split``."""
     rows: int
     """Grouped query rows of one program: on Hopper 64, or 128 with 8 warps."""
     values: int
@@ -47,8 +47,8 @@ class FullTiles:
     warps: int
     stages: int
     programs: int
-    """Programs in the launch, as many as a GPU holds at a time: of one for every split most would find nothing to
-    do."""
+    """Programs in the launch, as many as a GPU holds at a time, which share the splits that there are: with a program
+    for every possible split most would find nothing to do."""
     alone: bool = False
     """Whether, for a single row, the launch that attends also norms, turns and stores: one launch less. It decides the
     order of the norm's sums. For heads of at most ``MOST_CHANNELS``, and on Hopper alone, since elsewhere its queries

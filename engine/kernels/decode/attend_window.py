@@ -32,7 +32,7 @@ def _normed(
 
 @jit
 def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
-    """The row's depth, in a tree with packed ``depths`` or in a chain."""
+    """How far a row stands behind the anchor: by a tree's packed ``depths``, or in a chain its own number."""
     return row if depths is None else unpack(depths, tl.minimum(row, NEW_ROWS - 1))
 
 
@@ -54,10 +54,10 @@ def attend_split(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr,
     TILE: tl.constexpr, GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, ALONE: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Unnormalised softmax over a split's keys; a tile's last program adds its splits. Keys and values [SPLIT,
-    HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves; ``key`` [SPLIT] are positions, ``exists`` which of
-    them there are. This is split ``slot`` of those from ``first_split`` to position ``end``. In a tree with packed
-    ``depths`` the rows are ``whose``; a tile has a program for each split, and ``others``."""
+    """Attends a tile's rows to the keys of one split; the tile's last program adds up its splits. Keys and values
+    [SPLIT, HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves; ``key`` [SPLIT] are positions, ``exists``
+    which of them there are. This is split ``slot`` of those from ``first_split`` to position ``end``. In a tree with
+    packed ``depths`` the rows are ``whose``; a tile has a program for each split, and ``others``."""
     kv_head = tl.program_id(0)
     first_packed = tl.program_id(2) * TILE
     row = (first_packed + tl.arange(0, TILE)) // GROUP
@@ -108,10 +108,10 @@ def _attend_window(
     NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (key head, split, tile of (query row, head of group)): unnormalised softmax; a tile's last program adds
-    its splits. ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind them stand two
-    programs for each row that may be off the trunk, for the splits with keys from the cursor on, which others leave
-    out."""
+    """A program for each (key head, split, tile of (query row, head of group)): unnormalised softmax; a tile's last
+    program adds its splits. ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind them
+    stand two programs for each row that may be off the trunk, for the splits with keys from the cursor on, which others
+    leave out."""
     kv_head = tl.program_id(0)
     kv_heads = tl.num_programs(0)
     first_packed = tl.program_id(2) * TILE

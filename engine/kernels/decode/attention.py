@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import e, log2
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -64,6 +65,32 @@ class AttendScratch:
         return sum(part.nbytes for part in (self.highest, self.total, self.mixed, self.arrivals))
 
 
+class _Attending(NamedTuple):
+    """What every launch of ``attend_rows`` or ``attend_one_query`` takes; their docstrings say what each is."""
+
+    projected: Tensor
+    k: Tensor
+    v: Tensor
+    cursor: Tensor
+    rows: Tensor
+    layer: AttentionConfig
+    out: Tensor
+    scratch: AttendScratch
+    max_rows: int
+    tree: TreeRows | None = None
+    sinks: Tensor | None = None
+
+    @property
+    def parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Where splits leave their highest scores, sums of weights and mixes of values."""
+        return self.scratch.highest, self.scratch.total, self.scratch.mixed
+
+    @property
+    def of_tree(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """The tensors of the tree; None each for a chain."""
+        return (None, None, None) if self.tree is None else (self.tree.depths, self.tree.paths, self.tree.trunk)
+
+
 def attend_rows(
     projected: Tensor,
     norms: HeadNorms,
@@ -93,60 +120,29 @@ def attend_rows(
     assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
+    at = _Attending(projected, k, v, cursor, rows, layer, out, scratch, max_rows, tree, sinks)
     if isinstance(tiles, WindowTiles):
-        _attend_in_window(
-            projected, norms, frequencies, sinks, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree
-        )
+        _attend_in_window(at, norms, frequencies, tiles)
         return
     if max_rows == 1 and tiles.alone and _heads_of_row(layer, tiles) <= tiles.rows:
-        _attend_to_all_alone(projected, norms, frequencies, k, v, cursor, rows, layer, scratch, tiles)
+        _attend_to_all_alone(at, norms, frequencies, tiles)
     else:
         norm_rope_store(
             projected, norms, frequencies, k, v, cursor, rows, layer.num_heads,
             value_is_key=layer.value_is_key, max_rows=max_rows, tree=tree, in_pairs=tiles.alone,
         )  # fmt: skip
-        _attend_to_all(projected, k, v, cursor, rows, layer, scratch, tiles, max_rows, tree)
-    _combine(scratch, sinks, out, cursor, rows, layer, tiles, k.shape[1], max_rows, tree)
+        _attend_to_all(at, tiles)
+    _combine(at, tiles)
 
 
-def _attend_in_window(
-    projected: Tensor,
-    norms: HeadNorms,
-    frequencies: Tensor,
-    sinks: Tensor | None,
-    k: Tensor,
-    v: Tensor,
-    cursor: Tensor,
-    rows: Tensor,
-    layer: AttentionConfig,
-    out: Tensor,
-    scratch: AttendScratch,
-    tiles: WindowTiles,
-    max_rows: int,
-    tree: TreeRows | None,
-) -> None:
-    kv_heads, capacity, head_dim = k.shape
+def _attend_in_window(at: _Attending, norms: HeadNorms, frequencies: Tensor, tiles: WindowTiles) -> None:
+    """Attends in a layer with a window: norms, turns and stores the rows' heads, too."""
+    (kv_heads, capacity, head_dim), layer = at.k.shape, at.layer
     group, splits = layer.num_heads // kv_heads, num_splits(tiles, capacity, layer.window)
     arguments = (
-        projected,
-        norms.q,
-        norms.k,
-        frequencies,
-        sinks,
-        k,
-        v,
-        scratch.highest,
-        scratch.total,
-        scratch.mixed,
-        scratch.arrivals,
-        out,
-        cursor,
-        rows,
-        capacity,
-        splits,
-        norms.eps,
-        layer.scale * LOG2_E,
-    )
+        at.projected, norms.q, norms.k, frequencies, at.sinks, at.k, at.v, *at.parts, at.scratch.arrivals, at.out,
+        at.cursor, at.rows, capacity, splits, norms.eps, layer.scale * LOG2_E,
+    )  # fmt: skip
     options = {
         "GROUP": group,
         "HEAD_DIM": head_dim,
@@ -165,14 +161,14 @@ def _attend_in_window(
     heads = _heads_of_row(layer, tiles)
     assert layer.window is not None
     splits_of_row = cdiv(layer.window - 1, tiles.split) + 1
-    if max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
+    if at.max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
         added = min(power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return
     # A row reaches two splits with keys from the cursor on, at most.
-    programs = splits if tree is None else splits + 2 * most_branches(tiles.rows, group)
-    grid = (kv_heads, programs, cdiv(max_rows * group, tiles.rows))
-    _attend_window[grid](*arguments, projected.stride(0), *_tensors(tree), ADDED=min(tiles.rows, added), **options)
+    programs = splits if at.tree is None else splits + 2 * most_branches(tiles.rows, group)
+    grid = (kv_heads, programs, cdiv(at.max_rows * group, tiles.rows))
+    _attend_window[grid](*arguments, at.projected.stride(0), *at.of_tree, ADDED=min(tiles.rows, added), **options)
 
 
 def _heads_of_row(layer: AttentionConfig, tiles: AttendTiles) -> int:
@@ -185,10 +181,6 @@ def _heads_of_row(layer: AttentionConfig, tiles: AttendTiles) -> int:
 def _programs_of(tiles: FullTiles, splits: int, others: int) -> int:
     """How many programs share the ``splits``, where the rest of the grid has ``others`` programs for each of them."""
     return min(splits, max(tiles.programs // others, 1))
-
-
-def _tensors(tree: TreeRows | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    return (None, None, None) if tree is None else (tree.depths, tree.paths, tree.trunk)
 
 
 def attend_one_query(
@@ -206,53 +198,33 @@ def attend_one_query(
     [1] on the device; ``out`` [16, heads * head_dim]."""
     tiles = attend_tiles(replace(layer, window=None), k.shape[1], card_of(k.device), max_rows=1)
     assert isinstance(tiles, FullTiles)
-    _attend_to_all(queries, k, v, last, rows, layer, scratch, tiles, 1, None)
-    _combine(scratch, None, out, last, rows, layer, tiles, k.shape[1], 1, None)
+    at = _Attending(queries, k, v, last, rows, layer, out, scratch, 1)
+    _attend_to_all(at, tiles)
+    _combine(at, tiles)
 
 
-def _attend_to_all(
-    projected: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cursor: Tensor,
-    rows: Tensor,
-    layer: AttentionConfig,
-    scratch: AttendScratch,
-    tiles: FullTiles,
-    max_rows: int,
-    tree: TreeRows | None,
-) -> None:
+def _attend_to_all(at: _Attending, tiles: FullTiles) -> None:
     """Attends in a layer without a window; queries are normed and turned, keys and values are stored."""
-    kv_heads, capacity, head_dim = k.shape
+    (kv_heads, capacity, head_dim), layer = at.k.shape, at.layer
     group, splits, values = layer.num_heads // kv_heads, num_splits(tiles, capacity, None), min(tiles.values, head_dim)
-    tiles_and_parts = cdiv(max_rows * group, tiles.rows) * (head_dim // values)
+    tiles_and_parts = cdiv(at.max_rows * group, tiles.rows) * (head_dim // values)
     _attend_full[(kv_heads, _programs_of(tiles, splits, kv_heads * tiles_and_parts), tiles_and_parts)](
-        projected, k, v, scratch.highest, scratch.total, scratch.mixed, cursor, rows, capacity, projected.stride(0),
-        splits, layer.scale * LOG2_E, *_tensors(tree),
+        at.projected, at.k, at.v, *at.parts, at.cursor, at.rows, capacity, at.projected.stride(0), splits,
+        layer.scale * LOG2_E, *at.of_tree,
         GROUP=group, HEAD_DIM=head_dim, CAUSAL=layer.causal, SPLIT=tiles.split, KEYS=tiles.keys, TILE=tiles.rows,
-        VALUES=values, GROUP_ROWS=MAX_ROWS * group, ALONE=max_rows == 1, num_warps=tiles.warps, num_stages=tiles.stages,
+        VALUES=values, GROUP_ROWS=MAX_ROWS * group, ALONE=at.max_rows == 1, num_warps=tiles.warps,
+        num_stages=tiles.stages,
     )  # fmt: skip
 
 
-def _attend_to_all_alone(
-    projected: Tensor,
-    norms: HeadNorms,
-    frequencies: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cursor: Tensor,
-    rows: Tensor,
-    layer: AttentionConfig,
-    scratch: AttendScratch,
-    tiles: FullTiles,
-) -> None:
-    """``norm_rope_store`` and ``_attend_to_all`` of one row."""
-    kv_heads, capacity, head_dim = k.shape
+def _attend_to_all_alone(at: _Attending, norms: HeadNorms, frequencies: Tensor, tiles: FullTiles) -> None:
+    """Does for one row what ``norm_rope_store`` and ``_attend_to_all`` do, in one launch."""
+    (kv_heads, capacity, head_dim), layer = at.k.shape, at.layer
     group, splits, values = layer.num_heads // kv_heads, num_splits(tiles, capacity, None), min(tiles.values, head_dim)
     parts = head_dim // values
     _attend_full_one_row[(kv_heads, _programs_of(tiles, splits, kv_heads * parts), parts)](
-        projected, norms.q, norms.k, frequencies, k, v, scratch.highest, scratch.total, scratch.mixed, cursor, rows,
-        capacity, splits, norms.eps, layer.scale * LOG2_E,
+        at.projected, norms.q, norms.k, frequencies, at.k, at.v, *at.parts, at.cursor, at.rows, capacity, splits,
+        norms.eps, layer.scale * LOG2_E,
         GROUP=group, HEAD_DIM=head_dim, VALUE_IS_KEY=layer.value_is_key, ROUNDED_FIRST=norms.rounded_first,
         NORM_VALUES=norms.norm_values, SPLIT=tiles.split, KEYS=tiles.keys, TILE=tiles.rows, VALUES=values,
         GROUP_ROWS=MAX_ROWS * group, HEADS=_heads_of_row(layer, tiles), num_warps=tiles.warps, num_stages=tiles.stages,
@@ -260,24 +232,13 @@ def _attend_to_all_alone(
     )  # fmt: skip
 
 
-def _combine(
-    scratch: AttendScratch,
-    sinks: Tensor | None,
-    out: Tensor,
-    cursor: Tensor,
-    rows: Tensor,
-    layer: AttentionConfig,
-    tiles: FullTiles,
-    capacity: int,
-    max_rows: int,
-    tree: TreeRows | None,
-) -> None:
-    """Adds up the splits that lie in ``scratch`` and stores the attention in ``out``."""
+def _combine(at: _Attending, tiles: FullTiles) -> None:
+    """Adds up the splits that lie in the scratch memory and stores the attention in ``out``."""
+    layer, capacity = at.layer, at.k.shape[1]
     lanes = min(COMBINED_LANES, layer.head_dim)
     group = layer.num_heads // layer.num_kv_heads
-    _combine_splits[(max_rows, layer.num_heads, layer.head_dim // lanes)](
-        scratch.highest, scratch.total, scratch.mixed, sinks, out, cursor, rows, num_splits(tiles, capacity, None),
-        _tensors(tree)[0],
+    _combine_splits[(at.max_rows, layer.num_heads, layer.head_dim // lanes)](
+        *at.parts, at.sinks, at.out, at.cursor, at.rows, num_splits(tiles, capacity, None), at.of_tree[0],
         GROUP=group, HEAD_DIM=layer.head_dim, CAUSAL=layer.causal, SPLIT=tiles.split, LANES=lanes,
         GROUP_ROWS=MAX_ROWS * group, FEW=ADDED_IN_ORDER, **RowTiles(COMBINING_WARPS).options,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from ..reference.norm import rms_norm_rounded_first
 from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, power_of_two, tl
-from .tiles import ROW_TILES, RowTiles
+from .tiles import ROW_TILES
 
 BEFORE, BEHIND = 0, 1
 """The sides of a branch at which a convolution may stand."""
@@ -33,35 +33,28 @@ def reference_block_conv(z: Tensor, chosen: Tensor, base: Tensor, side: int) -> 
 def reference_conv_and_norm(
     partials: Tensor, chosen: Tensor, base: Tensor, x: Tensor, weight: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """x plus a branch's convolved output, and that sum normed."""
+    """Two tensors [n, hidden]: x plus the convolved output of a branch (``partials`` added up), and that sum normed."""
     x = x + reference_block_conv(partials.sum(0).to(x.dtype), chosen, base, BEHIND)
     return x, rms_norm_rounded_first(x, weight, eps)
 
 
-def block_conv(z: Tensor, chosen: Tensor, base: Tensor, out: Tensor, tiles: RowTiles = ROW_TILES) -> None:
+def block_conv(z: Tensor, chosen: Tensor, base: Tensor, out: Tensor) -> None:
     """``reference_block_conv`` before a branch, of 16 rows into ``out`` [16, hidden]."""
     hidden = z.shape[1]
     _block_conv[(MAX_ROWS,)](
-        z, chosen, base, out, HIDDEN=hidden, GROUPS=_groups(chosen), BLOCK=power_of_two(hidden), **tiles.options
+        z, chosen, base, out, HIDDEN=hidden, GROUPS=_groups(chosen), BLOCK=power_of_two(hidden), **ROW_TILES.options
     )
 
 
 def conv_and_norm(
-    partials: Tensor,
-    chosen: Tensor,
-    base: Tensor,
-    x: Tensor,
-    weight: Tensor,
-    eps: float,
-    normed: Tensor,
-    tiles: RowTiles = ROW_TILES,
+    partials: Tensor, chosen: Tensor, base: Tensor, x: Tensor, weight: Tensor, eps: float, normed: Tensor
 ) -> None:
     """``reference_conv_and_norm`` in place of 16 rows. ``partials`` fp32 [splits, 16, hidden]. The launch just before
     may not write x."""
     hidden = x.shape[1]
     _conv_and_norm[(MAX_ROWS,)](
         partials, chosen, base, x, weight, eps, normed,
-        HIDDEN=hidden, GROUPS=_groups(chosen), SPLITS=partials.shape[0], BLOCK=power_of_two(hidden), **tiles.options,
+        HIDDEN=hidden, GROUPS=_groups(chosen), SPLITS=len(partials), BLOCK=power_of_two(hidden), **ROW_TILES.options,
     )  # fmt: skip
 
 

@@ -63,8 +63,8 @@ def _store_context(
     capacities: tl.tensor, start: tl.tensor, rows: tl.tensor, eps: tl.tensor,
     COLUMNS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head): a layer's keys, its values, then the next layer's. Everything is loaded before it is
-    used."""
+    """A program for each (row, head): a layer's keys, its values, then the next layer's. Everything is loaded before it
+    is used."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     layer = head // (2 * KV_HEADS)

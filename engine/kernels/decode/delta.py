@@ -27,7 +27,7 @@ sums is the same with any number: it goes over key channels, which are one warp'
 UNIT = 4
 """Distances between tensors are counted in units of this many numbers, 16 bytes: what a thread moves at a time."""
 WINDOW_CHANNELS = 512
-"""Channels of a program that moves windows on."""
+"""How many channels' windows a program of ``slide`` moves on."""
 STATE, K, V, DECAY, RATE, AT, WINDOW, RAW = range(8)
 """Columns of a table of states: where a layer's tensors lie, counted from the first layer's."""
 PINNED = {"num_warps": 1, "enable_fp_fusion": False}
@@ -41,7 +41,7 @@ _EPS = tl.constexpr(EPS) if tl else EPS
 
 
 class Projected(NamedTuple):
-    """What a layer's products make of rows."""
+    """What a gated delta net's two products make of rows."""
 
     rows: Tensor
     """[n, channels + values], may be strided: the inputs of the convolution, then the gates of the outputs."""
@@ -50,7 +50,7 @@ class Projected(NamedTuple):
 
 
 class Lineage(NamedTuple):
-    """What rows of a tree come from."""
+    """Where the rows of a tree go on from, in layers that recur."""
 
     ancestors: Tensor
     """int32 [16, 4]: the row's parent, the row before that and the one before that, negative where these lie before the
@@ -92,13 +92,13 @@ def _distance(tensor: Tensor, first: Tensor) -> int:
     return distance
 
 
-def fold(table: StateTable, cursor: Tensor, rows: Tensor, values: int = FOLDED) -> None:
+def fold(table: StateTable, cursor: Tensor, rows: Tensor) -> None:
     """Takes into each state the rows that it keeps before the cursor, unless no row is to be run: ``rows`` int32 [1].
     A state that stands elsewhere, as where someone measures, stays as it is. The states are told where they stand by
     ``prepare_rows``."""
     config, first = table.config, table.first
     layers = len(table.states)
-    heads, values = config.num_value_heads, min(values, config.value_dim)
+    heads, values = config.num_value_heads, min(FOLDED, config.value_dim)
     _fold[(heads * (config.value_dim // values), layers)](
         table.table, first[STATE], first[K], first[V], first[DECAY], first[RATE], first[AT], cursor, rows,
         HEADS=heads, GROUP=heads // config.num_key_heads, KEY_DIM=config.key_dim, VALUE_DIM=config.value_dim,
@@ -147,13 +147,12 @@ def scan_rows(
     config: DeltaConfig,
     *,
     writes: bool,
-    values: int = VALUES,
     tree: Lineage | None = None,
 ) -> None:
     """``reference.scan`` of the first ``count`` rows, int32 [1] on the device, in a chain or each behind its parent in
     a ``tree``: what queries read goes to ``out`` fp32 [n, value heads, value channels], and the state is changed if
-    it ``writes``. The launch just before may not write the state. ``values`` is for measuring."""
-    heads, values = config.num_value_heads, min(values, config.value_dim)
+    it ``writes``. The launch just before may not write the state."""
+    heads, values = config.num_value_heads, min(VALUES, config.value_dim)
     _scan[(heads * (config.value_dim // values),)](
         state, q, rows.k, rows.v, rows.decay, rows.rate, out, count, None if tree is None else tree.ancestors,
         None if tree is None else tree.forked,
@@ -163,7 +162,7 @@ def scan_rows(
 
 
 def take_by_kernels(config: DeltaConfig, moment: Moment, rows: DeltaRows) -> None:
-    """``Moment.take`` with the bits of the rounds that a device runs."""
+    """Takes rows into a moment as ``Moment.take`` does, but by the kernels of rounds, whose bits it then has."""
     count = torch.full((1,), len(rows.raw), dtype=torch.int32, device=moment.window.device)
     scan_rows(moment.recurrent, None, rows, None, count, config, writes=True)
     moment.slide(rows.raw)
@@ -242,7 +241,7 @@ def _scan(
     HEADS: tl.constexpr, GROUP: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES: tl.constexpr,
     WRITES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (head, some of its value channels)."""
+    """The kernel of ``scan_rows``: a program for each (head, some of its value channels)."""
     parts: tl.constexpr = VALUE_DIM // VALUES
     head = tl.program_id(0) // parts
     value = tl.program_id(0) % parts * VALUES + tl.arange(0, VALUES)
@@ -269,7 +268,7 @@ def _fold(
     ats: tl.tensor, cursor: tl.tensor, rows: tl.tensor,
     HEADS: tl.constexpr, GROUP: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr, VALUES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (head and some of its value channels, layer)."""
+    """The kernel of ``fold``: a program for each (head and some of its value channels, layer)."""
     parts: tl.constexpr = VALUE_DIM // VALUES
     head = tl.program_id(0) // parts
     value = tl.program_id(0) % parts * VALUES + tl.arange(0, VALUES)
@@ -305,7 +304,7 @@ def _slide(
     table: tl.tensor, ats: tl.tensor, windows: tl.tensor, raws: tl.tensor, cursor: tl.tensor, rows: tl.tensor,
     CHANNELS: tl.constexpr, LANES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (some channels, layer): the window's three rows become the last three before the cursor."""
+    """A program for each (some channels, layer): the window's three rows become the last three before the cursor."""
     entry = table + tl.program_id(1) * _FIELDS
     lane = tl.program_id(0) * LANES + tl.arange(0, LANES)
     there = lane < CHANNELS
@@ -365,7 +364,7 @@ def _prepare(
     CHANNELS: tl.constexpr, KEYS: tl.constexpr, HEADS: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
     SPLITS: tl.constexpr, APART: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head): queries first, then keys, then values."""
+    """A program for each (row, head): queries first, then keys, then values."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     wait_for_inputs()

@@ -261,7 +261,7 @@ def begin_gate_up(
     weight: Matrix, column: tl.tensor, there: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr, AHEAD: tl.constexpr, TURNED: tl.constexpr, EARLY: tl.constexpr, INTER: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """``begin_project`` for a tile of gate and up."""
+    """Loads the first tiles of gate and up before the wait, as ``begin_project`` does for a single weight."""
     if weight.FORMAT >= FP8:
         depth: tl.constexpr = length_of(weight.K, BLOCK_K)
         wide: tl.constexpr = 2 * BLOCK_N

@@ -29,7 +29,7 @@ class DenseDown:
     act: Tensor
     weight: Weight
     out: Tensor
-    """``partial_sums``."""
+    """The sums of its splits, as ``dense.partial_sums`` makes them."""
     tiles: Tiles
     """The product's tiles. Stages and warps are those of the launch; of these only the parts of a packed weight's depth
     count."""
@@ -110,8 +110,8 @@ def expert_down_rows(
 
 
 def _expert_programs(columns: int, entries: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
-    """As many programs as fit on the GPU at once; they share the tiles of the experts that run, each taking every
-    nth."""
+    """How many programs are launched: as many as fit on the GPU at once. They share the tiles of the experts that run,
+    each taking every nth."""
     return min(tiles.programs, min(entries, max_rows * top_k) * cdiv(columns, tiles.columns))
 
 
@@ -121,7 +121,7 @@ def _height(weight: Weight, assignment: Assignment, max_rows: int) -> int:
 
 
 def _is_bias(bias: Tensor | None, weight: Weight) -> bool:
-    """Checks a bias; returns whether there is one. It must have an entry for each output of each expert."""
+    """Whether a bias is one that kernels can add: none, or with an entry for each output of each expert."""
     return bias is None or (bias.is_contiguous() and bias.shape == weight.shape[:2])
 
 

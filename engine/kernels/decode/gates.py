@@ -35,7 +35,7 @@ def _norm_and_gate(
     mixed: tl.tensor, weight: tl.tensor, projected: tl.tensor, out: tl.tensor, eps: tl.tensor, row_stride: tl.tensor,
     CHANNELS: tl.constexpr, VALUES: tl.constexpr, VALUE_DIM: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head)."""
+    """The kernel of ``norm_and_gate``: a program for each (row, head)."""
     row = tl.program_id(0)
     value = tl.program_id(1) * VALUE_DIM + tl.arange(0, VALUE_DIM)
     scales = tl.load(weight + tl.arange(0, VALUE_DIM)).to(tl.float32)
@@ -52,7 +52,7 @@ def _gate_heads(
     mixed: tl.tensor, gates: tl.tensor, out: tl.tensor, row_stride: tl.tensor,
     COLUMNS: tl.constexpr, HEAD_DIM: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head)."""
+    """The kernel of ``gate_heads``: a program for each (row, head)."""
     row = tl.program_id(0)
     column = tl.program_id(1) * HEAD_DIM + tl.arange(0, HEAD_DIM)
     gate = tl.load(gates + row * row_stride + column).to(tl.float32)  # written before the launch just before

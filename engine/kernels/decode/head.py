@@ -31,15 +31,15 @@ class HeadOutput:
     tile_best: Tensor
     """fp32 [16, tiles]: the highest logit of each tile of the vocabulary."""
     tile_token: Tensor
-    """int32 [16, tiles]: its token, the lowest of equals."""
+    """int32 [16, tiles]: the token of each tile's highest logit, the lowest of equals."""
     tile_mass: Tensor
     """fp32 [16, tiles]: the sum of exp(logit - highest) over the tile."""
     token: Tensor
     """int64 [16]: the argmax, the lowest of equals."""
     probability: Tensor
-    """fp32 [16]: its softmax probability at temperature 1."""
+    """fp32 [16]: the softmax probability, at temperature 1, of ``token``."""
     peak: Tensor
-    """fp32 [16]: its logit; any token's probability is exp(logit - peak) * probability."""
+    """fp32 [16]: the logit of ``token``; any token's probability is exp(logit - peak) * probability."""
 
     @classmethod
     def allocate(

@@ -22,7 +22,8 @@ NormStyle = Literal["gemma", "qwen"]
 def reference_add_and_norm(
     partials: Tensor, x: Tensor | None, weight: Tensor, eps: float, style: NormStyle
 ) -> tuple[Tensor, Tensor]:
-    """x plus the sums over ``partials``, and that normed; without x, the sums alone."""
+    """Returns two tensors [n, hidden]: x (0 if None) plus the sum of ``partials`` [splits, n, hidden] over the splits,
+    and the same normed by ``weight``."""
     y = partials.sum(0).to(weight.dtype)
     x = y if x is None else x + y
     return x, rms_norm(x, weight, eps) if style == "gemma" else rms_norm_rounded_first(x, weight, eps)

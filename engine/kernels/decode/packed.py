@@ -129,21 +129,21 @@ def added_up(total: tl.tensor, scales: tl.tensor, weight: Matrix, cut: TileShape
 
 @jit
 def first_of(expert: tl.tensor, weight: Matrix) -> tl.tensor:
-    """The row at which an expert's weight begins; -1 is none."""
+    """The row at which an expert's weight begins in the stacked matrix; 0 for -1, which is no expert."""
     return tl.maximum(expert, 0).to(tl.int64) * weight.N
 
 
 @jit
 def rows_of_pass(x: tl.tensor, max_rows: tl.tensor, weight: Matrix, HEIGHT: tl.constexpr) -> tl.tensor:
-    """Rows of x (pointers, ``spread``); for those that don't count, the first."""
+    """Pointers to HEIGHT rows of x, ``spread``; from row ``max_rows`` on they all point to the first."""
     row = tl.arange(0, HEIGHT)
     return spread(x + tl.where(row < max_rows, row, 0) * weight.K)
 
 
 @jit
 def rows_of_pairs(x: tl.tensor, pair: tl.tensor, weight: Matrix, TOP_K: tl.constexpr) -> tl.tensor:
-    """Rows of x (pointers, ``spread``): one for every TOP_K pairs. For those that are none the first pair's, as
-    ``load_item`` says: nothing is masked away, and no other line of memory is read."""
+    """Pointers to the rows of x that these pairs read, ``spread``: TOP_K pairs in turn read one row. Places without a
+    pair (``load_item`` gives the first one's complement) point to the first pair's row: no other memory is read."""
     return spread(x + (pair ^ (pair >> 31)) // TOP_K * weight.K)
 
 
@@ -267,8 +267,8 @@ def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: TileSh
 
 @jit
 def _load_scales(at: tl.tensor, there: tl.tensor) -> tl.tensor:
-    """Pairs of neighbours, as they are read: in one register, if they fit. Taken apart here, they would be waited for
-    here."""
+    """Loads the scales at ``at``, each with its neighbour: both in one register, if they fit, which ``_each_scale``
+    takes apart later, since here they would be waited for."""
     dtype: tl.constexpr = at.dtype.element_ty
     if SIMULATED or dtype == tl.float32:
         return tl.load(at[:, :, :, :, None] + tl.arange(0, 2)[None, None, None, None, :], mask=there)
@@ -280,7 +280,7 @@ def _load_scales(at: tl.tensor, there: tl.tensor) -> tl.tensor:
 
 @jit
 def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
-    """Scales [4, 8, parts, BLOCK_N / 8], from what ``_load_scales`` read."""
+    """Scales [4, 8, parts, BLOCK_N / 8], taken out of the pairs that ``_load_scales`` read."""
     dtype: tl.constexpr = weight.scales.dtype.element_ty
     if pairs.dtype == dtype:
         both = pairs
@@ -347,8 +347,8 @@ def _multiplied(total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix,
 
 @jit
 def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """[parts, columns, depth] of the four numbers in words, each as ``_load_words`` has them. Tensor cores multiply a
-    word's halves together: where these are neighbours, in this order they want the other factor's registers."""
+    """Lays the numbers that were unpacked from a step's words, four tensors shaped as ``_load_words``', out as a
+    product's first factor [parts, columns, depth], in the order in which ``_second_factor`` has the rows."""
     columns: tl.constexpr = 8 * a.shape[3]
     depth: tl.constexpr = 16 * a.shape[4]
     four = tl.join(tl.join(a, c), tl.join(b, d))

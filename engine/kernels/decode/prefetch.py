@@ -51,7 +51,7 @@ def _of_rows(
     weight: Matrix, first: tl.tensor, column: tl.tensor, start: tl.tensor, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     STEPS: tl.constexpr, INTER: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """The addresses of those lines, int64 [rows, lines]."""
+    """The addresses of the lines of memory that ``prefetch`` asks for, int64 [rows, lines]."""
     size: tl.constexpr = 1 if weight.FORMAT == INT8 else 2
     lines: tl.constexpr = lines_of(weight.K, BLOCK_K, STEPS, size)
     lane = tl.arange(0, BLOCK_N)

@@ -22,8 +22,8 @@ def _norm_rope_store(
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr,
     ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr, IN_PAIRS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row, head): queries first (in place), then keys, then values. Behind the wait all is loaded before
-    anything is used, dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
+    """A program for each (row, head): queries first (in place), then keys, then values. Behind the wait all is loaded
+    before anything is used, dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     half: tl.constexpr = HEAD_DIM // 2

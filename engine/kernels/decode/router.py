@@ -36,7 +36,7 @@ class Assignment:
     """int32 [entries, 16]: the pairs of each entry, by row, then -1. Behind the last entry anything may stand; it is -1
     where no expert has a pair."""
     weights: Tensor
-    """fp32 [16, top_k]: what each pair counts."""
+    """fp32 [16, top_k]: the factor of each pair's output."""
     most: int = MAX_ROWS
     """The most pairs of an entry, 8 or 16: an expert with more has two entries, one behind the other."""
 
@@ -89,7 +89,7 @@ class RouterRows:
     x: Tensor
     """[16, hidden], normed and scaled for the router."""
     weight: Tensor
-    """[experts, hidden]"""
+    """[experts, hidden]: the router's own weight."""
     per_expert_scale: Tensor | None
     """[experts], or None where experts have none."""
     forced: Tensor | None
@@ -98,7 +98,8 @@ class RouterRows:
     """int32 [1]: how many of the 16 rows count."""
     found: Assignment
     tiles: Tiles
-    """Only their columns, depth and splits count: warps and stages are those of the launch."""
+    """The tiles of the router's product. Only columns, depth and splits count: warps and stages are those of the
+    launch."""
     bias: Tensor | None = None
     """[experts], added to the scores; not to forced ones."""
 

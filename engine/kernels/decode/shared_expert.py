@@ -16,8 +16,9 @@ def reference_after_experts(
     partials: Tensor, pairs: Tensor, normed: Tensor, gate: Tensor, x: Tensor, weight: Tensor, eps: float,
     style: NormStyle,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """x plus the sums over the first dimension of ``partials``, times the sigmoid of ``normed`` [n, hidden] times
-    ``gate`` [1, hidden], plus the sums over the second of ``pairs``; and that normed."""
+    """Returns two tensors [n, hidden]: x plus what the shared expert says (``partials`` [splits, n, hidden], summed,
+    times the sigmoid of ``normed`` @ ``gate``.T) plus ``pairs`` [n, top_k, hidden], summed; and the same normed by
+    ``weight``."""
     share = (normed.float() @ gate.float().T).sigmoid()
     x = x + (partials.sum(0) * share).to(x.dtype)
     return reference_add_and_norm(pairs.float().transpose(0, 1), x, weight, eps, style)

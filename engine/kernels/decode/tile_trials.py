@@ -22,7 +22,7 @@ class TileTrial(Generic[AllTiles]):
     weight_tiles: int = 1
     """How many tiles of a weight a program reads in each step."""
     bits: int = 16
-    """Bits of a number of the weight, its scale counted."""
+    """Bits that a number of the weight takes, its share of a scale included."""
     packed: bool = False
     """Whether tiles of the weight and of its rows lie in registers, so that no shared memory bounds them. Those of a
     drafter in 8 bits don't."""

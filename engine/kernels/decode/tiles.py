@@ -55,7 +55,7 @@ class Tiles:
 
     @property
     def options(self) -> dict[str, int]:
-        """Keywords of a launch."""
+        """Keyword arguments of a kernel's launch."""
         registers = most_registers(self.warps) if self.registers is None else self.registers
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": registers}
 
@@ -74,7 +74,7 @@ class RowTiles:
 
     @property
     def options(self) -> dict[str, int]:
-        """Keywords of a launch."""
+        """Keyword arguments of a kernel's launch."""
         return {"num_warps": self.warps, "maxnreg": most_registers(self.warps)}
 
 
@@ -89,14 +89,15 @@ class TargetTiles:
     qkv: Tiles = Tiles(columns=32, depth=128, stages=5, early=1)
     output: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2, stages=4)
     gate_up: Tiles = Tiles(columns=16, depth=256, early=1)
-    """With experts, 132 programs of whole sums: one for each multiprocessor."""
+    """For a dense MLP beside experts: 132 programs, one for each multiprocessor, each with whole sums."""
     router: Tiles = Tiles(columns=32, depth=256, splits=11)
     """One step in each. In bf16 as deep as those of gate and up, whose layout of rows would otherwise decide that of
     the scores; rows of packed weights have a layout of their own."""
     down: Tiles = Tiles(columns=64, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)
-    """For passes of one row. Only splits and depth decide the order of sums, so the bits are the same."""
+    """The experts' first product in passes of one row. Its bits are those of ``expert_gate_up``: only splits and depth
+    decide the order of sums."""
     expert_down: Tiles = Tiles(columns=64, depth=64, warps=2, early=1)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
@@ -117,7 +118,8 @@ DENSE_TARGET = TargetTiles(
 
 
 SHARED_WITH_PACKED = 132
-"""Kilobytes out of 228: one program of a window's attention, or two of the head."""
+"""Kilobytes, of a multiprocessor's 228, that programs share beside packed weights: room for one program of a window's
+attention, or two of the head."""
 PACKED_DENSE_TARGET = TargetTiles(
     qkv=Tiles(columns=32, depth=512, warps=8, stages=3, registers=128),
     output=Tiles(columns=32, depth=512, splits=2, warps=8, stages=3, registers=128),
@@ -125,7 +127,7 @@ PACKED_DENSE_TARGET = TargetTiles(
     down=Tiles(columns=32, depth=512, splits=4, warps=8, stages=3, registers=128),
     shared=SHARED_WITH_PACKED,
 )
-"""Set by analogy; nobody has timed them."""
+"""For packed targets without experts: set by analogy, nobody has timed them."""
 Sizes = tuple[int, int]
 """A target's hidden size, and that between a layer's feed-forward products: of an expert, where there are any."""
 
@@ -176,12 +178,12 @@ PLAIN_TILES = FormatTiles(
         ),
     },
 )
-"""For weights in bf16."""
+"""The tiles of targets in bf16."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftTiles:
-    """The choices for a drafter."""
+    """The tiles of a drafter's products."""
 
     context: Tiles = Tiles(columns=32, depth=128, splits=8)
     """The product of the features, whose depth is several hidden sizes."""
@@ -203,7 +205,7 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
     down=Tiles(columns=32, depth=128, splits=4, warps=2, stages=5, early=2),
     head=Tiles(columns=64, depth=256, stages=3),
 )
-"""Steps are twice as deep, so that as many bytes are under way."""
+"""Drafter tiles for weights in 8 bits. Steps are twice as deep as for 16, so that as many bytes are under way."""
 
 
 DRAFTS_MEASURED_AT: dict[tuple[bool, Sizes], DraftTiles] = {
@@ -293,7 +295,7 @@ def with_least_memory(tiles: AllTiles) -> AllTiles:
 
 
 def products_of(tiles: TargetTiles | DraftTiles) -> dict[str, Tiles]:
-    """The choices for products, by field."""
+    """The fields that are tiles of products, by name."""
     choices = {each.name: getattr(tiles, each.name) for each in fields(tiles)}
     return {name: choice for name, choice in choices.items() if isinstance(choice, Tiles)}
 

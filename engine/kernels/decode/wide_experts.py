@@ -16,7 +16,7 @@ from .router import Assignment
 
 @dataclass(frozen=True, slots=True)
 class WideAssignment:
-    """Which experts run, tile by tile and together."""
+    """Which experts a pass of several tiles of 16 rows runs: for each tile, and for all together."""
 
     tiles: Assignment
     """The assignments of all tiles, stacked along a first dimension; pairs are numbered within a tile."""
@@ -85,7 +85,7 @@ def _merge_choices(
     TILES: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr,
     SLOTS_BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (expert). Each counts all pairs, to know how many entries come before its own."""
+    """A program for each expert. Each counts all pairs, to know how many entries come before its own."""
     wait_for_inputs()
     let_next_start()
     expert = tl.program_id(0)

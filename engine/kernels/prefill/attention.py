@@ -27,14 +27,14 @@ class ChunkTiles:
     """The most channels of the values that a program mixes; scores are computed anew for each such part."""
 
     def shared_memory(self, head_dim: int) -> int:
-        """Bytes of a program where the weights of keys go through shared memory, as they do beside Hopper."""
+        """Bytes of shared memory of a program, on cards (all but Hopper) where the weights of keys pass through it."""
         channels = head_dim + min(self.values, head_dim)
         rows = self.queries * head_dim + (self.stages - 1) * self.keys * channels
         return 2 * (rows + self.queries * self.keys)
 
 
 LEAST_KEYS = 16
-"""Fewest keys of a step: what a product adds up at a time."""
+"""The fewest keys that a step may have: the depth of the smallest product of tensor cores."""
 
 
 def chunk_tiles(head_dim: int, card: Card) -> ChunkTiles:
@@ -96,8 +96,8 @@ def _attend_chunk(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, QUERIES: tl.constexpr,
     KEYS: tl.constexpr, VALUES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (tile of queries, head, part of the values). Of causal queries the last tile sees most, so it goes
-    first."""
+    """A program for each (tile of queries, head, part of the values). Of causal queries the last tile sees most, so it
+    goes first."""
     head = tl.program_id(1)
     first_row = (tl.num_programs(0) - 1 - tl.program_id(0)) * QUERIES
     row = first_row + tl.arange(0, QUERIES)

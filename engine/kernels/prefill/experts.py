@@ -9,7 +9,7 @@ from torch import Tensor
 from ..toolchain.jit import cdiv, jit, tl
 
 COLUMNS = 1024
-"""Columns of a program."""
+"""How many columns one program adds up."""
 
 
 def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
 
 
 def places(by_expert: Tensor) -> Tensor:
-    """Where each pair stands: the inverse of a permutation int64 [pairs]."""
+    """The place of each pair, given the pair at each place: the inverse of a permutation, int64 [pairs]."""
     return torch.empty_like(by_expert).scatter_(0, by_expert, torch.arange(len(by_expert), device=by_expert.device))
 
 
@@ -50,7 +50,7 @@ def _combine(
     TOP_K: tl.constexpr,
     COLUMNS: tl.constexpr,
 ) -> None:
-    """Program (row, part of its columns)."""
+    """The kernel of ``combine``: a program for each (row, part of its columns)."""
     row = tl.program_id(0)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < HIDDEN

@@ -13,7 +13,7 @@ from ..weights.weight import Weight
 from .products import multiply_many, product
 
 COLUMNS = 1024
-"""Columns of a program."""
+"""How many columns one program computes."""
 
 
 def reference_gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:
@@ -23,7 +23,7 @@ def reference_gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:
 
 
 def gated(x: Tensor, activation: Activation = "gelu_tanh") -> Tensor:
-    """``reference_gated`` as a kernel."""
+    """``reference_gated`` of rows [n, 2 * inter], by a kernel: [n, inter]."""
     n, doubled = x.shape
     inter = doubled // 2
     out = torch.empty(n, inter, dtype=x.dtype, device=x.device)
@@ -57,7 +57,7 @@ def _gated(
     CLAMPED: tl.constexpr,
     COLUMNS: tl.constexpr,
 ) -> None:
-    """Program (row, part of its columns)."""
+    """The kernel of ``gated``: a program for each (row, part of its columns)."""
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < INTER

@@ -70,8 +70,9 @@ def join(
     style: NormStyle,
     features: Tensor | None = None,
 ) -> None:
-    """For a layer that norms nothing behind its branches: adds what one of the two branches yields to x [n, hidden],
-    and puts x normed by ``weight`` into ``normed``. ``features``: a tapped layer's part."""
+    """Adds what a branch yields, ``dense`` [n, hidden] or ``sparse``, to x [n, hidden], and puts x normed by ``weight``
+    into ``normed``: for layers that norm nothing behind their branches. ``features`` [n, hidden] takes a tapped layer's
+    x."""
     n, hidden = x.shape
     _join[(n,)](
         dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
@@ -105,7 +106,7 @@ def _join_attention(
     HIDDEN: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """Program (row)."""
+    """The kernel of ``join_attention``: a program for each row."""
     at = tl.program_id(0).to(tl.int64) * HIDDEN
     lane = tl.arange(0, BLOCK)
     y = load_row(attended + at, lane, HIDDEN)
@@ -141,7 +142,7 @@ def _join(
     eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
     HIDDEN: tl.constexpr, TOP_K: tl.constexpr, QWEN: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row)."""
+    """The kernel of ``join``: a program for each row."""
     row = tl.program_id(0).to(tl.int64)
     at = row * HIDDEN
     lane = tl.arange(0, BLOCK)
@@ -164,7 +165,7 @@ def _join_feed_forward(
     next_norm: tl.tensor, eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
     HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row)."""
+    """The kernel of ``join_feed_forward``: a program for each row."""
     row = tl.program_id(0).to(tl.int64)
     at = row * HIDDEN
     lane = tl.arange(0, BLOCK)
@@ -196,7 +197,7 @@ def _spread(
     TOP_K: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """Program (row)."""
+    """The kernel of ``spread``: a program for each row."""
     row = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, BLOCK)
     value = load_row(x + row * HIDDEN, lane, HIDDEN)

@@ -24,7 +24,8 @@ from ..weights.weight import Weight
 
 @dataclass(frozen=True, slots=True)
 class ManyTiles:
-    """How a launch cuts its product."""
+    """How a launch cuts the product of a prompt's rows with a weight: a program computes tiles of ``rows`` x
+    ``columns``."""
 
     columns: int
     """Rows of the weight in a tile, which are columns of the result."""
@@ -38,7 +39,7 @@ class ManyTiles:
     """Steps of ``depth`` in one turn of the loop. While one is multiplied the next is unpacked, except across the end
     of a turn (``toolchain/finished_products.py``)."""
     fewest: int = 0
-    """The same as ``few`` for still fewer rows."""
+    """A rest of no more rows than this gets a still smaller tile, of this many; 0 for no such tile."""
 
     @property
     def shared_memory(self) -> int:
@@ -324,7 +325,7 @@ def _multiply_many(
     CLAMPED: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
     FEW: tl.constexpr, FEWEST: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
+    """A program for each (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
     rows: tl.constexpr = 2 * N if GATE else N
     tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
     if EXPERTS > 0:

@@ -58,7 +58,8 @@ def _inverse_rms(first: tl.tensor, second: tl.tensor, eps: tl.tensor, HEAD_DIM: 
 def _scaled(
     x: tl.tensor, inverse: tl.tensor, weight: tl.tensor, like: tl.tensor, ROUNDED_FIRST: tl.constexpr
 ) -> tl.tensor:
-    """Normed heads as fp32, rounded as ``like`` stores them; ``ROUNDED_FIRST`` is the drafters' order."""
+    """Heads x times ``inverse`` times ``weight``, fp32 but rounded to the dtype that ``like`` points to; with
+    ``ROUNDED_FIRST`` rounded before the weight, too, as drafters do."""
     dtype = like.dtype.element_ty
     x = x * inverse
     if ROUNDED_FIRST:
@@ -90,7 +91,8 @@ def _norm_rope_split(
     HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
     VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr, SEEN: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row). ``max_rows`` is the number of rows, ``num_keys`` the position behind the last of them."""
+    """A program for each row. ``max_rows`` is the number of rows, ``num_keys`` the position behind the last of
+    them."""
     half: tl.constexpr = HEAD_DIM // 2
     row = tl.program_id(0)
     position = num_keys - max_rows + row

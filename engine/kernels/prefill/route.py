@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from ..toolchain.jit import cdiv, jit, power_of_two, tl
 
 TILE = 32
-"""Rows of a program."""
+"""How many rows one program places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Routing:
     ids: Tensor
     """int32 [n, top_k]: each row's experts, best first; of equal scores the lower expert comes first."""
     weights: Tensor
-    """fp32 [n, top_k]: the weight of each."""
+    """fp32 [n, top_k]: the weight of each of these experts' outputs."""
     places: Tensor
     """int32 [n, top_k]: where each pair stands when all pairs are sorted by expert, then by row."""
     ends: Tensor
@@ -76,7 +76,7 @@ def _choose_experts(
     max_rows: tl.tensor, num_queries: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, RANKS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (tile of rows). ``max_rows`` is the number of rows, ``num_queries`` that of rows of scores."""
+    """A program for each tile of rows. ``max_rows`` is the number of rows, ``num_queries`` that of rows of scores."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     slot = tl.arange(0, RANKS)[None, :]
@@ -119,8 +119,8 @@ def _place(
     TILE: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """Program (tile of rows): the places of its pairs, behind those of all lower experts and of this expert's earlier
-    rows."""
+    """A program for each tile of rows: the places of its pairs, behind those of all lower experts and of this
+    expert's earlier rows."""
     tile = tl.program_id(0)
     expert = tl.arange(0, BLOCK)[None, :]
     before = tl.zeros([1, BLOCK], dtype=tl.int32)

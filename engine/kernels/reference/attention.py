@@ -16,8 +16,9 @@ SCORES = 1 << 24
 
 
 class AttentionFunction(Protocol):
-    """Attention as the module describes it: ``causal`` hides keys behind the query, ``window`` those at that distance
-    or farther. Models without sinks leave them out."""
+    """Attends from q [n, heads, head_dim] to k, v [kv_heads, keys, head_dim], of which the last n are of the same rows;
+    returns [n, heads * head_dim]. ``causal`` hides keys behind the query, ``window`` those at that distance or
+    farther."""
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float
@@ -36,7 +37,8 @@ def visible_keys(query_positions: Tensor, key_positions: Tensor, *, causal: bool
 def reference_attention(
     q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float, sinks: Tensor | None = None
 ) -> Tensor:
-    """Softmax attention with scores and softmax in fp32."""
+    """``AttentionFunction`` with scores and softmax in fp32; ``sinks`` [heads] join each softmax as a score without a
+    value."""
     rows = _group_rows(q, k.shape[0])
     scores = torch.matmul(rows.float() * scale, k.float().mT)
     visible = _mask(q, k, causal, window)
@@ -64,7 +66,8 @@ def sink_attention(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: in
 
 
 def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
-    """PyTorch's own kernels, in k's dtype. Grouped queries become rows, since not all of those kernels know groups."""
+    """``AttentionFunction`` by PyTorch's own kernels, in k's dtype. Grouped queries become rows, since not all of those
+    kernels know groups."""
     rows = _group_rows(q.to(k.dtype), k.shape[0])
     mixed = torch.nn.functional.scaled_dot_product_attention(
         rows[None], k[None], v[None], attn_mask=_mask(q, k, causal, window), scale=scale
@@ -73,7 +76,7 @@ def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int
 
 
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
-    """The ``flash_attn`` package: CUDA, 16-bit floats, heads of at most 256."""
+    """``AttentionFunction`` by the ``flash_attn`` package: on CUDA, for 16-bit floats and heads of at most 256."""
     from flash_attn import flash_attn_func
 
     reach = -1 if window is None else window - 1

@@ -29,7 +29,7 @@ class DeltaRows(NamedTuple):
     k: Tensor
     """[n, key heads, key channels], of length 1."""
     v: Tensor
-    """[n, value heads, value channels]"""
+    """[n, value heads, value channels]: the values."""
     decay: Tensor
     """[n, value heads]: the share of the state that is kept."""
     rate: Tensor
@@ -49,9 +49,9 @@ class DeltaWeights(NamedTuple):
     conv: Tensor
     """[channels, 1, 4]: the convolution's weights for each channel, that of the row itself last."""
     a_log: Tensor
-    """[value heads]"""
+    """[value heads]: the logarithm of how fast each head forgets."""
     dt_bias: Tensor
-    """[value heads]"""
+    """[value heads]: added to the raw decays."""
 
 
 def delta_rows(

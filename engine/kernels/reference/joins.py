@@ -21,8 +21,8 @@ class AttentionJoin(NamedTuple):
 
 
 class FeedForwardJoin(NamedTuple):
-    """The norms' weights in ``after_feed_forward``, [hidden] each, and ``layer_scalar`` [1]; two only where a layer has
-    experts."""
+    """The weights of the norms behind a layer's MLP and experts, [hidden] each, and ``layer_scalar`` [1], by which its
+    output is multiplied. ``post_dense`` and ``post_experts`` are None in layers without experts."""
 
     post_dense: Tensor | None
     post_experts: Tensor | None

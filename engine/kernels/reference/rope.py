@@ -25,7 +25,8 @@ def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
 
 
 def _slowed(rope: RopeConfig, scaling: RopeScaling, frequencies: Tensor) -> Tensor:
-    """How much more slowly each pair turns, as a blend from 0 (unchanged) to 1 (by the whole factor)."""
+    """How far each pair of a head's channels is slowed down, fp32 [head_dim / 2]: from 0 (it turns as without scaling)
+    to 1 (slower by the scaling's whole factor)."""
     if scaling.kind == "linear":
         return torch.ones_like(frequencies)
     if scaling.kind == "llama3":

@@ -103,13 +103,23 @@ def accept_rows(
     drafter_probability: Tensor,
     text: Tensor | None = None,
     lanes: int = MAX_ROWS,
+    tree: DraftTree | None = None,
 ) -> None:
     """Accepts a chain as far as it equals the target's samples, up to a stop token; moves the cursor; fills the record.
     ``ids`` int64 [17]: the rows, the last unread. ``sampled`` is None at temperature 0 (the head's best token).
     ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position. ``lanes``: 64 in a wide
-    round, whose tensors have 64 rows in place of 16."""
-    assert len(ids) > lanes and len(drafter_probability) >= lanes
-    _launch(state, ids, head, sampled, drafter_probability, None, text, lanes)
+    round, whose tensors have 64 rows in place of 16. ``tree``: rows that are one, as ``accept_tree`` has them."""
+    assert len(ids) > lanes and len(drafter_probability) >= lanes and head.logits is not None
+    said = head if sampled is None else sampled
+    of_tree: tuple[Tensor | None, ...] = (None,) * 7
+    if tree is not None:
+        rows, path = tree.rows, tree.path
+        of_tree = tree.choices.tokens, rows.depths, rows.paths, tree.parents, path.rows, path.count, path.before
+    _accept[(1,)](
+        state.numbers, ids, said.token, said.probability, head.peak if sampled is None else sampled.draft_probability,
+        drafter_probability, head.logits, head.peak, *of_tree, text, VOCAB=head.logits.shape[1], GREEDY=sampled is None,
+        TREE=tree is not None, CHOICES=CHOICES, KEEPS_TEXT=text is not None, LANES=lanes, num_warps=1,
+    )  # fmt: skip
 
 
 def accept_tree(
@@ -122,35 +132,12 @@ def accept_tree(
 ) -> None:
     """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must hold the probabilities of first choices."""
     assert state.record.shape == (TREE_RECORD_SIZE,)
-    _launch(state, ids, head, sampled, tree.choices.probabilities, tree, text, MAX_ROWS)
-
-
-def _launch(
-    state: RoundState,
-    ids: Tensor,
-    head: HeadOutput,
-    sampled: SampledRows | None,
-    drafter_probability: Tensor,
-    tree: DraftTree | None,
-    text: Tensor | None,
-    lanes: int,
-) -> None:
-    assert head.logits is not None
-    said = head if sampled is None else sampled
-    _accept[(1,)](
-        state.numbers, ids, said.token, said.probability, head.peak if sampled is None else sampled.draft_probability,
-        drafter_probability, head.logits, head.peak, None if tree is None else tree.choices.tokens,
-        None if tree is None else tree.rows.depths, None if tree is None else tree.rows.paths,
-        None if tree is None else tree.parents, None if tree is None else tree.path.rows,
-        None if tree is None else tree.path.count, None if tree is None else tree.path.before, text,
-        VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES,
-        KEEPS_TEXT=text is not None, LANES=lanes, num_warps=1,
-    )  # fmt: skip
+    accept_rows(state, ids, head, sampled, tree.choices.probabilities, text, tree=tree)
 
 
 @jit
 def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tensor:
-    """The right row of each wanted depth, where there is one; elsewhere the number of the depth."""
+    """For each depth in ``wanted``, the row at that depth that is ``right``; the depth itself where there is none."""
     row = tl.arange(0, 16)
     found = tl.max(tl.where(right[:, None] & (depth[:, None] == wanted[None, :]), row[:, None], -1), 0)
     return tl.where(found < 0, wanted, found)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ...speculation.trees import CHOICES
 from ..decode.head import HeadOutput
-from ..decode.tiles import ROW_TILES, RowTiles, Tiles
+from ..decode.tiles import ROW_TILES, Tiles
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
 
@@ -19,7 +19,7 @@ class Choices:
     """What ``pick_choices`` fills, the likeliest token of each row first."""
 
     tokens: Tensor
-    """int64 [16, 4]."""
+    """int64 [16, 4]: the four best tokens of each row."""
     probabilities: Tensor
     """fp32 [16, 4]: softmax probabilities at temperature 1."""
 
@@ -35,17 +35,15 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
     return best, logits.softmax(dim=-1).gather(-1, best)
 
 
-def pick_choices(
-    out: HeadOutput, choices: Choices, tiles: Tiles, row_tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS
-) -> None:
+def pick_choices(out: HeadOutput, choices: Choices, tiles: Tiles) -> None:
     """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
     assert out.logits is not None and out.logits.shape[1] >= CHOICES
     count = out.tile_best.shape[1]
-    _pick_choices[(max_rows,)](
+    _pick_choices[(MAX_ROWS,)](
         out.logits, out.tile_best, out.tile_mass, out.token, out.probability, out.peak, choices.tokens,
         choices.probabilities,
         VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=CHOICES, TILES=count,
-        BLOCK=1 << (count - 1).bit_length(), num_warps=row_tiles.warps,
+        BLOCK=1 << (count - 1).bit_length(), num_warps=ROW_TILES.warps,
     )  # fmt: skip
 
 
@@ -55,7 +53,7 @@ def _pick_choices(
     peak: tl.tensor, choice_tokens: tl.tensor, choice_probabilities: tl.tensor,
     VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row). The four tiles with the highest best logits hold the row's four best tokens."""
+    """A program for each row. The four tiles with the highest best logits hold the row's four best tokens."""
     wait_for_inputs()
     row = tl.program_id(0)
     tile = tl.arange(0, BLOCK)

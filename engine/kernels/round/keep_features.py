@@ -18,8 +18,9 @@ def reference_keep_features(features: Tensor, waiting: int, live: bool) -> None:
 
 
 def keep_features(features: Tensor, waiting: Tensor, width: Tensor) -> None:
-    """``reference_keep_features`` with int32 [1] on the device: rows that wait, and rows of this round (0: none). More
-    than sixteen wait only while nobody drafts, and are lost."""
+    """Does what ``reference_keep_features`` does by numbers on the device, int32 [1] each: ``waiting`` rows are kept
+    already, and the round is live if its ``width`` isn't 0. Rows behind the sixteenth come only while nobody drafts,
+    and are lost."""
     columns = features.shape[1]
     _keep_features[(-(-columns // BLOCK),)](features, waiting, width, COLUMNS=columns, BLOCK=BLOCK, MAX_ROWS=MAX_ROWS)
 

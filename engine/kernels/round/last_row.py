@@ -82,7 +82,7 @@ def _gather_window(
     k: tl.tensor, v: tl.tensor, cursor: tl.tensor, out_k: tl.tensor, out_v: tl.tensor, last: tl.tensor,
     capacity: tl.tensor, WINDOW: tl.constexpr, HEAD_DIM: tl.constexpr, PLACES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (key head, part of the window)."""
+    """The kernel of ``gather_window``: a program for each (key head, part of the window)."""
     wait_for_inputs()
     kv_head = tl.program_id(0)
     place = tl.program_id(1) * PLACES + tl.arange(0, PLACES)

@@ -24,7 +24,7 @@ def trace(tree: TreeRows, rows: object, lineage: Lineage) -> None:
 
 
 def keep_path(table: StateTable, path: AcceptedPath) -> None:
-    """Moves what accepted rows say to the states of all layers to where a chain's rows would say it."""
+    """Moves what the accepted rows would add to the layers' states to the places of a chain's rows, in all layers."""
     config, first = table.config, table.first
     keys = config.num_key_heads * config.key_dim
     wide = sum(cdiv(columns, LANES) for columns in (keys, config.values, config.channels))
@@ -57,7 +57,7 @@ def _keep_path(
     path_rows: tl.tensor, path_count: tl.tensor,
     KEYS: tl.constexpr, VALUES: tl.constexpr, CHANNELS: tl.constexpr, HEADS: tl.constexpr, LANES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (some columns of one kind, layer)."""
+    """The kernel of ``keep_path``: a program for each (some columns of one kind, layer)."""
     piece = tl.program_id(0)
     entry = table + tl.program_id(1) * FIELDS
     of_keys: tl.constexpr = (KEYS + LANES - 1) // LANES
@@ -83,7 +83,8 @@ def move(
     base: tl.tensor, columns: tl.constexpr, start: tl.tensor, path_rows: tl.tensor, count: tl.tensor,
     LANES: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Rows only move towards the front, and each thread moves its own columns row by row: none is lost."""
+    """Moves row ``path_rows[r]`` of a matrix to place r, for each r below ``count``, in place. Rows only move towards
+    the front, and each thread moves its own columns row by row: none is lost."""
     lane = start + tl.arange(0, LANES)
     for row in range(1, count):
         source = tl.load(path_rows + row)

@@ -39,7 +39,7 @@ PROGRAMS, BLOCK = 128, 512
 
 @dataclass(frozen=True, slots=True)
 class LookupText:
-    """The text on the device."""
+    """A text on the device, as lookups search it."""
 
     ids: Tensor
     """int32 [context + 64]: the token of every position up to the anchor's; anything behind it. Rounds write theirs."""
@@ -91,7 +91,7 @@ def _look_up(
     state: tl.tensor, text: tl.tensor, best_out: tl.tensor,
     SHORTEST: tl.constexpr, LONGEST: tl.constexpr, PLACES: tl.constexpr, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (number): every ``PROGRAMS``-th block of places."""
+    """A program for each number: every ``PROGRAMS``-th block of places."""
     wait_for_inputs()
     newest = tl.load(state + AT_CURSOR)
     best = tl.zeros((BLOCK,), tl.int32)

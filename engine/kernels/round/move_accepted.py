@@ -41,7 +41,8 @@ class RowStores:
         """``features`` [17, columns] hold those of the pass's rows, in order."""
         self.first = caches[0].k
         self.stores = [store for cache in caches for store in (cache.k, cache.v)]
-        """Held, as are features, since the kernel is given the first alone."""
+        """All caches' keys and values: held, as ``features`` are, so that their memory stays, since the kernel is given
+        the first alone."""
         self.features = features
         self.columns = gcd(WIDEST, features.shape[1], *(store.shape[-1] for store in self.stores))
         """Columns of one program."""
@@ -81,7 +82,7 @@ def _move_accepted(
     path_before: tl.tensor,
     COLUMNS: tl.constexpr,
 ) -> None:
-    """Program (piece): one head's rows, or some columns of the features'."""
+    """A program for each piece: one head's rows, or some columns of the features'."""
     entry = table + tl.program_id(0) * FIELDS
     distance = tl.load(entry + DISTANCE)
     stride = tl.load(entry + STRIDE)

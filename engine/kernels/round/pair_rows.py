@@ -38,7 +38,7 @@ class DraftPlaces(NamedTuple):
 
 
 def reference_pair(embedded: Tensor, hidden: Tensor, norms: PairNorms) -> Tensor:
-    """[n, 2 * hidden] of rows [n, hidden]."""
+    """Rows [n, 2 * hidden]: each embedding, normed, beside its hidden state, normed."""
     return torch.cat((rms_norm(embedded, norms.embedded, norms.eps), rms_norm(hidden, norms.hidden, norms.eps)), dim=-1)
 
 
@@ -97,8 +97,8 @@ def _pair_committed(
     embedded_norm: tl.tensor, hidden_norm: tl.tensor, eps: tl.tensor, first: tl.tensor, pairs: tl.tensor,
     HIDDEN: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row). The row that the first one reads of ``kept`` is none that others write: there are more of them
-    than a pass has."""
+    """A program for each row. The row that the first one reads of ``kept`` is none that others write: there are more
+    of them than a pass has."""
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     embedded_scales = load_scales(embedded_norm, lane, HIDDEN)

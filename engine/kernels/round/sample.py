@@ -16,7 +16,7 @@ from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
 from .tree_rows import TreeRows
 
 TILE = 2048
-"""Logits of one program."""
+"""How many logits one program reads."""
 BINS = 2048
 SHIFTS = (21, 10, 0)
 """Where each of the three digits of a 32-bit key begins: 11, 11 and 10 bits."""
@@ -27,13 +27,13 @@ class SamplingSettings:
     """The settings that decide about a token, on the device, one element each."""
 
     temperature: Tensor
-    """fp64; above zero."""
+    """fp64: the temperature, above zero."""
     top_k: Tensor
-    """int64; 0 keeps all."""
+    """int64: how many of the largest logits stay; 0 keeps all."""
     top_p: Tensor
-    """fp64."""
+    """fp64: the share of the distribution that stays."""
     seed: Tensor
-    """int64."""
+    """int64: the key of the noise."""
 
     @classmethod
     def allocate(cls, device: torch.device) -> SamplingSettings:
@@ -48,7 +48,7 @@ class SampledRows:
     """What ``sample_rows`` fills."""
 
     token: Tensor
-    """int64 [16]."""
+    """int64 [16]: the token sampled behind each row."""
     probability: Tensor
     """fp32 [16]: of each token, in the distribution that it was sampled from."""
     draft_probability: Tensor
@@ -82,7 +82,7 @@ class SampleScratch:
 
 @jit
 def _key(logit: tl.tensor) -> tl.tensor:
-    """int64 in [0, 2^32), in the order of fp32 logits; both zeros are one."""
+    """Keys of fp32 logits: int64 in [0, 2^32), in the logits' order; both zeros have one key."""
     bits = tl.where(logit == 0.0, 0.0, logit).to(tl.int32, bitcast=True).to(tl.int64)
     return tl.where(bits >= 0, bits + 2147483648, -1 - bits)
 
@@ -100,7 +100,8 @@ def _count_digits(
     VOCAB: tl.constexpr, BITS: tl.constexpr, BY_WEIGHT: tl.constexpr, SHIFT: tl.constexpr, SHIFT_BEFORE: tl.constexpr,
     BINS: tl.constexpr, TILE: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their keys."""
+    """A program for each (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their
+    keys."""
     wait_for_inputs()
     row = tl.program_id(1)
     wanted = (tl.load(top_p) < 1.0) if BY_WEIGHT else ((tl.load(top_k) > 0) & (tl.load(top_k) < VOCAB))
@@ -132,7 +133,8 @@ def _find_digit(
     FIRST: tl.constexpr,
     BINS: tl.constexpr,
 ) -> None:
-    """Program (row): the highest bin that, with those above it, holds what is wanted; the threshold's next digit."""
+    """A program for each row: the highest bin that, with those above it, holds what is wanted; the threshold's next
+    digit."""
     wait_for_inputs()
     let_next_start()
     row = tl.program_id(0)
@@ -178,7 +180,7 @@ def _weigh_tiles(
     BITS: tl.constexpr,
     TILE: tl.constexpr,
 ) -> None:
-    """Program (tile, row)."""
+    """The kernel of ``sample_rows``: a program for each (tile, row)."""
     wait_for_inputs()
     row = tl.program_id(1)
     if row < tl.load(rows):
@@ -197,7 +199,7 @@ def _draw(
     VOCAB: tl.constexpr, TILES: tl.constexpr, TILES_BLOCK: tl.constexpr, BITS: tl.constexpr, TILE: tl.constexpr,
     TREE: tl.constexpr, DRAFTED_STRIDE: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Program (row): the tile at which the row's random number falls, and the token in it."""
+    """A program for each row: the tile at which the row's random number falls, and the token in it."""
     wait_for_inputs()
     let_next_start()
     row = tl.program_id(0)

@@ -38,7 +38,7 @@ ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (consta
 each draft, the target's of its own token at each place, the target's of each draft. The last three are fp32."""
 RECORD_SIZE = 6 * 16
 MOST_LANES = WIDE_ROWS[-1]
-"""Places of the lists in a record of a wide round: see ``list_at``."""
+"""How many places the lists have in the record of a wide round; 16 in any other (``list_at``)."""
 WIDE_RECORD_SIZE = 16 + 5 * MOST_LANES
 
 
@@ -66,7 +66,7 @@ class RoundState:
     """What passes from round to round; each property is a part of ``numbers``, one element unless said otherwise."""
 
     numbers: Tensor
-    """int32 on the device."""
+    """int32 on the device: all parts behind one another."""
 
     @classmethod
     def allocate(cls, device: torch.device, record_size: int = RECORD_SIZE) -> RoundState:

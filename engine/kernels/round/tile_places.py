@@ -46,7 +46,7 @@ def place_tiles(cursor: Tensor, rows: Tensor, places: TilePlaces) -> None:
 def _place_tiles(
     cursor: tl.tensor, rows: tl.tensor, places: tl.tensor, TILES: tl.constexpr, APART: tl.constexpr
 ) -> None:
-    """Program (tile)."""
+    """The kernel of ``place_tiles``: a program for each tile."""
     wait_for_inputs()
     let_next_start()
     first = tl.program_id(0) * 16

@@ -28,7 +28,7 @@ class TreeRows:
 
     @classmethod
     def allocate(cls, device: torch.device) -> TreeRows:
-        """Allocates the rows of a chain."""
+        """Allocates rows that form a chain, until ``pose`` makes them a tree."""
         rows = torch.arange(MAX_ROWS, dtype=torch.int32, device=device)
         trunk = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device)
         return cls(rows.clone(), rows.repeat(MAX_ROWS, 1), trunk)

@@ -18,7 +18,7 @@ _BINS = calibration.NUM_BINS
 BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(backoff.TRY)
 
 WAY, PRICE = constant(0), constant(1)
-"""Places of the way to choose, and of how many tokens a millisecond is worth."""
+"""Places, among the numbers of a choice, of the way to choose and of how many tokens a millisecond is worth."""
 WHOLE, WORTH, TRIAL = (constant(way) for way in range(3))
 """Ways to choose: verify the whole draft, what is worth it, or as much as a try does."""
 ACCEPTED, CONFIDENCE = constant(2), constant(2 + _BINS)

@@ -48,6 +48,7 @@ def inverse_rms(x: tl.tensor, eps: tl.tensor, HIDDEN: tl.constexpr) -> tl.tensor
 
 @jit
 def scale_row(x: tl.tensor, inverse: tl.tensor, scales: tl.tensor, QWEN: tl.constexpr) -> tl.tensor:
-    """x normed, given its inverse RMS and the weight as stored, in the order of rounding that QWEN says."""
+    """x, fp32, times its ``inverse`` RMS and the norm's weight ``scales``; with QWEN it is rounded to the weight's
+    dtype in between."""
     x *= inverse
     return (x.to(scales.dtype).to(tl.float32) if QWEN else x) * scales.to(tl.float32)

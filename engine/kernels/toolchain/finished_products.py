@@ -30,7 +30,8 @@ still being read."""
 
 
 def finish_products_in_loops() -> None:
-    """Makes Triton compile all kernels so. To be called once per process, before the first kernel."""
+    """Makes Triton change the PTX of every kernel as ``finished`` does. To be called once per process, before the first
+    kernel."""
     from triton.backends.nvidia.compiler import CUDABackend
 
     make_ptx = CUDABackend.make_ptx

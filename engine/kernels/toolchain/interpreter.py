@@ -11,8 +11,8 @@ from triton.runtime import interpreter
 
 
 def round_as_gpus_do() -> None:
-    """Makes it round to bf16 to nearest, ties to even, instead of truncating. To be called once, before the first
-    kernel."""
+    """Makes Triton's interpreter round to bf16 to nearest, ties to even, instead of truncating. To be called once,
+    before the first kernel."""
     convert = interpreter._convert_float
 
     def converted(values: Any, source: Any, target: Any, rounding: Any) -> Any:

@@ -41,12 +41,12 @@ class MemorySplit:
         self._tell(function, name, self.wanted(function))
 
     def wanted(self, function: int) -> int:
-        """The percentage that a loaded kernel should have asked for."""
+        """The percentage of shared memory that is right for a loaded kernel."""
         return self.percent if function in self._in_line else EVERYTHING
 
     def share(self, kilobytes: int | None, card: Card) -> None:
-        """Makes a line's kernels leave all but ``kilobytes`` to the cache; with None programs share all there is. It
-        holds for graphs that are captured later."""
+        """Lets the programs of a round's kernels share ``kilobytes`` of each multiprocessor's memory and leaves the
+        rest to the cache; with None they share all there is. Holds for graphs that are captured later."""
         percent = EVERYTHING
         if kilobytes is not None:
             percent = min(EVERYTHING, -(-100 * kilobytes * KILOBYTE // card.shared_of_multiprocessor))
@@ -67,4 +67,4 @@ def _ask_driver(function: int, percent: int) -> int:
 
 
 SPLIT = MemorySplit(_ask_driver)
-"""The split of this process."""
+"""What asks for the split of every kernel in this process."""

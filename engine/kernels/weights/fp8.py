@@ -52,7 +52,7 @@ class Fp8Weight(PackedWeight):
 
     @classmethod
     def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
-        """The largest number of each row becomes ``HIGHEST``."""
+        """Rounds rows so that the largest number of each becomes ``HIGHEST``."""
         highest = torch.linalg.vector_norm(rows, torch.inf, dim=-1, dtype=torch.float32)
         scale = highest.clamp(min=1e-30) / HIGHEST
         return (rows / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8), scale

@@ -30,7 +30,7 @@ class Int4Weight(PackedWeight):
     bits: ClassVar[int] = 4
     scale_dtype: ClassVar[torch.dtype] = torch.bfloat16
     scale_end: ClassVar[float] = 2.0**32
-    """Products are computed 2^37 times too small (``int4_words``)."""
+    """Scales must be smaller than this: products are computed 2^37 times too small (``int4_words``)."""
     tiles: ClassVar[FormatTiles] = FormatTiles(
         experts=TargetTiles(
             qkv=Tiles(columns=32, depth=512, warps=8, registers=128),
@@ -85,7 +85,8 @@ class Int4Weight(PackedWeight):
 
     @classmethod
     def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
-        """The number furthest from zero in each group becomes -8, as in q4_0, so that a scale may be negative."""
+        """Rounds rows to numbers 0 to 15, of which 8 stands for zero, and a scale for each group. The number furthest
+        from zero in a group becomes -8 times its scale, as in q4_0, so that a scale may be negative."""
         groups = rows.float().reshape(len(rows), -1, group)
         furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True)).squeeze(-1)
         scale = (furthest / -8).to(cls.scale_dtype)
@@ -102,7 +103,7 @@ class Int4Weight(PackedWeight):
         return numbers == 8
 
     def numbers(self) -> Tensor:
-        """The numbers 0 to 15 again, uint8 [..., rows, depth]."""
+        """The weight's numbers, 0 to 15, in their own order: uint8 [..., rows, depth]."""
         return from_panels(_numbers_of(self.values))
 
     def restored(self) -> Tensor:
@@ -183,7 +184,8 @@ def int4_words(
 def int4_scaled(
     words: tl.tensor, scale: tl.tensor, x: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """``int4_words`` for scales of any dtype, of the words' shape but for the last dimension."""
+    """Unpacks words as ``int4_words`` does, given their scales in any float dtype. ``scale`` has the shape of ``words``
+    without its last dimension, over which words share a scale."""
     if SIMULATED or scale.dtype == tl.bfloat16:
         lower, higher, offset = int4_steps(scale)
         lower = tl.broadcast_to(tl.expand_dims(lower, -1), words.shape)

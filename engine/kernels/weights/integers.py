@@ -20,7 +20,8 @@ FEW_ROWS = 4
 """Up to this many rows PyTorch's product for bf16 rows takes no longer than whole numbers, even with AVX2
 (DECISIONS.md)."""
 VECTOR = 32
-"""How many numbers of a row that product reads at once; it reads past the end of a row that isn't a multiple."""
+"""How many numbers of a row PyTorch's product for bf16 rows reads at once; it would read past the end of a row whose
+length is no multiple of this."""
 
 
 @cache
@@ -55,7 +56,7 @@ class IntegerWeight(Int8Weight):
         return fine.add_(coarse, alpha=128).mul_(step)
 
     def _products(self, parts: Tensor) -> Tensor:
-        """fp32 [n, rows] of int8 [n, depth]."""
+        """Products fp32 [n, rows] of coarse or fine numbers int8 [n, depth] with the weight."""
         assert self.scales is not None
         return torch._int_mm(parts, self.values.t()).float().mul_(self.scales)
 
@@ -92,9 +93,9 @@ class ByteWeight(RoundedRowsWeight):
 
 @dataclass(frozen=True, slots=True)
 class LaidOutWeight(IntegerWeight):
-    """``IntegerWeight`` in the order that oneDNN reads on this CPU, for good ([depth, rows] to PyTorch): ``_int_mm``
-    brings a weight into it for every product, which takes longer than to multiply a few rows. It can't be cut or
-    joined."""
+    """An ``IntegerWeight`` kept in the order in which oneDNN multiplies on this CPU; for PyTorch it is [depth, rows].
+    ``_int_mm`` lays a weight out anew for every product, which takes longer than to multiply a few rows. It can't be
+    cut or joined."""
 
     @classmethod
     def of(cls, weight: Tensor) -> LaidOutWeight:

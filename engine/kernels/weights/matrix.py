@@ -21,7 +21,7 @@ class Matrix(NamedTuple):
 
     data: tl.tensor
     scales: tl.tensor
-    """None where the format has none."""
+    """The scales of its rows or groups; None where the format has none."""
     N: tl.constexpr
     K: tl.constexpr
     FORMAT: tl.constexpr

@@ -71,7 +71,8 @@ class Mxfp4Weight(PackedWeight):
 
     @classmethod
     def rounded(cls, rows: Tensor, group: int) -> tuple[Tensor, Tensor]:
-        """For measuring: the largest of each group becomes 4 or 6."""
+        """Rounds rows to codes and scales, for measuring: the largest number of each group becomes 4 or 6 times its
+        scale."""
         between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=rows.device)
         groups = rows.float().reshape(len(rows), -1, GROUP)
         exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
@@ -100,7 +101,7 @@ class Mxfp4Weight(PackedWeight):
         return f"2^{HIGHEST + 1 - BIAS} or more" if highest > HIGHEST else ""
 
     def codes(self) -> Tensor:
-        """The codes 0 to 15 again, uint8 [..., rows, depth]."""
+        """The weight's codes, 0 to 15, in their own order: uint8 [..., rows, depth]."""
         return from_panels(_codes_of(self.values))
 
     def restored(self) -> Tensor:
@@ -113,8 +114,8 @@ class Mxfp4Weight(PackedWeight):
         return torch.nn.functional.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
-        """Where no kernel unpacks it, experts that have rows are unpacked one after the other: all of them would be
-        many gigabytes."""
+        """As ``Weight.grouped``. Where no kernel unpacks the weight, experts that have rows are unpacked one after the
+        other: all at once would be many gigabytes."""
         if self.unpacks_inside(x):
             return Weight.grouped(self, x, ends)
         out = x.new_empty(len(x), self.shape[1])

@@ -31,11 +31,11 @@ class PackedWeight(Weight):
     format is a class; ``loading/file_formats.py`` says how files store it."""
 
     bits: ClassVar[int]
-    """Bits of a number."""
+    """How many bits one number of the weight has."""
     scale_dtype: ClassVar[torch.dtype]
     """The dtype of scales, unless a file has others."""
     scale_end: ClassVar[float] = inf
-    """Scales must be smaller."""
+    """Scales must be smaller than this."""
     scale_of_row: ClassVar[bool] = False
     """Whether a row has one scale, [..., rows]; else each group has one, laid out by ``scales_to_panels``."""
     experts_only: ClassVar[bool] = False
@@ -76,7 +76,7 @@ class PackedWeight(Weight):
     @classmethod
     @abstractmethod
     def zeros(cls, numbers: Tensor) -> Tensor:
-        """Which numbers stand for zero."""
+        """Which of the numbers stand for zero, bool of their shape."""
 
     @classmethod
     def wrong_scale(cls, scales: Tensor, parts: Iterable[Rows]) -> str:
@@ -92,14 +92,14 @@ class PackedWeight(Weight):
 
     @classmethod
     def _loses(cls, part: Rows) -> bool:
-        """Whether a scale of 0 makes zeros of other numbers."""
+        """Whether numbers other than zero stand under a scale of 0, which loses them."""
         _, numbers, scales = part
         others = ~cls.zeros(numbers).reshape(*scales.shape, -1)
         return bool(others.any(-1)[scales == 0].any())
 
     @classmethod
     def of(cls, weight: Tensor, group: int = DEPTH) -> Self:
-        """Rounds a weight [..., rows, depth]."""
+        """Rounds a weight of floats [..., rows, depth] to this format."""
         rows = weight.flatten(0, -2)
         return cls.allocate(*weight.shape, device=weight.device, group=group).filled(
             (start, *cls.rounded(rows[start : start + ROWS_AT_ONCE], group))
@@ -127,7 +127,7 @@ def to_panels(values: Tensor, width: int) -> Tensor:
 
 
 def from_panels(panels: Tensor) -> Tensor:
-    """The matrix [..., rows, columns] again."""
+    """The matrix [..., rows, columns] of which ``to_panels`` made these panels."""
     *outer, panel, blocks, rows, width = panels.shape
     return panels.transpose(-3, -2).reshape(*outer, panel * rows, blocks * width)
 
@@ -141,6 +141,6 @@ def scales_to_panels(scales: Tensor) -> Tensor:
 
 
 def scales_from_panels(panels: Tensor) -> Tensor:
-    """The scales [..., rows, groups] again."""
+    """The scales [..., rows, groups] of which ``scales_to_panels`` made these panels."""
     *outer, panel, groups, rows = panels.shape
     return panels.reshape(*outer, panel, groups, rows // 2, 2).movedim(-3, -1).transpose(-3, -2).flatten(-4, -2)

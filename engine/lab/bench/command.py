@@ -69,7 +69,7 @@ class Results:
     ceiling: Ceiling
     load_seconds: float
     load_bytes: int
-    """0 for random weights: they are made, not read."""
+    """Bytes of weights that were read; 0 for random ones, which are made."""
     rounds_by: str = ""
     prepare_seconds: float = 0.0
     rounds: list[RoundFigures] = field(default_factory=list)

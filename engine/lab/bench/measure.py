@@ -39,7 +39,7 @@ class RoundFigures:
     verify_bytes: float
     draft_bytes: float
     acceptance_length: float
-    """Mean tokens per round."""
+    """The mean number of tokens that a round yields."""
     share: float
     """The floor's share of the measured time, for the whole round: how near it is to what the memory can do."""
     verify_share: float
@@ -142,7 +142,8 @@ class Bench:
     def run(self, block: BlockSize, context: int, count: int) -> tuple[float, list[Round]]:
         """The seconds of ``count`` rounds behind a random context, and the rounds, both without the first few;
         ``block`` 1 decodes plainly."""
-        ids = self._pretend(context)
+        ids = self.random_ids(context)
+        self.decoder.prefix.pretend(ids[:-1])
         settings = GenerationSettings(
             block_size=MIN_BLOCK_SIZE if block == 1 else block,
             speculation=block != 1,
@@ -199,12 +200,6 @@ class Bench:
     def random_ids(self, count: int) -> tuple[int, ...]:
         rng = random.Random(count)
         return tuple(rng.randrange(self.vocab_size) for _ in range(count))
-
-    def _pretend(self, context: int) -> tuple[int, ...]:
-        """Makes the decoder believe that it has run a text of which one token is left; returns the whole text."""
-        ids = self.random_ids(context)
-        self.decoder.prefix.pretend(ids[:-1])
-        return ids
 
 
 def _fill_with_noise(cache: Cache) -> None:

@@ -7,20 +7,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from time import perf_counter
 
 from ...commands import AUTO, MAX_BLOCK_SIZE, BlockSize
-from ...decoding.cuda_graphs import Outbox, captured
-from ...decoding.decoder import Decoder
-from ...decoding.device_rounds import DeviceRounds
 from ...decoding.rounds import Round
-from ...kernels.round.grow import grow_tree
-from ...kernels.round.verify_width import choice_numbers, choose_width
-from ...kernels.toolchain.jit import MAX_ROWS
-from ...measured.costs import RoundTimer, time_rounds
+from ...measured.costs import time_rounds
 from ...speculation.auto import Auto
-from ...speculation.costs import CostTable
-from ...speculation.trees import chain
 from ..judging.play import Played, RecordedDraft
 from ..judging.sweep import rate_of
 from .measure import Bench, acceptance_script
@@ -44,27 +35,8 @@ BEHIND = (
 which a block failed, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
 
 HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
-MANY = 32
-"""Repetitions of what is too short to be timed once."""
 STRETCH = 8
 """Rounds that are drawn together for the interval, since what a policy does depends on the rounds before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deciding:
-    """What choosing costs, in milliseconds for each round."""
-
-    host_ms: float
-    """Milliseconds of the host's time."""
-    device_ms: float | None
-    """Milliseconds of the device's time; None where the host runs the rounds. Otherwise the device chooses, and the
-    host is a round ahead."""
-    costs_seconds: float
-    """Seconds that timing the costs took, once for each start at most."""
-
-    @property
-    def delay_ms(self) -> float:
-        return self.host_ms if self.device_ms is None else self.device_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +58,17 @@ class PolicyFigures:
     round_ms: float
     low: float
     high: float
-    """The upper bound of the 95 % interval of the tokens per second."""
-    deciding: Deciding | None
-    """What choosing costs; only for ``auto``."""
+    """The bounds of the 95 % interval of the tokens per second."""
 
     @property
     def tokens_per_second(self) -> float:
         return 1e3 * self.tokens / self.round_ms
 
 
-def scripted_drafts(mean_length: float, rounds: int, seed: int = 0) -> list[RecordedDraft]:
+def scripted_drafts(mean_length: float, rounds: int) -> list[RecordedDraft]:
     """Drafts of whole blocks that yield ``mean_length`` tokens on average. Their confidences tell as much as the
     bundled drafter's do, and no more: each is drawn by itself, from those of drafts with the same fate."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
 
     def drawn(right: int) -> RecordedDraft:
         fates = (ACCEPTED if place < right else FALLEN if place == right else BEHIND for place in range(drafts))
@@ -128,9 +98,7 @@ def measure_policies(
     if decoder.drafter is None:
         raise ValueError("--policy needs a drafter")
     bench.force(routing, 1)
-    text, started = bench.random_ids(MAX_BLOCK_SIZE), perf_counter()
-    costs = time_rounds(decoder, text)
-    costs_seconds = perf_counter() - started
+    costs = time_rounds(decoder, bench.random_ids(MAX_BLOCK_SIZE))
     if costs is None:
         raise ValueError("--policy needs room for a block: a longer context")
     found = []
@@ -141,10 +109,6 @@ def measure_policies(
             decoder.use_policy(Auto(costs) if policy == AUTO else None)
             seconds, rounds = bench.run(policy, context, count)
             low, high = _interval(rounds, seconds)
-            deciding = None
-            if policy == AUTO:
-                host_ms, device_ms = _host_decision(costs, rounds), _device_decision(decoder, costs, text, context)
-                deciding = Deciding(host_ms, device_ms, costs_seconds)
             figures = PolicyFigures(
                 policy=policy,
                 acceptance=acceptance,
@@ -156,7 +120,6 @@ def measure_policies(
                 round_ms=1e3 * seconds / len(rounds),
                 low=low,
                 high=high,
-                deciding=deciding,
             )
             found.append(figures)
     bench.script.play()
@@ -176,44 +139,8 @@ def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
     return found.low, found.high
 
 
-def _host_decision(costs: CostTable, rounds: Sequence[Round]) -> float:
-    """Milliseconds for each round of all that a policy does on the host, measured by deciding these rounds again."""
-    policy, started = Auto(costs), perf_counter()
-    for done in rounds:
-        drafts = policy.wants_draft(done.context_length)
-        if drafts:
-            choice_numbers(policy.numbers(done.context_length))
-        chances = tuple((each,) for each in done.draft_probabilities) if drafts else ()
-        tree = chain(min(done.verify_width - 1, len(chances)))
-        policy.observe(chances, tree, range(1, done.num_accepted + 1), done.context_length)
-    return 1e3 * (perf_counter() - started) / len(rounds)
-
-
-def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], context: int) -> float | None:
-    """Milliseconds of a choice on the device, an upper bound; None where the host runs the rounds."""
-    if not isinstance(decoder.rounds, DeviceRounds):
-        return None
-    launches = decoder.rounds.launches
-    state, numbers, tree = launches.state, launches.numbers, launches.tree
-    outbox = Outbox(len(numbers), launches.device)
-    policy = Auto(costs)
-
-    def choices() -> None:
-        for _ in range(MANY):
-            state.width.fill_(MAX_ROWS)
-            outbox.send(choice_numbers(policy.numbers(context)), numbers)
-            if tree is None:
-                choose_width(state, numbers, launches.drafter_probability)
-            else:
-                grow_tree(state, numbers, launches.ids, tree)
-
-    launch = captured(choices, launches.device, what="choices")
-    launches.pose(text, context, MAX_ROWS, pending=0)
-    return RoundTimer(launches).milliseconds(launch) / MANY
-
-
 def policy_table(figures: Sequence[PolicyFigures]) -> str:
-    """A table of figures at one context and routing."""
+    """Prints the figures of policies, all at one context and routing, as a table."""
     rows = [
         [
             f"{each.acceptance:.2f}",
@@ -227,19 +154,4 @@ def policy_table(figures: Sequence[PolicyFigures]) -> str:
         ]
         for each in figures
     ]
-    first = figures[0]
-    chosen = next((each for each in figures if each.deciding is not None), None)
-    return "\n".join(
-        [
-            f"\npolicies at context {first.context}, {first.routing} routing",
-            table(HEADS, rows),
-            *([] if chosen is None or chosen.deciding is None else [_deciding_line(chosen.deciding, chosen.round_ms)]),
-        ]
-    )
-
-
-def _deciding_line(deciding: Deciding, round_ms: float) -> str:
-    costs, share = f"costs timed in {deciding.costs_seconds:.2f} s", 100 * deciding.delay_ms / round_ms
-    host = f"{1e3 * deciding.host_ms:.0f} us of the host"
-    device = "" if deciding.device_ms is None else f"{1e3 * deciding.device_ms:.1f} us of the device, beside it "
-    return f"{costs}; choosing delays a round by {share:.2f} % ({device}{host})"
+    return f"\npolicies at context {figures[0].context}, {figures[0].routing} routing\n{table(HEADS, rows)}"

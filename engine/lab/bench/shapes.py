@@ -98,8 +98,9 @@ class Shape:
 
 
 def read_shape(name: str, num_layers: int | None = None, kind: DrafterKind = "dflash") -> Shape:
-    """One of ``SHAPES``, perhaps with fewer target layers, which must be whole periods (else ``ValueError``). MTP is
-    known for ``ASSISTANTS``, ``BRING_THEIR_OWN`` and what is tiny."""
+    """The configs of one of ``SHAPES``. ``num_layers``: takes the target's first layers alone; raises ``ValueError``
+    unless these are whole periods. ``kind``: the drafter's; MTP is known for ``ASSISTANTS``, ``BRING_THEIR_OWN`` and
+    what is tiny."""
     target, drafter = configs_of(name)
     if name in (TINY, TINY_RECURRENT):
         num_layers = num_layers or 2 * period_of(target)

@@ -20,9 +20,12 @@ import torch
 from ...commands import GenerationSettings
 from ...decoding.decoder import Decoder, Prompt, Round
 from ...hub.pairs import BUNDLED_PAIR
-from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
+from ...loading.checkpoint import compute_dtype, pick_device
+from ...speculation.lookup import num_agreed
+from ..judging.selftest import margin
 from .evaluate import first_of
 from .judging.checks import TURN_END, verdicts
+from .model.files import load_drafter, load_target
 from .model.tokenizer import load_tokenizer
 from .texts.conversation import encode_prompt
 from .texts.exchanges import HeldOutQuestion
@@ -54,7 +57,7 @@ class DepartedAnswer:
 
 @dataclass(slots=True)
 class DomainTotals:
-    """The totals of one domain."""
+    """What the answers to the prompts of one domain add up to."""
 
     answers: int = 0
     right: int = 0
@@ -83,8 +86,8 @@ class Confirmation:
     """Plays prompts on a freshly loaded bundled pair."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype, max_new_tokens: int) -> None:
-        target = load_target(BUNDLED_PAIR / "target", device, _no_progress)
-        drafter = load_drafter(BUNDLED_PAIR / "drafter", target, _no_progress)
+        target = load_target(BUNDLED_PAIR, device)
+        drafter = load_drafter(BUNDLED_PAIR, target)
         self.decoder = Decoder(target.to(dtype), drafter.to(dtype), MAX_CONTEXT)
         self.tokenizer = load_tokenizer(BUNDLED_PAIR / "target")
         self.max_new_tokens = max_new_tokens
@@ -108,16 +111,6 @@ class Confirmation:
         seconds = perf_counter() - started
         return Answered(tuple(token for each in rounds for token in each.emitted), tuple(rounds), seconds)
 
-    def margin(self, prefix: Sequence[int]) -> float:
-        """The difference of the two best logits for the token after ``prefix``."""
-        self.decoder.clear()
-        with torch.inference_mode():
-            ids = torch.tensor(prefix, device=self.decoder.device)
-            output = self.decoder.target(ids, 0, self.decoder.cache)
-            best, second = self.decoder.target.logits(output.hidden[-1:]).topk(2).values[0]
-        self.decoder.clear()
-        return float(best - second)
-
     def compare(
         self, tally: DomainTotals, question: HeldOutQuestion, ids: Sequence[int], temperatures: Sequence[float]
     ) -> None:
@@ -132,9 +125,9 @@ class Confirmation:
                 drafted = self.answer(ids, block_size, temperature)
                 tally.compared += 1
                 if drafted.ids != plain.ids:
-                    index = next(i for i, (a, b) in enumerate(zip(plain.ids, drafted.ids, strict=False)) if a != b)
-                    margin = self.margin([*ids, *plain.ids[:index]])
-                    tally.divergences.append(DepartedAnswer(question.domain, block_size, temperature, index, margin))
+                    index = num_agreed(plain.ids, drafted.ids)
+                    near = margin(self.decoder, [*ids, *plain.ids[:index]])
+                    tally.divergences.append(DepartedAnswer(question.domain, block_size, temperature, index, near))
                 if block_size == BLOCK_SIZES[-1] and temperature == 0 and len(plain.ids) > 1:
                     self._time(tally, plain, drafted)
 
@@ -145,10 +138,6 @@ class Confirmation:
         cycles = [each for each in drafted.rounds if each.draft_ids][:-1]
         tally.accepted += sum(each.num_accepted for each in cycles)
         tally.rounds += len(cycles)
-
-
-def _no_progress(what: str, done: int, total: int) -> None:
-    pass
 
 
 def questions(prompts: int) -> Iterator[tuple[HeldOutQuestion, list[int]]]:

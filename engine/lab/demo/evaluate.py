@@ -34,6 +34,9 @@ from .texts.mixture import Mixture
 
 BLOCK_SIZES = (4, 8, 16)
 VARIATIONS = 5
+"""How many answers at temperature 0.8 are compared with one another."""
+SEED = 1000
+"""The seed of sampled answers."""
 ANSWERS = "answers"
 """The folder of a pair with its target's answers to the drafter's prompts."""
 
@@ -90,7 +93,7 @@ class DomainAnswers:
 
     plain: list[GeneratedAnswer]
     second: list[GeneratedAnswer]
-    """The answers as a second turn."""
+    """The answers to the same questions as a second turn."""
     by_block: dict[int, list[GeneratedAnswer]]
     """The drafted answers, by block size."""
     seen: list[GeneratedAnswer]
@@ -99,8 +102,8 @@ class DomainAnswers:
 
 
 class Evaluation:
-    def __init__(self, pair: Path, device: torch.device, scale: Scale, seed: int = 1000) -> None:
-        self.pair, self.device, self.scale, self.seed = pair, device, scale, seed
+    def __init__(self, pair: Path, device: torch.device, scale: Scale) -> None:
+        self.pair, self.device, self.scale = pair, device, scale
         self.target = load_target(pair, device).float()
         self.drafter = load_drafter(pair, self.target).float()
         self.tokenizer = load_tokenizer(pair / "target")
@@ -173,12 +176,12 @@ class Evaluation:
         }
 
     def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[GeneratedAnswer]:
-        return generate(self.target, prompts, self.scale.limit, Sampler(temperature, self.seed, self.device))
+        return generate(self.target, prompts, self.scale.limit, Sampler(temperature, SEED, self.device))
 
     def _drafted(
         self, prompts: Sequence[list[int]], block_size: int, temperature: float = 0.0
     ) -> list[GeneratedAnswer]:
-        sampler = Sampler(temperature, self.seed, self.device)
+        sampler = Sampler(temperature, SEED, self.device)
         return speculate(self.target, self.drafter, prompts, self.scale.limit, sampler, block_size)
 
     def _ids(self, conversation: TrainingText) -> list[int]:
@@ -219,7 +222,7 @@ class Evaluation:
     @torch.no_grad()
     def _least_expert_share(self) -> float:
         """The smallest share of choices that any expert of any layer takes on packed training conversations."""
-        dataset = RowDataset(self.mixture.encoded, f"experts/{self.seed}", self.scale.rows, 1024)
+        dataset = RowDataset(self.mixture.encoded, f"experts/{SEED}", self.scale.rows, 1024)
         rows = next(batches(dataset, self.scale.rows, 0, self.device))
         chosen: list[torch.Tensor] = []
         hooks = [

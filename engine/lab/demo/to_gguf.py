@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import load_file
 
 from ...hub.pairs import BUNDLED_PAIR
-from ...models.gemma4.gguf_names import LAYER_NAMES, NAMES
-from ..training.to_gguf import Json, Tensors, common_keys, drafter_keys, drafter_tensors, renamed, write
+from ...models.gemma4.gguf_names import gguf_name
+from ..training.to_gguf import Json, Tensors, common_keys, drafter_keys, drafter_tensors, write
 
 UNROTATED = 1e30
 """A divisor of a frequency that leaves its dimensions as they are."""
@@ -87,7 +87,7 @@ def target_keys(config: Json) -> Json:
 
 def target_tensors(folder: Path, config: Json) -> Tensors:
     for name, tensor in load_file(folder / "model.safetensors").items():
-        yield renamed(name.removeprefix("model.language_model."), NAMES, LAYER_NAMES), tensor
+        yield gguf_name(name.removeprefix("model.language_model.")), tensor
     # To rotate only part of a wide head, the other frequencies are divided away.
     half = config["global_head_dim"] // 2
     rotated = int(half * config["rope_parameters"]["full_attention"]["partial_rotary_factor"])

@@ -24,7 +24,7 @@ class RecordedDraft(NamedTuple):
 
     @property
     def chances(self) -> tuple[tuple[float, ...], ...]:
-        """The same chances, in the form of a ``RecordedChoices`` with one choice at each position."""
+        """The confidences as ``RecordedChoices.chances``, with one choice at each position."""
         return tuple((each,) for each in self.confidences)
 
     @property
@@ -41,7 +41,7 @@ class RecordedChoices(NamedTuple):
     """By position, which of these choices the text takes; -1 for none of them."""
 
     def chain(self) -> RecordedDraft:
-        """The chain of first choices alone."""
+        """The draft that consists of the drafter's first choices."""
         right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
         return RecordedDraft(tuple(position[0] for position in self.chances), right)
 

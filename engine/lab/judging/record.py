@@ -1,8 +1,9 @@
-"""Records the draft that stands behind every token of an answer."""
+"""Records the draft that stands behind every token of an answer: by these, policies are judged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,9 +15,30 @@ from ...models.drafter import Drafter
 from ...models.target import TargetModel
 from ...sampling.sampling import sample
 from ...speculation.trees import CHOICES
-from .play import RecordedChoices
+from .play import RecordedChoices, RecordedDraft
 
 CHUNK = 256
+"""The most rows of one pass over a prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRecording:
+    """One answer, with the draft that stood behind every one of its tokens."""
+
+    domain: str
+    """What kind of text it is."""
+    temperature: float
+    prompt_length: int
+    anchors: tuple[RecordedDraft, ...]
+    blocks: tuple[RecordedChoices, ...] = ()
+    """The same drafts with the drafter's further choices, as many at every position; empty where none were recorded."""
+
+    @classmethod
+    def of_blocks(
+        cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[RecordedChoices]
+    ) -> DraftRecording:
+        """The recording of an answer whose drafts were recorded with further choices."""
+        return cls(domain, temperature, prompt_length, tuple(block.chain() for block in blocks), tuple(blocks))
 
 
 @torch.inference_mode()

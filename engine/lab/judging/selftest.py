@@ -15,6 +15,7 @@ from ...decoding.decoder import Decoder, Prompt, Round
 from ...kv_cache.cache import Cache
 from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
+from ...speculation.lookup import num_agreed
 from ...tokenizer import ChatTokenizer
 from .play import RecordedDraft
 from .record import record_blocks
@@ -54,9 +55,9 @@ class Bin(NamedTuple):
 
     reached: int
     predicted: float
-    """Their mean confidence; 0 where none was reached."""
+    """The mean confidence of the drafts; 0 where none was reached."""
     observed: float
-    """The share of them that was right."""
+    """The share of the drafts that was right."""
 
 
 class DepartedText(NamedTuple):
@@ -71,7 +72,7 @@ class DepartedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """What the test found."""
+    """What a self-test of a pair found."""
 
     num_tokens: int
     positions: tuple[RightByPosition, ...]
@@ -110,7 +111,7 @@ class SelfTest:
 
     @property
     def verdict(self) -> str:
-        """One or two sentences for people."""
+        """What the test found, in one to three sentences for people."""
         return " ".join(filter(None, (self._drafter_verdict(), self._format_verdict(), self._text_verdict())))
 
     def _drafter_verdict(self) -> str:
@@ -197,8 +198,8 @@ def _compare(decoder: Decoder, prompt: str, ids: Sequence[int], settings: Genera
     drafted = _answer(decoder, ids, replace(settings, block_size=MAX_BLOCK_SIZE))
     if plain == drafted:
         return []
-    index = next((i for i, (a, b) in enumerate(zip(plain, drafted, strict=False)) if a != b), -1)
-    return [DepartedText(prompt, index, _margin(decoder, [*ids, *plain[:index]]))]
+    index = num_agreed(plain, drafted)
+    return [DepartedText(prompt, index, margin(decoder, [*ids, *plain[:index]]))]
 
 
 def _answer(decoder: Decoder, ids: Sequence[int], settings: GenerationSettings) -> list[int]:
@@ -208,8 +209,8 @@ def _answer(decoder: Decoder, ids: Sequence[int], settings: GenerationSettings) 
 
 
 @torch.inference_mode()
-def _margin(decoder: Decoder, text: Sequence[int]) -> float:
-    """The difference of the two best logits behind a text."""
+def margin(decoder: Decoder, text: Sequence[int]) -> float:
+    """The difference of the target's two best logits behind a text."""
     target = decoder.target
     cache = Cache(target.config.layers, len(text) + CHUNK, CHUNK, target.dtype, target.device)
     hidden = None

@@ -13,9 +13,8 @@ from ...speculation.auto import Auto
 from ...speculation.costs import CostTable
 from ...speculation.policy import Fixed, Policy
 from ...tokenizer import ChatTokenizer
-from .files import DraftRecording
 from .play import Played, play, play_oracle
-from .record import record_blocks
+from .record import DraftRecording, record_blocks
 
 FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
 """Block sizes to compare; 1 is plain decoding."""
@@ -26,7 +25,7 @@ class Sweep:
     """The rates that every policy would have had."""
 
     fixed: dict[int, PolicyRate]
-    """By block size; 1 is plain decoding."""
+    """The rate of each fixed block size; 1 is plain decoding."""
     auto: PolicyRate
     oracle: PolicyRate
     """The rate of an oracle that knows beforehand which drafts are right."""
@@ -64,18 +63,14 @@ def sweep(recordings: Sequence[DraftRecording], table: CostTable) -> Sweep:
     answers = [recording for recording in recordings if recording.anchors]
     return Sweep(
         {size: rate(lambda size=size: Fixed(size), answers, table) for size in FIXED_SIZES},  # type: ignore[misc]
-        rate_of([_play_auto(each, table) for each in answers]),
-        rate_of([_play_oracle(each, table) for each in answers]),
+        rate_of([play(Auto(table), each.blocks or each.anchors, table, each.prompt_length) for each in answers]),
+        rate_of(
+            [
+                play_oracle([block.known() for block in each.blocks] or each.anchors, table, each.prompt_length)
+                for each in answers
+            ]
+        ),
     )
-
-
-def _play_auto(answer: DraftRecording, table: CostTable) -> Played:
-    return play(Auto(table), answer.blocks or answer.anchors, table, answer.prompt_length)
-
-
-def _play_oracle(answer: DraftRecording, table: CostTable) -> Played:
-    anchors = [block.known() for block in answer.blocks] or answer.anchors
-    return play_oracle(anchors, table, answer.prompt_length)
 
 
 RESAMPLES = 400
@@ -89,17 +84,15 @@ class PolicyRate(NamedTuple):
     high: float
 
 
-def rate(
-    policy: Callable[[], Policy], recordings: Sequence[DraftRecording], table: CostTable, seed: int = 0
-) -> PolicyRate:
+def rate(policy: Callable[[], Policy], recordings: Sequence[DraftRecording], table: CostTable) -> PolicyRate:
     """The rate of a policy; each answer gets one of its own, made by ``policy``."""
-    return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings], seed)
+    return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings])
 
 
-def rate_of(played: Sequence[Played], seed: int = 0) -> PolicyRate:
+def rate_of(played: Sequence[Played]) -> PolicyRate:
     """All tokens divided by all time, with a bootstrap interval over whole answers, since rounds of one text are
     alike."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
 
     def total(indices: Iterable[int]) -> float:
         chosen = [played[index] for index in indices]

@@ -19,14 +19,15 @@ worthless. A drafter that seldom gets far does better with less."""
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Blocks of a batch of rows: [R, A] anchors, [R, A * block] slots."""
+    """The blocks drawn for a batch of R rows, A in each: ``anchors`` is [R, A], the other fields have an entry for each
+    slot, [R, A * block]."""
 
     anchors: Tensor
     """Index of each block's anchor within its row."""
     inputs: Tensor
-    """The anchor's token, then masks."""
+    """The token in each slot: the anchor's, then masks."""
     positions: Tensor
-    """The positions within the document."""
+    """Each slot's position within its document."""
     labels: Tensor
     """The token at each slot's own position; no shift."""
     weights: Tensor
@@ -65,10 +66,11 @@ def draw_blocks(
 
 
 def block_visibility(rows: TextRows, blocks: Blocks, block: int, causal: bool, window: Window) -> Predicate:
-    """The mask of the blocks: keys are the row's context, then all blocks.
+    """The mask under which a drafter's blocks attend, when they are trained on packed rows. Queries are the slots of
+    all blocks of a row; keys are the row's own positions (the context), then the slots again.
 
-    Context is seen strictly before the anchor, because at inference the anchor's features don't exist yet. Within a
-    block everything sees everything, in causal layers only what came before."""
+    A block sees the context of its document strictly before its anchor, because at inference the anchor's features
+    don't exist yet, and its own slots: all of them, or in causal layers those up to the query's."""
     length = rows.ids.shape[1]
     documents, anchors = rows.documents, blocks.anchors
 

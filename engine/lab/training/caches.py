@@ -21,7 +21,7 @@ def round_up(length: int) -> int:
 
 
 class TextCache:
-    """Keys and values [kv_heads, texts, length, d] of all layers."""
+    """The keys and values of a batch of texts, [kv_heads, texts, length, head_dim] each for every layer."""
 
     def __init__(
         self, layers: Sequence[AttentionConfig], texts: int, length: int, dtype: torch.dtype, device: torch.device
@@ -40,7 +40,7 @@ class TextCache:
             self.pairs[index] = tuple(store[:, texts] for store in pair)
 
 
-class _Layer:
+class _CachedRows:
     """One layer's rows of a pass: written at their positions, read up to ``limit``."""
 
     def __init__(self, pair: tuple[Tensor, ...], positions: Tensor, limit: int) -> None:
@@ -76,7 +76,7 @@ class TargetRows(Pass):
         limit = round_up(end)
         self.distance = positions[..., None] - torch.arange(limit, device=positions.device)
         self.visible: dict[Window, Tensor] = {None: self.distance >= 0}
-        self.attention = [_Layer(pair, positions, limit) for pair in cache.pairs]
+        self.attention = [_CachedRows(pair, positions, limit) for pair in cache.pairs]
 
     def positions(self, start: int, end: int) -> Tensor:
         return self.rows_positions.flatten()
@@ -105,7 +105,7 @@ class DraftRound(TrainedDraft):
         self.committed = (self.keys < anchor).expand(-1, n, -1)
         self.slots = torch.arange(n, device=device)
         self.visible: dict[tuple[bool, Window], Tensor] = {}
-        self.attention = [_Layer(pair, context_positions, limit) for pair in cache.pairs]
+        self.attention = [_CachedRows(pair, context_positions, limit) for pair in cache.pairs]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, causal: bool, window: Window, scale: float) -> Tensor:
         kind = causal, window

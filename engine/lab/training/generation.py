@@ -55,11 +55,13 @@ class GeneratedRound:
 
 @dataclass(slots=True)
 class GeneratedAnswer:
-    """Generated ids, the stop token included when ``ended``."""
+    """The answer to one prompt."""
 
     ids: list[int] = field(default_factory=list)
+    """Its token ids. If it ``ended`` by itself the last one is a stop token; otherwise the limit cut it off."""
     ended: bool = False
     rounds: list[GeneratedRound] = field(default_factory=list)
+    """The rounds that wrote it, without the first token's; empty where nothing was drafted."""
 
     def extend(self, ids: list[int], limit: int, stops: Collection[int]) -> None:
         """Appends ids up to the first of ``stops`` or up to ``limit``."""
@@ -142,7 +144,7 @@ class _Texts:
         return self.sampler(self.model.logits(last))
 
     def _take(self, features: Sequence[Tensor | None]) -> None:
-        """Adds the features of rows that were run, where a drafter reads them."""
+        """Keeps the features of the rows that have just been run, where a drafter reads them."""
 
     def _runs(self, answer: GeneratedAnswer) -> bool:
         return not answer.ended and len(answer.ids) < self.limit

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...speculation.calibration import NUM_BINS, bin_of
 from .generation import GeneratedAnswer, GeneratedRound
-
-BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,7 @@ class Speculation:
 
 
 def speculation(answers: Iterable[GeneratedAnswer], block_size: int) -> Speculation:
+    """Adds up the figures of answers that were drafted in blocks of this size."""
     lengths = [round.accepted + 1 for answer in answers for round in answer.rounds[:-1]]
     count = max(len(lengths), 1)
     return Speculation(
@@ -42,6 +42,8 @@ def speculation(answers: Iterable[GeneratedAnswer], block_size: int) -> Speculat
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
+    """Drafts whose probability lay in one tenth of [0, 1], and how often the target accepted them."""
+
     drafts: int
     predicted: float
     """The drafter's mean probability of these drafts."""
@@ -53,9 +55,9 @@ def calibration(answers: Iterable[GeneratedAnswer]) -> list[CalibrationBin]:
     """Ten bins of the drafter's probability. A draft counts if every draft before it was accepted: later ones
     continue a text that the target never wrote."""
     judged = [pair for answer in answers for round in answer.rounds[:-1] for pair in _judged(round)]
-    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(NUM_BINS)]
     for probability, accepted in judged:
-        bins[min(int(probability * BINS), BINS - 1)].append((probability, accepted))
+        bins[bin_of(probability)].append((probability, accepted))
     return [_bin(members) for members in bins]
 
 

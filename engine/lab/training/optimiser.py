@@ -42,7 +42,7 @@ class Muon:
         for parameter in parameters:
             by_shape[parameter.shape[-2], parameter.shape[-1]].append(parameter)
         self.groups = list(by_shape.values())
-        self.buffers = [torch.zeros_like(_stack(group)) for group in self.groups]
+        self.buffers = [torch.cat([torch.zeros_like(_matrices(p.data)) for p in group]) for group in self.groups]
         self.rate = rate
         self.momentum = momentum
         self.weight_decay = weight_decay
@@ -69,10 +69,6 @@ def _matrices(x: Tensor) -> Tensor:
     return x.reshape(-1, *x.shape[-2:])
 
 
-def _stack(group: list[nn.Parameter]) -> Tensor:
-    return torch.cat([_matrices(p.data) for p in group])
-
-
 class Optimiser:
     """Muon for weight matrices; AdamW for embeddings, routers, norms and scales."""
 
@@ -84,7 +80,7 @@ class Optimiser:
         adam_rate: float = ADAM_RATE,
         weight_decay: float = 0.0,
     ) -> None:
-        """``weight_decay``: that of matrices."""
+        """``steps``: how many updates the schedule is for. ``weight_decay`` is applied to matrices alone."""
 
         def is_matrix(name: str, parameter: nn.Parameter) -> bool:
             return parameter.dim() >= 2 and "embed_tokens" not in name and "router" not in name

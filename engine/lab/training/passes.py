@@ -135,14 +135,15 @@ class TrainedDraft(Pass):
 
 
 class _Passing:
-    """Holds nothing: a layer's own rows are all that it sees."""
+    """The rows of one layer in a pass without a cache: what is written is what attention sees."""
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         return k.transpose(0, 1), v.transpose(0, 1)
 
 
 class _Held:
-    """Holds context rows until the block's pass, with their gradients."""
+    """The rows of one drafter layer: holds the context's keys and values, with their gradients, for the block's
+    pass."""
 
     def write(self, start: int, k: Tensor, v: Tensor) -> None:
         self.rows = k.transpose(0, 1), v.transpose(0, 1)

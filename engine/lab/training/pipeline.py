@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 from ...errors import UsageFailure
 from ...files.gguf import gguf_file
@@ -312,12 +313,17 @@ def new_drafter(config: DFlashConfig, target: TargetModel, seed: int) -> DFlashD
     return drafter
 
 
+def save_weights(model: nn.Module, folder: Path, prefix: str = "") -> None:
+    """Writes a model's weights in bf16 to ``model.safetensors``, under their names behind ``prefix``."""
+    tensors = {
+        prefix + name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
+        for name, tensor in sorted(model.state_dict().items())
+    }
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
 def save_drafter(drafter: DFlashDrafter, written: dict[str, Any], folder: Path) -> None:
     """Writes a drafter in the published layout: ``config.json`` and bf16 weights under the published names."""
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
-        for name, tensor in sorted(drafter.state_dict().items())
-    }
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    save_weights(drafter, folder)
     write_text(folder / "config.json", json.dumps(written, indent=2) + "\n")

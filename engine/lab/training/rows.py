@@ -24,7 +24,7 @@ class Encoded:
 
 
 Source = Callable[[random.Random], Encoded]
-"""Draws the next conversation."""
+"""Draws the next conversation to train on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TextRows:
 
     @property
     def supervised(self) -> Tensor:
-        """Where the model itself speaks, bool."""
+        """bool [rows, length]: whether the model itself wrote the token."""
         return self.weights == RESPONSE_WEIGHT
 
     @property
@@ -74,8 +74,8 @@ class RowDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(
         self, source: Source | Sequence[Encoded], seed: str, count: int, length: int, skipped: int = 0
     ) -> None:
-        """The first ``skipped`` of ``count`` rows are left out, because they were used before. Of a sequence each
-        conversation comes once, in random order, before any comes again."""
+        """``count`` rows of ``length`` tokens, of which the first ``skipped`` are left out because they were used
+        before. If ``source`` is a sequence, each conversation comes once, in random order, before any comes again."""
         self.source = source
         self.turn = [] if callable(source) else _in_turn(source, seed, length)
         self.seed = seed

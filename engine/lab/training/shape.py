@@ -34,11 +34,11 @@ class DrafterShape:
     block_size: int = 16
 
 
-def taps_of(depth: int, count: int = DEEPEST) -> list[int]:
+def taps_of(depth: int) -> list[int]:
     """The layers of a target to tap, evenly spaced as in the published drafters."""
     last = max(depth - LAST_TAPPED, 0)
     first = min(1, last)
-    count = min(count, last - first + 1)
+    count = min(DEEPEST, last - first + 1)
     if count == 1:
         return [depth // 2]
     return [round(first + index * (last - first) / (count - 1)) for index in range(count)]
@@ -50,8 +50,8 @@ def drafter_json(shape: DrafterShape, target: TargetConfig, embedding_scale: flo
     attention = target.attention[0]
     head_dim = min(attention.head_dim, WIDEST_HEAD)
     # The kernels of rounds need a power of two of queries for each key.
-    heads = _power_below(attention.num_heads)
-    kv_heads = min(_power_above(attention.num_kv_heads), heads)
+    heads = 1 << (attention.num_heads.bit_length() - 1)
+    kv_heads = min(1 << (attention.num_kv_heads - 1).bit_length(), heads)
     taps = taps_of(len(target.layers))
     attending = target.hidden_size * head_dim * (2 * heads + 2 * kv_heads)
     dflash: dict[str, Any] = {
@@ -122,11 +122,3 @@ def _intermediate(shape: DrafterShape, target: TargetConfig, attending: int, tap
             "Take fewer layers, or allow more.",
         )
     return min(fitting, shape.intermediate_size or fitting)
-
-
-def _power_below(number: int) -> int:
-    return 1 << (number.bit_length() - 1)
-
-
-def _power_above(number: int) -> int:
-    return 1 << (number - 1).bit_length()

@@ -21,7 +21,7 @@ from ...files.gguf import gguf_file
 from ...hub.fetching import Fetching
 from ...hub.pairs import find_pair
 from ...models.dflash.config import DFlashConfig
-from ...models.pre_norm.names import OF_GGUF_LAYERS
+from ...models.pre_norm.names import gguf_name
 
 Json = dict[str, Any]
 Tensors = Iterator[tuple[str, torch.Tensor]]
@@ -96,7 +96,7 @@ def drafter_keys(config: Json, hidden_size: int) -> Json:
 
 def drafter_tensors(folder: Path) -> Tensors:
     for name, tensor in load_file(folder / "model.safetensors").items():
-        yield renamed(name, DRAFTER_TOP, OF_GGUF_LAYERS), tensor
+        yield gguf_name(name, DRAFTER_TOP), tensor
 
 
 def common_keys(config: Json) -> Json:
@@ -109,13 +109,6 @@ def common_keys(config: Json) -> Json:
         "attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
         "vocab_size": config["vocab_size"],
     }
-
-
-def renamed(name: str, top: dict[str, str], layer: dict[str, str]) -> str:
-    if not name.startswith("layers."):
-        return top[name]
-    _, index, rest = name.split(".", 2)
-    return f"blk.{index}.{layer[rest]}"
 
 
 def write(

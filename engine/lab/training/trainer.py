@@ -67,6 +67,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class DrafterProgress:
+    """The figures of one report while a drafter is trained."""
+
     step: int
     loss: float
     """The mean over the steps since the last report."""

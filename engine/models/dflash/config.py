@@ -59,8 +59,8 @@ class DFlashConfig(DrafterConfig):
     """``input_embedding_scale``; None leaves it to the target (Gemma: its own bf16-rounded sqrt(hidden_size))."""
     logit_softcap: float | None
     second: SecondConfig | None = None
-    """For DFlash 2: convolutions around its layers' branches, and drafts chosen one behind the other. None for
-    DFlash."""
+    """What DFlash 2 has besides: convolutions around its layers' branches, and drafts chosen one behind the other. None
+    for DFlash."""
 
     @classmethod
     def second_from_json(cls, config: Json) -> DFlashConfig:

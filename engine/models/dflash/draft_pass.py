@@ -35,7 +35,7 @@ from .weights import DraftWeights, LayerWeights
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _DraftKernels:
     config: AttentionConfig
     cache: LayerCache
     input_norm: Tensor
@@ -46,7 +46,7 @@ class _Layer:
     """The convolutions of DFlash 2 around attention and around the MLP; None for DFlash."""
 
 
-class DraftPass:
+class DFlashDraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(
@@ -74,7 +74,7 @@ class DraftPass:
         keep_logits = choices is not None or drafter.picker.reads_logits
         out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
         self.out = replace(out, token=tokens)
-        """Row i is about the i-th drafted token."""
+        """The drafts and their probabilities: row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._choices = choices
         self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
@@ -86,7 +86,7 @@ class DraftPass:
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
-        self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
+        self._buffers = DFlashBuffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
         if config.second is not None:
             self._buffers.chosen = torch.zeros(MAX_ROWS, 4 * config.second.groups, dtype=dtype, device=device)
             self._buffers.convolved = torch.zeros(MAX_ROWS, config.hidden_size, dtype=dtype, device=device)
@@ -96,7 +96,7 @@ class DraftPass:
         return self._tiles
 
     def trials(self) -> TileTrials[DraftTiles]:
-        """How to time other tiles for it."""
+        """How to launch its products with other tiles, to time them."""
         softcap, dtype = self._drafter.config.logit_softcap, self._buffers.x.dtype
         return draft_trials(self._weights, self._head, softcap, dtype)
 
@@ -132,7 +132,7 @@ class DraftPass:
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
         self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
 
-    def _run_between_convs(self, layer: _Layer, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
+    def _run_between_convs(self, layer: _DraftKernels, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
         """Runs a layer of DFlash 2, whose branches have convolutions before and behind them."""
         buffers, tiles, eps = self._buffers, self._tiles, self._drafter.config.rms_norm_eps
         x, normed, (before, behind) = buffers.x, buffers.normed, convs
@@ -150,7 +150,7 @@ class DraftPass:
     def _choose(self, conv: BlockConv) -> None:
         project(self._buffers.normed, weight_of(conv.kernel_projection), self._buffers.chosen, self._tiles.qkv)
 
-    def _attend(self, layer: _Layer, normed: Tensor) -> None:
+    def _attend(self, layer: _DraftKernels, normed: Tensor) -> None:
         buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         weights = layer.weights
@@ -162,7 +162,7 @@ class DraftPass:
         project(mixed, weights.output, buffers.output, tiles.output, bias=weights.output_bias)
 
 
-class _Buffers:
+class DFlashBuffers:
     """The tensors that one launch leaves for the next; all layers share them."""
 
     def __init__(
@@ -197,9 +197,9 @@ def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:
     return [module for module in drafter.layers if isinstance(module, DraftLayer)]
 
 
-def _layer(module: DraftLayer, cache: LayerCache, weights: LayerWeights) -> _Layer:
+def _layer(module: DraftLayer, cache: LayerCache, weights: LayerWeights) -> _DraftKernels:
     attention, q_norm, k_norm = module.self_attn, module.self_attn.q_norm, module.self_attn.k_norm
-    return _Layer(
+    return _DraftKernels(
         config=attention.config,
         cache=cache,
         input_norm=module.input_layernorm.weight,

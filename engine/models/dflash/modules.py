@@ -13,10 +13,8 @@ from torch import Tensor, nn
 
 from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_block_conv
 from ...kernels.decode.head import capped_logits
-from ...kernels.decode.tiles import DraftTiles
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
@@ -24,7 +22,7 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..attention_backends import TRITON
-from ..drafter import Draft, Drafter, RoundRows
+from ..drafter import Draft, DraftBinding, Drafter
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
 from ..merged_weights import biases_of, side_by_side
 from ..target import TargetModel
@@ -32,7 +30,7 @@ from .config import DFlashConfig
 from .picker import ArgmaxPicker, Picker, SelectorPicker
 
 if TYPE_CHECKING:
-    from .draft_pass import DraftPass
+    from .draft_pass import DFlashDraftPass
 
 
 class DraftAttention(AttentionModule):
@@ -142,14 +140,14 @@ class DraftLayer(nn.Module):
 
 
 class DFlashDrafter(Drafter):
-    """Drafts a whole block in one pass."""
+    """A DFlash drafter, which drafts a whole block in one pass."""
 
     branch_ends = ("post_attention_layernorm.weight",)
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
     never_packed = ("codebook",)  # of which single rows are looked up
     config: DFlashConfig
     picker: Picker = ArgmaxPicker()
-    """The step from logits to drafted ids."""
+    """Picks the drafted ids from the logits."""
 
     def __init__(self, config: DFlashConfig):
         super().__init__()
@@ -175,20 +173,10 @@ class DFlashDrafter(Drafter):
         # All layers of a drafter share one rotary embedding.
         self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
 
-    def draft_pass(
-        self,
-        target: TargetModel,
-        cache: Cache,
-        features: Tensor,
-        tokens: Tensor,
-        rows: RoundRows,
-        tiles: DraftTiles | None = None,
-        head: Int8Weight | None = None,
-        choices: Choices | None = None,
-    ) -> DraftPass:
+    def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DFlashDraftPass:
         from . import draft_pass
 
-        return draft_pass.DraftPass(self, target, cache, features, tokens, rows, tiles, head, choices)
+        return draft_pass.DFlashDraftPass(self, target, cache, *bound)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         start, end = cache.length, cache.length + features.shape[0]

@@ -54,7 +54,7 @@ class DraftWeights:
     """[layers * columns, hidden]: keys and values of all layers, one below the other, as context rows need them."""
     layers: tuple[LayerWeights, ...]
     context_kv_bias: Tensor | None
-    """[layers * columns]"""
+    """[layers * columns]: the biases of ``context_kv``, or None."""
 
     @classmethod
     def of(cls, drafter: DFlashDrafter, in_8_bits: bool) -> DraftWeights:

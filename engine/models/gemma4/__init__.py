@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Family, GgufNames, KnownPair, PackedCopy
+from ..family import SEPARATE_EXPERTS, ChatFormat, Family, GgufNames, KnownPair, PackedCopy
 from .config import Gemma4Config
 from .gguf_names import gguf_name
 
@@ -21,10 +21,7 @@ GEMMA4 = Family(
         "model.embed_audio.": "sound",
         "lm_head.": "",  # the tied embedding again
     },
-    expert_tensors={
-        "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
-        "experts.down_proj": ("experts.{}.down_proj.weight",),
-    },
+    expert_tensors=SEPARATE_EXPERTS,
     gguf=GgufNames("gemma4", gguf_name),
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
     pairs=(

@@ -17,12 +17,12 @@ from ...kernels.round.tree_rows import TreeRows
 from ...kv_cache.cache import Cache
 from ..family import TargetConfig
 from ..rows_pass import RowBuffers, RowsPass
-from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
-from .modules import DecoderLayer, Gemma4
+from .kernel_layers import Gemma4Experts, Gemma4KernelLayer, kernel_layers
+from .modules import Gemma4, Gemma4DecoderLayer
 from .tile_trials import target_trials
 
 
-class _Buffers(RowBuffers):
+class Gemma4Buffers(RowBuffers):
     """``RowBuffers`` with those of the dense MLP and of the experts beside it, where there are some."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
@@ -40,33 +40,23 @@ class _Buffers(RowBuffers):
         self.pairs = self.rows(top_k, hidden)
 
 
-class DecodePass(RowsPass[KernelLayer]):
-    """The forward pass, bound to one cache and to the tensors that say which rows run."""
+class Gemma4DecodePass(RowsPass[Gemma4KernelLayer]):
+    """A Gemma 4's pass of at most 16 rows, bound to one cache and to the tensors that say which rows run."""
 
     norm_style = "gemma"
-    buffers_of = _Buffers
-    _buffers: _Buffers
+    buffers_of = Gemma4Buffers
+    _buffers: Gemma4Buffers
     _target: Gemma4
 
-    def __init__(
-        self,
-        target: Gemma4,
-        cache: Cache,
-        cursor: Tensor,
-        rows: Tensor,
-        taps: Sequence[int] = (),
-        tiles: TargetTiles | None = None,
-    ):
-        """As ``RowsPass`` says. Merges the target's weights in place."""
-        first = target.layers[0]
-        assert isinstance(first, DecoderLayer)
-        layers = kernel_layers(target, cache)
-        super().__init__(target, first.input_layernorm.weight, layers, cache, cursor, rows, taps, tiles)
+    def _read(self, cache: Cache) -> tuple[Tensor, Sequence[Gemma4KernelLayer]]:
+        first = self._target.layers[0]
+        assert isinstance(first, Gemma4DecoderLayer)
+        return first.input_layernorm.weight, kernel_layers(self._target, cache)
 
     def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
-    def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
+    def _mix(self, layer: Gemma4KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """Attends; leaves the residual behind attention, and that normed for what follows."""
         self._attend(layer, max_rows, tree)
         buffers = self._buffers
@@ -76,7 +66,7 @@ class DecodePass(RowsPass[KernelLayer]):
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: Gemma4KernelLayer, features: Tensor | None, max_rows: int) -> None:
         buffers, routed = self._buffers, layer.routed
         if routed is None:
             up_tiles = self._for(layer.gate_up).gate_up
@@ -87,7 +77,7 @@ class DecodePass(RowsPass[KernelLayer]):
             self._run_experts(layer, routed, max_rows)
         self._join(layer, features, max_rows)
 
-    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
+    def _run_experts(self, layer: Gemma4KernelLayer, routed: Gemma4Experts, max_rows: int) -> None:
         """Runs the dense MLP and the experts beside it."""
         buffers, found = self._buffers, self._buffers.assignment
         self._route(layer, routed, routed.router.forced, found, max_rows)
@@ -98,7 +88,12 @@ class DecodePass(RowsPass[KernelLayer]):
         expert_down_rows(act, routed.down, found, buffers.pairs, self._for(routed.down).expert_down, max_rows)
 
     def _route(
-        self, layer: KernelLayer, routed: RoutedExperts, forced: Tensor | None, found: Assignment, max_rows: int
+        self,
+        layer: Gemma4KernelLayer,
+        routed: Gemma4Experts,
+        forced: Tensor | None,
+        found: Assignment,
+        max_rows: int,
     ) -> None:
         """Runs the dense MLP's first product and, beside it, the choice of experts."""
         buffers, router = self._buffers, routed.router
@@ -107,11 +102,11 @@ class DecodePass(RowsPass[KernelLayer]):
         up_tiles = self._for(layer.gate_up).gate_up
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, up_tiles, rows, buffers.splits, max_rows)
 
-    def _dense_down(self, layer: KernelLayer) -> DenseDown:
+    def _dense_down(self, layer: Gemma4KernelLayer) -> DenseDown:
         buffers = self._buffers
         return DenseDown(buffers.act, layer.down, buffers.down, self._for(layer.down).down)
 
-    def _join(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
+    def _join(self, layer: Gemma4KernelLayer, features: Tensor | None, max_rows: int) -> None:
         """Adds the outputs of MLP and experts to the residual, and norms for the next layer."""
         buffers = self._buffers
         after_feed_forward(

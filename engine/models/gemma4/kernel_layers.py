@@ -13,24 +13,23 @@ from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
-from ..layers import Experts
 from ..merged_weights import side_by_side
 from ..rows_pass import NOTHING_ADDED, AddedTerms
-from .modules import DecoderLayer, Gemma4, Router
+from .modules import Gemma4, Gemma4DecoderLayer, Gemma4Router
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedExperts:
-    """The expert part of one layer."""
+class Gemma4Experts:
+    """The router and the experts of one layer, as kernels read them."""
 
-    router: Router
+    router: Gemma4Router
     gate_up: Weight
     down: Weight
 
 
 @dataclass(frozen=True, slots=True)
-class KernelLayer:
-    """One layer as the kernels read it."""
+class Gemma4KernelLayer:
+    """One layer of a Gemma 4 as kernels read it: merged weights, norms and the cache."""
 
     config: AttentionConfig
     cache: LayerCache
@@ -41,13 +40,13 @@ class KernelLayer:
     attention_join: AttentionJoin
     gate_up: Weight
     down: Weight
-    routed: RoutedExperts | None
+    routed: Gemma4Experts | None
     feed_forward_join: FeedForwardJoin
     added: AddedTerms = NOTHING_ADDED
 
 
-def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:
-    modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
+def kernel_layers(target: Gemma4, cache: Cache) -> list[Gemma4KernelLayer]:
+    modules = [module for module in target.layers if isinstance(module, Gemma4DecoderLayer)]
     # Each layer's last kernel applies the norm that comes next.
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
     return [
@@ -56,11 +55,15 @@ def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:
     ]
 
 
-def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
+def _layer(module: Gemma4DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> Gemma4KernelLayer:
     attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
     projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
     q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
-    return KernelLayer(
+    routed = None
+    if sparse:
+        experts = module.experts
+        routed = Gemma4Experts(module.router, weight_of(experts, "gate_up_proj"), weight_of(experts, "down_proj"))
+    return Gemma4KernelLayer(
         config=attention.config,
         cache=cache,
         frequencies=frequencies,
@@ -75,7 +78,7 @@ def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_no
         ),
         gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
         down=weight_of(mlp.down_proj),
-        routed=_routed(module.router, module.experts) if sparse else None,
+        routed=routed,
         feed_forward_join=FeedForwardJoin(
             module.post_feedforward_layernorm_1.weight if sparse else None,
             module.post_feedforward_layernorm_2.weight if sparse else None,
@@ -84,7 +87,3 @@ def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_no
             next_norm,
         ),
     )
-
-
-def _routed(router: Router, experts: Experts) -> RoutedExperts:
-    return RoutedExperts(router, weight_of(experts, "gate_up_proj"), weight_of(experts, "down_proj"))

@@ -24,7 +24,7 @@ from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput, WidePas
 from .config import Gemma4Config
 
 
-class Attention(AttentionModule):
+class Gemma4Attention(AttentionModule):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
         super().__init__(layer)
         self.eps = eps
@@ -59,7 +59,7 @@ class Attention(AttentionModule):
         return q, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps)
 
 
-class Router(nn.Module):
+class Gemma4Router(nn.Module):
     def __init__(self, hidden: int, moe: MoeConfig, eps: float):
         super().__init__()
         self.proj = linear(hidden, moe.num_experts)
@@ -79,11 +79,11 @@ class Router(nn.Module):
         return route(scores, self.top_k, self.per_expert_scale)
 
 
-class DecoderLayer(nn.Module):
+class Gemma4DecoderLayer(nn.Module):
     def __init__(self, config: Gemma4Config, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
-        self.self_attn = Attention(layer, hidden, eps)
+        self.self_attn = Gemma4Attention(layer, hidden, eps)
         self.mlp = GatedMLP(hidden, config.intermediate_size, config.activation)
         self.input_layernorm = RMSNorm(hidden, eps)
         self.post_attention_layernorm = RMSNorm(hidden, eps)
@@ -92,7 +92,7 @@ class DecoderLayer(nn.Module):
         self.layer_scalar = nn.Parameter(torch.empty(1))
         self.has_experts = config.moe is not None
         if config.moe is not None:
-            self.router = Router(hidden, config.moe, eps)
+            self.router = Gemma4Router(hidden, config.moe, eps)
             self.experts = Experts(hidden, config.moe, config.activation)
             self.pre_feedforward_layernorm_2 = RMSNorm(hidden, eps)
             self.post_feedforward_layernorm_1 = RMSNorm(hidden, eps)
@@ -127,7 +127,7 @@ class Gemma4(TargetModel):
         super().__init__()
         self.config = config
         self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
+        self.layers = nn.ModuleList(Gemma4DecoderLayer(config, layer) for layer in config.attention)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
@@ -135,8 +135,8 @@ class Gemma4(TargetModel):
             self.widest_pass = WIDE_ROWS[-1]
 
     @property
-    def routers(self) -> list[Router]:
-        return [module for module in self.modules() if isinstance(module, Router)]
+    def routers(self) -> list[Gemma4Router]:
+        return [module for module in self.modules() if isinstance(module, Gemma4Router)]
 
     def prepare(self) -> None:
         self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.attention}
@@ -163,18 +163,18 @@ class Gemma4(TargetModel):
         """What runs prompts: where every layer attends with Triton, kernels do the rest of a prompt as well."""
         from . import prefill_pass
 
-        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+        return prefill_pass.Gemma4PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
 
     def decode_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> DecodePass:
         from . import decode_pass
 
-        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
+        return decode_pass.Gemma4DecodePass(self, cache, cursor, rows, taps, tiles)
 
     def wide_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> WidePass:
         from . import wide_pass
 
-        return wide_pass.WidePass(self, cache, cursor, rows, taps, tiles)
+        return wide_pass.Gemma4WidePass(self, cache, cursor, rows, taps, tiles)

@@ -11,20 +11,22 @@ from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_for
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
 from ..prompt_pass import PromptPass
-from .kernel_layers import KernelLayer, kernel_layers
-from .modules import DecoderLayer, Gemma4
+from .kernel_layers import Gemma4KernelLayer, kernel_layers
+from .modules import Gemma4, Gemma4DecoderLayer
 
 
-class PrefillPass(PromptPass[KernelLayer]):
-    """The forward pass, bound to one cache."""
+class Gemma4PrefillPass(PromptPass[Gemma4KernelLayer]):
+    """A Gemma 4's pass over a piece of a prompt, bound to one cache."""
 
     def __init__(self, target: Gemma4, cache: Cache):
         """Lays the target's merged weights side by side, which its modules keep using."""
         first = target.layers[0]
-        assert isinstance(first, DecoderLayer)
+        assert isinstance(first, Gemma4DecoderLayer)
         super().__init__(target, first.input_layernorm, kernel_layers(target, cache), cache)
 
-    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0) -> Tensor:
+    def _finish(
+        self, layer: Gemma4KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0
+    ) -> Tensor:
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(out, x, layer.attention_join, eps, normed, routed)
@@ -33,7 +35,7 @@ class PrefillPass(PromptPass[KernelLayer]):
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
         return normed
 
-    def _run_experts(self, layer: KernelLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
+    def _run_experts(self, layer: Gemma4KernelLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
         assert layer.routed is not None and layer.attention_join.pre_experts is not None
         router = layer.routed.router
         scores = router_scores(routed, router.proj.weight)

@@ -18,23 +18,18 @@ from ...kernels.decode.tiles import TargetTiles, Tiles
 from ...kernels.toolchain.card import HOPPER
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention
-from .kernel_layers import KernelLayer, RoutedExperts
+from .kernel_layers import Gemma4Experts, Gemma4KernelLayer
 from .modules import Gemma4
 
 
-def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles) -> TileTrials[TargetTiles]:
+def target_trials(target: Gemma4, layers: Sequence[Gemma4KernelLayer], plain: TargetTiles) -> TileTrials[TargetTiles]:
     """The products in this target's format, by field of its tiles. Experts are timed with choices drawn at random;
     ``plain`` are the tiles of what a packed target holds in bf16."""
-    moe, of = target.config.moe, _Launches(target, layers, plain)
+    moe, of = target.config.moe, _Gemma4Launches(target, layers, plain)
     bits, packed = bits_of(of.packed), of.packed != "bf16"
     found: TileTrials[TargetTiles] = {}
     if moe is not None:
-        found["expert_gate_up"] = TileTrial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
-        found["expert_down"] = TileTrial(of.expert_down, 1, bits, packed, shares=True)
-        # A single row must have the bits that it has among sixteen: steps of the same depth, and of packed weights the
-        # same number of warps.
-        alone = partial(of.expert_gate_up, rows=1)
-        found["expert_gate_up_alone"] = TileTrial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
+        found |= of.expert_trials(of.expert_gate_up, of.expert_down)
     found["head"] = TileTrial(of.head)
     # Beside a router the rows of both have one layout only with steps of one depth.
     found["gate_up"] = TileTrial(of.gate_up, 2, bits, packed, depth=moe is None)
@@ -46,13 +41,11 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 
-class _Launches(ProductLaunches[KernelLayer]):
+class _Gemma4Launches(ProductLaunches[Gemma4KernelLayer]):
     def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
         return around_attention(self._layers)
 
-    """Rows of nothing: what products compute takes no longer for it."""
-
-    def __init__(self, target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles):
+    def __init__(self, target: Gemma4, layers: Sequence[Gemma4KernelLayer], plain: TargetTiles):
         super().__init__(target, layers)
         self._plain = plain
 
@@ -93,9 +86,9 @@ class _Launches(ProductLaunches[KernelLayer]):
     def expert_down(self, tiles: TargetTiles) -> list[Launch]:
         return self._expert_downs([(routed.down, None) for _, routed in self._routed()], tiles)
 
-    def _routed(self) -> list[tuple[KernelLayer, RoutedExperts]]:
+    def _routed(self) -> list[tuple[Gemma4KernelLayer, Gemma4Experts]]:
         return [(layer, layer.routed) for layer in self._layers if layer.routed is not None]
 
-    def _router(self, routed: RoutedExperts, rows: Tensor, found: Assignment, tiles: Tiles) -> RouterRows:
+    def _router(self, routed: Gemma4Experts, rows: Tensor, found: Assignment, tiles: Tiles) -> RouterRows:
         router = routed.router
         return RouterRows(self._normed, router.proj.weight, router.per_expert_scale, None, rows, found, tiles)

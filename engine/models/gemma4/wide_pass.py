@@ -22,14 +22,14 @@ from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...speculation.trees import WIDE_ROWS
 from ..family import AFTER_NORM
-from .decode_pass import DecodePass
-from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
+from .decode_pass import Gemma4DecodePass
+from .kernel_layers import Gemma4Experts, Gemma4KernelLayer, kernel_layers
 from .modules import Gemma4
 
 MOST_TILES = WIDE_ROWS[-1] // MAX_ROWS
 
 
-class TilePass(DecodePass):
+class TilePass(Gemma4DecodePass):
     """One tile of sixteen rows of a wide pass."""
 
     def __init__(
@@ -67,7 +67,7 @@ class TilePass(DecodePass):
             tiles=self.tiles.rows,
         )  # fmt: skip
 
-    def attend_and_choose(self, layer: KernelLayer, routed: RoutedExperts) -> None:
+    def attend_and_choose(self, layer: Gemma4KernelLayer, routed: Gemma4Experts) -> None:
         """Runs all of a layer before its experts, the choice of experts included, and the dense MLP."""
         self._mix(layer, MAX_ROWS, None)
         forced = routed.router.forced
@@ -78,7 +78,7 @@ class TilePass(DecodePass):
         dense = self._dense_down(layer)
         expert_gate_up_rows(self._buffers.expert_input, routed.gate_up, self._nothing, act, up_tiles, dense)
 
-    def run_experts(self, routed: RoutedExperts, together: WideRows, assignment: WideAssignment) -> None:
+    def run_experts(self, routed: Gemma4Experts, together: WideRows, assignment: WideAssignment) -> None:
         """Runs the experts of a layer for all tiles at once."""
         found = assignment.together
         pairs, rows = found.weights.numel(), len(found.weights)
@@ -87,7 +87,7 @@ class TilePass(DecodePass):
         expert_gate_up_rows(together.expert_input, routed.gate_up, found, act, up_tiles, None, rows)
         expert_down_rows(act, routed.down, found, together.pairs[:rows], down_tiles, rows)
 
-    def join(self, index: int, layer: KernelLayer) -> None:
+    def join(self, index: int, layer: Gemma4KernelLayer) -> None:
         self._join(layer, self._feature_columns(index, 0), MAX_ROWS)
 
     def keep_normed(self) -> None:
@@ -115,8 +115,8 @@ class WideRows:
         self.assignment = WideAssignment.allocate(MOST_TILES, moe.num_experts, moe.top_k, device)
 
 
-class WidePass:
-    """The wide pass, bound to one cache and to the tensors that say which rows run."""
+class Gemma4WidePass:
+    """A Gemma 4's pass of 32 or 64 rows, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(
         self,
@@ -127,7 +127,8 @@ class WidePass:
         taps: Sequence[int] = (),
         tiles: TargetTiles | None = None,
     ):
-        """See ``RowsPass``; for up to 64 rows."""
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of up to 64 rows count.
+        ``taps`` as in ``TargetModel.forward``. Merges the target's weights in place."""
         self._target, self._cursor, self._count = target, cursor, rows
         self.places = TilePlaces.allocate(MOST_TILES, target.device)
         self._tiles: list[TilePass] = []

@@ -12,7 +12,7 @@ THEIRS = {
 
 
 def tensor_name(parameter: str) -> str:
-    """Of a parameter such as ``layers.3.self_attn.sinks``."""
+    """The checkpoint's name of a parameter such as ``layers.3.self_attn.sinks``."""
     for ours, theirs in THEIRS.items():
         parameter = parameter.replace(ours, theirs)
     return names.tensor_name(parameter)

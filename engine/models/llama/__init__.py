@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from ..family import ChatFormat, Family, GgufNames, Json, KnownPair, ShortName
-from ..pre_norm.config import PreNormConfig, read_pre_norm
+from ..family import ChatFormat, Family, GgufNames, KnownPair, ShortName
+from ..pre_norm.config import read_pre_norm
 from ..pre_norm.names import gguf_name, tensor_name
 from .gguf_config import config_of
-
-
-def _read_config(config: Json, generation: Json | None) -> PreNormConfig:
-    return read_pre_norm(config, generation, head_norms=False)
-
 
 LLAMA = Family(
     name="Llama",
     model_types=("llama",),
-    read_config=_read_config,
+    read_config=partial(read_pre_norm, head_norms=False),
     tensor_name=tensor_name,
     skipped_tensors={"lm_head.": ""},  # where it is the tied embedding again
     gguf=GgufNames(

@@ -18,12 +18,12 @@ from ...kernels.round.tree_rows import TreeRows
 from ...kv_cache.cache import Cache
 from ..family import TargetConfig
 from ..rows_pass import RowBuffers, RowsPass
-from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers, layers_of
+from .kernel_layers import PreNormExperts, PreNormKernelLayer, kernel_layers, layers_of
 from .modules import PreNormTarget
 from .tile_trials import target_trials
 
 
-class _Buffers(RowBuffers):
+class PreNormBuffers(RowBuffers):
     """``RowBuffers`` with those of the MLP, or of the experts."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
@@ -41,31 +41,21 @@ class _Buffers(RowBuffers):
         """[top_k, 16, hidden]: the pairs' outputs, to be added like the splits of a product."""
 
 
-class DecodePass(RowsPass[KernelLayer]):
-    """The forward pass, bound to one cache and to the tensors that say which rows run."""
+class PreNormDecodePass(RowsPass[PreNormKernelLayer]):
+    """A pre-norm decoder's pass of at most 16 rows, bound to one cache and to the tensors that say which rows run."""
 
-    buffers_of = _Buffers
-    _buffers: _Buffers
+    buffers_of = PreNormBuffers
+    _buffers: PreNormBuffers
     _target: PreNormTarget
 
-    def __init__(
-        self,
-        target: PreNormTarget,
-        cache: Cache,
-        cursor: Tensor,
-        rows: Tensor,
-        taps: Sequence[int] = (),
-        tiles: TargetTiles | None = None,
-    ):
-        """As ``RowsPass`` says. Merges the target's weights in place."""
-        first_norm = layers_of(target)[0].input_layernorm.weight
-        self.norm_style = target.config.norm_style
-        super().__init__(target, first_norm, kernel_layers(target, cache), cache, cursor, rows, taps, tiles)
+    def _read(self, cache: Cache) -> tuple[Tensor, Sequence[PreNormKernelLayer]]:
+        self.norm_style = self._target.config.norm_style
+        return layers_of(self._target)[0].input_layernorm.weight, kernel_layers(self._target, cache)
 
     def trials(self) -> TileTrials[TargetTiles]:
         return target_trials(self._target, self._layers, self._tiles["bf16"])
 
-    def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
+    def _mix(self, layer: PreNormKernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         self._attend(layer, max_rows, tree)
         buffers = self._buffers
         add_and_norm(
@@ -73,7 +63,7 @@ class DecodePass(RowsPass[KernelLayer]):
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: PreNormKernelLayer, features: Tensor | None, max_rows: int) -> None:
         buffers = self._buffers
         if layer.routed is None:
             up_tiles, down_tiles = self._for(layer.gate_up).gate_up, self._for(layer.down).down
@@ -87,7 +77,7 @@ class DecodePass(RowsPass[KernelLayer]):
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
+    def _run_experts(self, layer: PreNormKernelLayer, routed: PreNormExperts, max_rows: int) -> None:
         buffers, found, router = self._buffers, self._buffers.assignment, routed.router
         rows = RouterRows(
             buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router, router.bias

@@ -25,7 +25,7 @@ from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ..layers import GatedMLP, RMSNorm
 from ..target import TargetOutput
-from .modules import DecoderLayer, PreNormTarget
+from .modules import PreNormDecoderLayer, PreNormTarget
 
 _ROUNDED = torch.bfloat16
 """The dtype of rows in products."""
@@ -34,7 +34,7 @@ _WIDE = torch.float64
 then."""
 
 
-class _Layer(NamedTuple):
+class _HostLayer(NamedTuple):
     attention_scale: Tensor
     """fp32 [hidden]: the weight of the norm, times the root of the hidden size."""
     qkv: Weight
@@ -100,7 +100,8 @@ class HostPass:
         return size.hypot_(self._least)
 
     def _table(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The factors of all heads and of their turned halves, [n, heads + 2 * kv_heads, head_dim] each."""
+        """Cosines and sines for the queries, keys and values of rows at ``positions``, [n, heads + 2 * kv_heads,
+        head_dim] each: those of queries times the scale of scores; values aren't turned."""
         kind = self._kind
         cos, sin = (part.to(_WIDE) for part in rope_table(positions, self._target.frequencies))
         scales = torch.ones(kind.num_heads + kind.num_kv_heads, 1, dtype=_WIDE)
@@ -111,16 +112,16 @@ class HostPass:
 
 def _weights(layer: nn.Module) -> tuple[Weight | None, ...]:
     """The weights of a layer's products, merged and whole, in order."""
-    assert isinstance(layer, DecoderLayer) and isinstance(layer.mlp, GatedMLP)
+    assert isinstance(layer, PreNormDecoderLayer) and isinstance(layer.mlp, GatedMLP)
     output, down = weight_of(layer.self_attn.o_proj), weight_of(layer.mlp.down_proj)
     return layer.self_attn.together, output, layer.mlp.together, down
 
 
-def _layer(layer: nn.Module) -> _Layer:
+def _layer(layer: nn.Module) -> _HostLayer:
     qkv, output, gate_up, down = _weights(layer)
-    assert isinstance(layer, DecoderLayer) and qkv and output and gate_up and down
+    assert isinstance(layer, PreNormDecoderLayer) and qkv and output and gate_up and down
     scales = _scale(layer.input_layernorm), _scale(layer.post_attention_layernorm)
-    return _Layer(scales[0], qkv, output, scales[1], gate_up, down)
+    return _HostLayer(scales[0], qkv, output, scales[1], gate_up, down)
 
 
 def _scale(norm: RMSNorm) -> Tensor:

@@ -15,23 +15,23 @@ from ...layer_config import AttentionConfig
 from ..layers import GatedMLP
 from ..merged_weights import biases_of, side_by_side
 from ..rows_pass import AddedTerms
-from .modules import Attention, DecoderLayer, PreNormTarget, Router, SparseMLP
+from .modules import PreNormDecoderLayer, PreNormRouter, PreNormTarget, SparseMLP
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedExperts:
+class PreNormExperts:
     """The experts of a layer that has them in place of its MLP. Biases are those of all experts, or None."""
 
-    router: Router
+    router: PreNormRouter
     gate_up_bias: Tensor | None
-    """[experts, 2 * inter]"""
+    """[experts, 2 * inter]: biases of gates and ups."""
     down_bias: Tensor | None
-    """[experts, hidden]"""
+    """[experts, hidden]: biases of the outputs."""
 
 
 @dataclass(frozen=True, slots=True)
-class KernelLayer:
-    """One layer as the kernels read it."""
+class PreNormKernelLayer:
+    """One layer of a pre-norm decoder as kernels read it: merged weights, norms and the cache."""
 
     config: AttentionConfig
     cache: LayerCache
@@ -42,7 +42,7 @@ class KernelLayer:
     added: AddedTerms
     middle_norm: Tensor
     """The norm before the MLP or the experts."""
-    routed: RoutedExperts | None
+    routed: PreNormExperts | None
     gate_up: Weight
     """The MLP's weight [2 * inter, hidden], or that of all experts [experts, 2 * inter, hidden]."""
     down: Weight
@@ -50,11 +50,11 @@ class KernelLayer:
     """The next layer's first norm, or the model's final one."""
 
 
-def layers_of(target: PreNormTarget) -> list[DecoderLayer]:
-    return [module for module in target.layers if isinstance(module, DecoderLayer)]
+def layers_of(target: PreNormTarget) -> list[PreNormDecoderLayer]:
+    return [module for module in target.layers if isinstance(module, PreNormDecoderLayer)]
 
 
-def kernel_layers(target: PreNormTarget, cache: Cache) -> list[KernelLayer]:
+def kernel_layers(target: PreNormTarget, cache: Cache) -> list[PreNormKernelLayer]:
     """Merges weights that are read together; the target's modules keep using them."""
     modules = layers_of(target)
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
@@ -64,21 +64,24 @@ def kernel_layers(target: PreNormTarget, cache: Cache) -> list[KernelLayer]:
     ]
 
 
-def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
+def _layer(
+    module: PreNormDecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor
+) -> PreNormKernelLayer:
     attention, mlp = module.self_attn, module.mlp
     projections = attention.q_proj, attention.k_proj, attention.v_proj
+    q, k = (None if norm is None else norm.weight for norm in (attention.q_norm, attention.k_norm))
     if isinstance(mlp, SparseMLP):
-        routed = RoutedExperts(mlp.gate, mlp.experts.gate_up_bias, mlp.experts.down_bias)
+        routed = PreNormExperts(mlp.gate, mlp.experts.gate_up_bias, mlp.experts.down_bias)
         gate_up, down = weight_of(mlp.experts, "gate_up_proj"), weight_of(mlp.experts, "down_proj")
     else:
         assert isinstance(mlp, GatedMLP)
         routed, gate_up, down = None, side_by_side(mlp.gate_proj, mlp.up_proj), weight_of(mlp.down_proj)
-    return KernelLayer(
+    return PreNormKernelLayer(
         config=attention.config,
         cache=cache,
         frequencies=frequencies,
         qkv=side_by_side(*projections),
-        head_norms=_head_norms(attention, module.input_layernorm.eps),
+        head_norms=HeadNorms(q, k, module.input_layernorm.eps, rounded_first=True, norm_values=False),
         output=weight_of(attention.o_proj),
         added=AddedTerms(biases_of(*projections), biases_of(attention.o_proj), attention.sinks),
         middle_norm=module.post_attention_layernorm.weight,
@@ -87,8 +90,3 @@ def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_no
         down=down,
         next_norm=next_norm,
     )
-
-
-def _head_norms(attention: Attention, eps: float) -> HeadNorms:
-    q, k = (None if norm is None else norm.weight for norm in (attention.q_norm, attention.k_norm))
-    return HeadNorms(q, k, eps, rounded_first=True, norm_values=False)

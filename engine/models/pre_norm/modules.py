@@ -24,7 +24,7 @@ from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import PreNormConfig
 
 
-class Attention(AttentionModule):
+class PreNormAttention(AttentionModule):
     def __init__(self, layer: AttentionConfig, config: PreNormConfig):
         super().__init__(layer)
         hidden, kv_size = config.hidden_size, layer.num_kv_heads * layer.head_dim
@@ -67,7 +67,7 @@ class Attention(AttentionModule):
         return apply_rope(q, rope), apply_rope(k, rope), v
 
 
-class Router(nn.Module):
+class PreNormRouter(nn.Module):
     def __init__(self, hidden: int, moe: MoeConfig):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(moe.num_experts, hidden))
@@ -90,7 +90,7 @@ class SparseMLP(nn.Module):
 
     def __init__(self, hidden: int, moe: MoeConfig, activation: Activation):
         super().__init__()
-        self.gate = Router(hidden, moe)
+        self.gate = PreNormRouter(hidden, moe)
         self.experts = Experts(hidden, moe, activation)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -98,11 +98,11 @@ class SparseMLP(nn.Module):
         return out
 
 
-class DecoderLayer(nn.Module):
+class PreNormDecoderLayer(nn.Module):
     def __init__(self, config: PreNormConfig, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
-        self.self_attn = Attention(layer, config)
+        self.self_attn = PreNormAttention(layer, config)
         self.mlp = (
             GatedMLP(hidden, config.intermediate_size, config.activation)
             if config.moe is None
@@ -134,8 +134,8 @@ class OneRopeTarget(TargetModel):
         return self.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
 
     @property
-    def routers(self) -> list[Router]:
-        return [module for module in self.modules() if isinstance(module, Router)]
+    def routers(self) -> list[PreNormRouter]:
+        return [module for module in self.modules() if isinstance(module, PreNormRouter)]
 
     def prepare(self) -> None:
         (rope,) = {layer.rope for layer in self.config.attention}
@@ -156,7 +156,7 @@ class PreNormTarget(OneRopeTarget):
     norm: RMSNorm
 
     def __init__(self, config: PreNormConfig):
-        layers = (DecoderLayer(config, layer) for layer in config.attention)
+        layers = (PreNormDecoderLayer(config, layer) for layer in config.attention)
         norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
         super().__init__(config, layers, norm, config.tied)
         self.config = config
@@ -190,11 +190,11 @@ class PreNormTarget(OneRopeTarget):
         """What runs prompts: where every layer attends with Triton, kernels do the rest of a prompt as well."""
         from . import prefill_pass
 
-        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+        return prefill_pass.PreNormPrefillPass(self, cache) if self.attention_backend == TRITON.name else self
 
     def decode_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> DecodePass:
         from . import decode_pass
 
-        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
+        return decode_pass.PreNormDecodePass(self, cache, cursor, rows, taps, tiles)

@@ -3,6 +3,8 @@ llama.cpp."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 OF_GGUF = {
     "embed_tokens.weight": "token_embd.weight",
     "norm.weight": "output_norm.weight",
@@ -28,9 +30,10 @@ def tensor_name(parameter: str) -> str:
     return parameter if parameter.startswith("lm_head.") else f"model.{parameter}"
 
 
-def gguf_name(parameter: str) -> str:
-    """The name of such a parameter in a GGUF file of a model without experts."""
-    if parameter in OF_GGUF:
-        return OF_GGUF[parameter]
+def gguf_name(parameter: str, top: Mapping[str, str] = OF_GGUF, in_layers: Mapping[str, str] = OF_GGUF_LAYERS) -> str:
+    """The name in a GGUF file of a parameter such as ``layers.3.mlp.up_proj.weight``. ``top``: names outside of layers;
+    ``in_layers``: those within one. The defaults are for a pre-norm decoder without experts."""
+    if parameter in top:
+        return top[parameter]
     _, layer, rest = parameter.split(".", 2)
-    return f"blk.{layer}.{OF_GGUF_LAYERS[rest]}"
+    return f"blk.{layer}.{in_layers[rest]}"

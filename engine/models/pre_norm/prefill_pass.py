@@ -12,12 +12,12 @@ from ...kernels.prefill.products import product
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
 from ..prompt_pass import PromptPass
-from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers, layers_of
+from .kernel_layers import PreNormExperts, PreNormKernelLayer, kernel_layers, layers_of
 from .modules import PreNormTarget
 
 
-class PrefillPass(PromptPass[KernelLayer]):
-    """The forward pass, bound to one cache."""
+class PreNormPrefillPass(PromptPass[PreNormKernelLayer]):
+    """A pre-norm decoder's pass over a piece of a prompt, bound to one cache."""
 
     _target: PreNormTarget
 
@@ -25,7 +25,9 @@ class PrefillPass(PromptPass[KernelLayer]):
         """Lays the target's merged weights side by side, which its modules keep using."""
         super().__init__(target, layers_of(target)[0].input_layernorm, kernel_layers(target, cache), cache)
 
-    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0) -> Tensor:
+    def _finish(
+        self, layer: PreNormKernelLayer, out: Tensor, x: Tensor, features: Tensor | None, skipped: int = 0
+    ) -> Tensor:
         normed, eps, style = torch.empty_like(x), layer.head_norms.eps, self._target.config.norm_style
         join(out, None, x, layer.middle_norm, eps, normed, style)
         dense = sparse = None
@@ -36,7 +38,9 @@ class PrefillPass(PromptPass[KernelLayer]):
         join(dense, sparse, x, layer.next_norm, eps, normed, style, features)
         return normed
 
-    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, normed: Tensor, skipped: int) -> ExpertOutputs:
+    def _run_experts(
+        self, layer: PreNormKernelLayer, routed: PreNormExperts, normed: Tensor, skipped: int
+    ) -> ExpertOutputs:
         router = routed.router
         scores = router_scores(normed, router.weight, router.bias)
         if router.forced is not None:

@@ -10,15 +10,16 @@ from ...kernels.decode.experts import expert_gate_up_rows
 from ...kernels.decode.target_tiles import bits_of, plain_choices
 from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ...kernels.decode.tiles import TargetTiles
-from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention
 from ..target import TargetModel
-from .kernel_layers import KernelLayer
+from .kernel_layers import PreNormKernelLayer
 
 
-def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> TileTrials[TargetTiles]:
+def target_trials(
+    target: TargetModel, layers: Sequence[PreNormKernelLayer], now: TargetTiles
+) -> TileTrials[TargetTiles]:
     """The products in this target's format, by field of its tiles; ``now`` are tiles that it could have."""
-    of = _Launches(target, layers)
+    of = _PreNormLaunches(target, layers)
     bits, packed = bits_of(of.packed), of.packed != "bf16"
     of_attention = (16, False) if "qkv" in plain_choices(of.packed) else (bits, packed)
     found: TileTrials[TargetTiles] = {
@@ -30,16 +31,11 @@ def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: Targe
         found["gate_up"] = TileTrial(of.gate_up, 2, bits, packed)
         found["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
     else:
-        found["expert_gate_up"] = TileTrial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, packed, shares=True)
-        found["expert_down"] = TileTrial(of.expert_down, 1, bits, packed, shares=True)
-        # A single row must have the bits that it has among sixteen: steps of the same depth, and of packed weights the
-        # same number of warps.
-        alone = partial(of.expert_gate_up, rows=1)
-        found["expert_gate_up_alone"] = TileTrial(alone, 2, bits, packed, depth=False, warps=not packed, shares=True)
+        found |= of.expert_trials(of.expert_gate_up, of.expert_down)
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 
-class _Launches(ProductLaunches[KernelLayer]):
+class _PreNormLaunches(ProductLaunches[PreNormKernelLayer]):
     def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
         return around_attention(self._layers)
 

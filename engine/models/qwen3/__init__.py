@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from ..family import ChatFormat, Family, GgufNames, Json, KnownPair
-from ..pre_norm.config import PreNormConfig, read_pre_norm
+from ..family import ChatFormat, Family, GgufNames, KnownPair
+from ..pre_norm.config import read_pre_norm
 from ..pre_norm.names import gguf_name, tensor_name
-
-
-def _read_config(config: Json, generation: Json | None) -> PreNormConfig:
-    return read_pre_norm(config, generation, head_norms=True, head_dim=128)
-
 
 QWEN3 = Family(
     name="Qwen3",
     model_types=("qwen3",),
-    read_config=_read_config,
+    read_config=partial(read_pre_norm, head_norms=True, head_dim=128),
     tensor_name=tensor_name,
     skipped_tensors={"lm_head.": ""},  # where it is the tied embedding again
     gguf=GgufNames("qwen3", gguf_name, unpacked=True),

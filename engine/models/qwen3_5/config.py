@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 RECURS, ATTENDS = "linear_attention", "full_attention"
 INTERVAL = 4
-"""Every so manieth layer attends, where a config doesn't list them."""
+"""One layer in this many attends, where a config doesn't list the layers' kinds."""
 TURNED = 0.25
-"""Of a head's channels, where a config doesn't say."""
+"""The share of a head's channels that turn, where a config doesn't say."""
 GATES = ("silu", "swish")
-"""Two names of one function."""
+"""What configs call the gate's activation; both names mean SiLU."""
 DIM_SIZES = tuple(1 << power for power in range(1, 9))
 """Channels of a head that kernels can take: a power of two."""
 
@@ -45,7 +45,8 @@ class Qwen35Config(TargetConfig):
     tied: bool
     """Whether the embedding is the output head, too."""
     fused: bool = False
-    """Whether what a gated delta net projects to comes in one tensor, key head by key head, as Qwen3-Next has it."""
+    """Whether files hold all projections of a gated delta net in one tensor, key head by key head, as Qwen3-Next's
+    do."""
 
     def build(self) -> Qwen35Target:
         from .modules import Qwen35Target
@@ -125,7 +126,8 @@ def _attention(fields: Fields) -> AttentionConfig:
 
 
 def _rope(fields: Fields, head_dim: int) -> RopeConfig:
-    """Text alone has one position for all three of its axes, which is rope as any."""
+    """The rotary embedding of text. Configs tell of three axes of positions, for pictures; in text all three are the
+    same."""
     said = fields.merged(fields.nested("rope_scaling", {})).merged(fields.nested("rope_parameters", {}))
     kind = said.text("rope_type" if "rope_type" in said else "type", ("default", "mrope", "yarn", "linear"), "default")
     if kind in ("yarn", "linear"):

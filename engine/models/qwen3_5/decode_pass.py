@@ -23,7 +23,7 @@ from ...layer_config import DeltaConfig
 from ..family import TargetConfig
 from ..rows_pass import RowsPass
 from .gated_layers import GatedBuffers, GatedLayers
-from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, kernel_layers, layers_of
+from .kernel_layers import AttendingMixer, Qwen35KernelLayer, RecurringMixer, kernel_layers, layers_of
 from .modules import Qwen35Target
 from .tile_trials import target_trials
 
@@ -31,12 +31,13 @@ RATES_DEPTH = 256
 
 
 def rates_tiles(hidden: int) -> Tiles:
-    """Of the product that says how much is learnt and forgotten, which has few columns: a step for each program."""
+    """The tiles of the product that says how much rows learn and forget. It has few columns, so each program takes one
+    step of its depth."""
     return Tiles(columns=32, depth=RATES_DEPTH, splits=cdiv(hidden, RATES_DEPTH), stages=2)
 
 
-class _Buffers(GatedBuffers):
-    """With those of layers that recur."""
+class Qwen35Buffers(GatedBuffers):
+    """``GatedBuffers`` with those of layers that recur."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
         super().__init__(config, tiles, dtype, device)
@@ -52,26 +53,16 @@ class _Buffers(GatedBuffers):
         self.values = self.rows(recurring.values)
 
 
-class DecodePass(GatedLayers, RowsPass[KernelLayer]):
-    """The forward pass, bound to one cache and to the tensors that say which rows run."""
+class Qwen35DecodePass(GatedLayers, RowsPass[Qwen35KernelLayer]):
+    """A Qwen3.5's pass of at most 16 rows, bound to one cache and to the tensors that say which rows run."""
 
-    buffers_of = _Buffers
-    _buffers: _Buffers
+    buffers_of = Qwen35Buffers
+    _buffers: Qwen35Buffers
     _target: Qwen35Target
 
-    def __init__(
-        self,
-        target: Qwen35Target,
-        cache: Cache,
-        cursor: Tensor,
-        rows: Tensor,
-        taps: Sequence[int] = (),
-        tiles: TargetTiles | None = None,
-    ):
-        """As ``RowsPass`` says. Merges the target's weights in place; the cache's states are from now on taken further
-        by kernels alone."""
-        first_norm, layers = layers_of(target)[0].input_layernorm.scales, kernel_layers(target, cache)
-        super().__init__(target, first_norm, layers, cache, cursor, rows, taps, tiles)
+    def _read(self, cache: Cache) -> tuple[Tensor, Sequence[Qwen35KernelLayer]]:
+        """The weight of the first norm, and the layers. From now on kernels alone take the cache's states further."""
+        target, layers = self._target, kernel_layers(self._target, cache)
         recurring = [layer.mixer for layer in layers if isinstance(layer.mixer, RecurringMixer)]
         config = recurring[0].config
         for mixer in recurring:
@@ -79,6 +70,7 @@ class DecodePass(GatedLayers, RowsPass[KernelLayer]):
         self._states = StateTable([mixer.state for mixer in recurring], config)
         self._rates_tiles = rates_tiles(target.config.hidden_size)
         self._lineage = Lineage.allocate(config, target.device) if target.config.moe is None else None
+        return layers_of(target)[0].input_layernorm.scales, layers
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         fold(self._states, self.cursor, self.rows)

@@ -16,18 +16,18 @@ from ...kernels.decode.tiles import TargetTiles
 from ...kernels.round.tree_rows import TreeRows
 from ..family import TargetConfig
 from ..rows_pass import LayerLaunches, RowBuffers
-from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, Routed
+from .kernel_layers import AttendingMixer, Qwen35KernelLayer, RecurringMixer, Routed
 
 
 class GatedBuffers(RowBuffers):
-    """With those of gated heads, of the MLP, and of experts."""
+    """``RowBuffers`` with those of gated heads, of the MLP, and of experts."""
 
     def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
         super().__init__(config, tiles, dtype, device)
         hidden = config.hidden_size
         self.act = self.rows(config.intermediate_size)
         self.down = partial_sums(tiles.down, hidden, device)
-        """Of the MLP, or of the expert that all rows share."""
+        """The partial sums of the second product of the MLP, or of the expert that all rows share."""
         if config.moe is not None:
             experts, top_k = config.moe.num_experts, config.moe.top_k
             self.splits = SplitScratch.allocate(tiles.router, experts, device)
@@ -37,18 +37,18 @@ class GatedBuffers(RowBuffers):
         layer = config.attention[0]
         columns = layer.num_heads * layer.head_dim
         self.gated = self.rows(2 * columns + 2 * layer.num_kv_heads * layer.head_dim)
-        """Gates, queries, keys, values."""
+        """[16, columns]: gates, queries, keys and values side by side."""
         self.gated_mixed = self.rows(columns)
 
 
-class GatedLayers(LayerLaunches[KernelLayer]):
-    """Layers that attend, and what is common to all."""
+class GatedLayers(LayerLaunches[Qwen35KernelLayer]):
+    """Launches of layers whose attention is gated, and of any layer's feed-forward part."""
 
     norm_style = "gemma"
     buffers_of = GatedBuffers
     _buffers: GatedBuffers
 
-    def _mix(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
+    def _mix(self, layer: Qwen35KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         buffers = self._buffers
         self._run_mixer(layer.mixer, max_rows, tree)
         add_and_norm(
@@ -67,7 +67,7 @@ class GatedLayers(LayerLaunches[KernelLayer]):
         gate_heads(mixed, buffers.gated, buffers.gated_mixed, mixer.config.head_dim, max_rows)
         project(buffers.gated_mixed, mixer.output, buffers.output, self._for(mixer.output).output, max_rows)
 
-    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: Qwen35KernelLayer, features: Tensor | None, max_rows: int) -> None:
         buffers, eps = self._buffers, self._config.rms_norm_eps
         if layer.routed is None:
             gate_up(buffers.normed, layer.gate_up, buffers.act, "silu", self._for(layer.gate_up).gate_up, max_rows)
@@ -84,7 +84,7 @@ class GatedLayers(LayerLaunches[KernelLayer]):
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
 
-    def _run_experts(self, layer: KernelLayer, routed: Routed, max_rows: int) -> None:
+    def _run_experts(self, layer: Qwen35KernelLayer, routed: Routed, max_rows: int) -> None:
         """Runs the experts and, beside their choice and their first product, the one that all rows share."""
         buffers, router, found = self._buffers, routed.router, self._buffers.assignment
         rows = RouterRows(

@@ -35,22 +35,22 @@ class CentredNorm(nn.Module):
 
     @property
     def scales(self) -> Tensor:
-        """fp32, or fp64 where the weight is."""
+        """The factor of each channel, 1 + weight, [size]: in fp32, or fp64 where the weight is."""
         return 1 + self.weight.to(torch.promote_types(self.weight.dtype, torch.float32))
 
     def forward(self, x: Tensor) -> Tensor:
         return rms_norm(x, self.scales, self.eps)
 
 
-class Attention(AttentionModule):
-    """What heads find passes a gate of their own."""
+class Qwen35Attention(AttentionModule):
+    """Attention whose heads' outputs are multiplied by the sigmoid of gates, channel by channel."""
 
     def __init__(self, layer: AttentionConfig, config: Qwen35Config):
         super().__init__(layer)
         hidden, eps = config.hidden_size, config.rms_norm_eps
         size, kv_size = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, 2 * size)
-        """Gates, then queries."""
+        """The projection of the heads' gates, then of their queries."""
         self.k_proj, self.v_proj = linear(hidden, kv_size), linear(hidden, kv_size)
         self.o_proj = linear(size, hidden)
         self.q_norm, self.k_norm = CentredNorm(layer.head_dim, eps), CentredNorm(layer.head_dim, eps)
@@ -67,11 +67,12 @@ class Attention(AttentionModule):
         return out
 
     def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
-        """As ``forward``, for rows of which nothing is wanted but their keys and values."""
+        """Writes keys and values of rows x [n, hidden] at start .. start + n - 1 into the cache, where nothing else of
+        them is wanted."""
         cache.write(start, self._turned(self.k_proj(x), self.k_norm, rope), self._heads(self.v_proj(x)))
 
     def _heads(self, columns: Tensor) -> Tensor:
-        """[n, heads, head_dim]"""
+        """Rows [n, heads, head_dim] of ``columns`` [n, heads * head_dim]."""
         return columns.reshape(len(columns), -1, self.config.head_dim)
 
     def _turned(self, columns: Tensor, norm: CentredNorm, rope: RopeTable) -> Tensor:
@@ -80,7 +81,7 @@ class Attention(AttentionModule):
 
 
 class Convolution(nn.Module):
-    """Each channel with itself, over its last rows."""
+    """The weights of a causal convolution over the last four rows, in which each channel sees itself alone."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -113,7 +114,8 @@ class GatedDeltaNet(SharedInputModule):
         return DeltaWeights(self.conv1d.weight, self.A_log, self.dt_bias)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> GatedDeltaNet:
-        """As ``SharedInputModule``'s. What decides how long a state remembers stays fp32 where the rest is rounded."""
+        """Moves or casts the parameters as ``SharedInputModule``'s does, but leaves those in fp32 that decide how long
+        a state remembers."""
         before = {"A_log": self.A_log.detach(), "dt_bias": self.dt_bias.detach()}
         super()._apply(fn, recurse)
         for name, parameter in before.items():
@@ -123,7 +125,8 @@ class GatedDeltaNet(SharedInputModule):
         return self
 
     def forward(self, x: Tensor, start: int, state: DeltaState) -> Tensor:
-        """Mixes rows x [n, hidden] at positions start .. start + n - 1. They are one behind the other, however many."""
+        """Mixes rows x [n, hidden] at positions start .. start + n - 1 into the state, one after the other; returns
+        what they read from it, [n, hidden]."""
         layer = self.config
         raw, z, b, a = self._projected(x)
         state.begin(start)
@@ -140,7 +143,8 @@ class GatedDeltaNet(SharedInputModule):
         return out
 
     def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Inputs of the convolution, gates, and how much rows learn and forget, raw."""
+        """Projects rows x [n, hidden] to the convolution's inputs, the outputs' gates, and raw learning rates and
+        decays."""
         layer = self.config
         if self.fused:
             raw, z = self.in_proj_qkvz(x).split((layer.channels, layer.values), dim=-1)
@@ -149,8 +153,8 @@ class GatedDeltaNet(SharedInputModule):
         return raw, z, self.in_proj_b(x), self.in_proj_a(x)
 
 
-class SparseMLP(pre_norm.SparseMLP):
-    """Experts, and one that every row has, as far as a gate of its own lets it."""
+class Qwen35SparseMLP(pre_norm.SparseMLP):
+    """Experts that a router chooses, and one that all rows share, multiplied by a gate of its own."""
 
     def __init__(self, config: Qwen35Config, moe: MoeConfig):
         super().__init__(config.hidden_size, moe, config.activation)
@@ -165,8 +169,8 @@ class SparseMLP(pre_norm.SparseMLP):
         return out
 
 
-class DecoderLayer(nn.Module):
-    """``linear_attn`` in layers that recur, ``self_attn`` in those that attend."""
+class Qwen35DecoderLayer(nn.Module):
+    """A layer that recurs (``linear_attn``) or attends (``self_attn``), then an MLP or experts."""
 
     def __init__(self, config: Qwen35Config, layer: AttentionConfig | DeltaConfig):
         super().__init__()
@@ -174,12 +178,12 @@ class DecoderLayer(nn.Module):
         if isinstance(layer, DeltaConfig):
             self.linear_attn = GatedDeltaNet(layer, config)
         else:
-            self.self_attn = Attention(layer, config)
+            self.self_attn = Qwen35Attention(layer, config)
         self.recurs = isinstance(layer, DeltaConfig)
         self.mlp = (
             GatedMLP(hidden, config.intermediate_size, config.activation)
             if config.moe is None
-            else SparseMLP(config, config.moe)
+            else Qwen35SparseMLP(config, config.moe)
         )
         self.input_layernorm, self.post_attention_layernorm = CentredNorm(hidden, eps), CentredNorm(hidden, eps)
 
@@ -194,7 +198,7 @@ class DecoderLayer(nn.Module):
 
 
 class Qwen35Target(pre_norm.OneRopeTarget):
-    """Weights and forward pass."""
+    """The weights and forward pass of a Qwen3.5."""
 
     has_decode_pass = True
     branch_ends = (
@@ -211,7 +215,7 @@ class Qwen35Target(pre_norm.OneRopeTarget):
     def __init__(self, config: Qwen35Config):
         kinds = (layer for layer in config.layers if isinstance(layer, AttentionConfig | DeltaConfig))
         norm = CentredNorm(config.hidden_size, config.rms_norm_eps)
-        super().__init__(config, (DecoderLayer(config, layer) for layer in kinds), norm, config.tied)
+        super().__init__(config, (Qwen35DecoderLayer(config, layer) for layer in kinds), norm, config.tied)
         self.config = config
 
     def row_order(self, name: str) -> Tensor | None:
@@ -233,18 +237,18 @@ class Qwen35Target(pre_norm.OneRopeTarget):
         """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
         from . import prefill_pass
 
-        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+        return prefill_pass.Qwen35PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
 
     def decode_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> DecodePass:
         from . import decode_pass
 
-        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
+        return decode_pass.Qwen35DecodePass(self, cache, cursor, rows, taps, tiles)
 
 
 def row_order(config: Qwen35Config, name: str) -> Tensor | None:
-    """Which of the file's rows each row of a parameter is, where the two are laid otherwise."""
+    """For each row of a parameter, which row of the file's tensor it is, int64; None where both have one order."""
     recurring = next((layer for layer in config.layers if isinstance(layer, DeltaConfig)), None)
     if recurring is not None and name.endswith("in_proj_qkvz.weight"):
         values = recurring.values // recurring.num_key_heads
@@ -266,14 +270,15 @@ def row_order(config: Qwen35Config, name: str) -> Tensor | None:
 
 
 def part_by_part(groups: int, sizes: Sequence[int]) -> Tensor:
-    """Where rows lie that come group by group, each with parts of these sizes: of all groups the first part, then of
-    all the second, and so on."""
+    """Reorders rows that lie group by group, each group with parts of ``sizes``: all first parts come first, then all
+    second ones. Returns the rows' old places: ``part_by_part(2, [1, 2])`` is [0, 3, 1, 2, 4, 5]."""
     rows = torch.arange(groups * sum(sizes)).view(groups, -1)
     return torch.cat([part.flatten() for part in rows.split_with_sizes(list(sizes), dim=1)])
 
 
 def turning_first(layer: AttentionConfig) -> Tensor:
-    """Where in a published head the channels of ours lie: the two halves of what turns begin our two halves."""
+    """For each channel of a head as it lies here, its place in the published head. There the channels that turn come
+    first; here their first half begins the head's first half, and their second half its second."""
     half, turning = layer.head_dim // 2, int(layer.rope.rotated_fraction * layer.head_dim) // 2
     first, second = torch.arange(2 * turning, layer.head_dim).chunk(2)
     assert len(first) == len(second) == half - turning

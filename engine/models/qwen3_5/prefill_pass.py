@@ -23,15 +23,15 @@ from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
 from ..family import AFTER_NORM, EMBEDDED
 from ..target import TargetOutput
-from .kernel_layers import AttendingMixer, KernelLayer, RecurringMixer, Routed, kernel_layers, layers_of
+from .kernel_layers import AttendingMixer, Qwen35KernelLayer, RecurringMixer, Routed, kernel_layers, layers_of
 from .modules import Qwen35Target
 
 ROWS_AT_ONCE = 512
-"""Whose keys and values, which are fp32, lie ready for a state at a time."""
+"""How many rows' keys and values, in fp32, are made ready for a state at a time."""
 
 
-class PrefillPass:
-    """The forward pass, bound to one cache."""
+class Qwen35PrefillPass:
+    """A Qwen3.5's pass over a piece of a prompt, bound to one cache."""
 
     def __init__(self, target: Qwen35Target, cache: Cache):
         """Lays the target's merged weights side by side, which its modules keep using."""
@@ -50,7 +50,7 @@ class PrefillPass:
         features = x.new_empty(len(ids), len(taps) * config.hidden_size) if taps else None
 
         def columns(index: int) -> Tensor | None:
-            """A tap's part of the features."""
+            """The columns of the features that belong to the tap ``index``; None where it isn't tapped."""
             if features is None or index not in slots:
                 return None
             return features[:, slots[index] * config.hidden_size :][:, : config.hidden_size]
@@ -69,8 +69,8 @@ class PrefillPass:
             read.copy_(normed)
         return TargetOutput(normed[-1:], features)
 
-    def _finish(self, layer: KernelLayer, out: Tensor, x: Tensor, features: Tensor | None) -> Tensor:
-        """From a mixer's output to the layer's, in x [n, hidden]; returns it normed."""
+    def _finish(self, layer: Qwen35KernelLayer, out: Tensor, x: Tensor, features: Tensor | None) -> Tensor:
+        """Goes from a mixer's output to the layer's, in x [n, hidden]; returns it normed for the next layer."""
         normed, eps = torch.empty_like(x), self._target.config.rms_norm_eps
         join(out, None, x, layer.middle_norm, eps, normed, "gemma")
         dense = sparse = None
@@ -109,7 +109,7 @@ class PrefillPass:
 
 
 class _Scratch:
-    """What rows of one layer leave for one another."""
+    """Memory for ``count`` rows of one layer on their way into its state."""
 
     def __init__(self, mixer: RecurringMixer, count: int, device: torch.device):
         config, wide = mixer.config, partial(torch.empty, dtype=torch.float32, device=device)
@@ -123,7 +123,7 @@ class _Scratch:
         self.count = torch.zeros(1, dtype=torch.int32, device=device)
 
 
-def _run_experts(layer: KernelLayer, routed: Routed, normed: Tensor) -> ExpertOutputs:
+def _run_experts(layer: Qwen35KernelLayer, routed: Routed, normed: Tensor) -> ExpertOutputs:
     router = routed.router
     scores = router_scores(normed, router.weight, router.bias) if router.forced is None else router.forced
     found = route_many(scores, len(normed), router.top_k, None)

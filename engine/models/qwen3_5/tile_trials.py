@@ -11,12 +11,14 @@ from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
 from ...kernels.decode.tiles import TargetTiles
 from ..product_launches import ProductLaunches, WithBias
 from ..target import TargetModel
-from .kernel_layers import AttendingMixer, KernelLayer
+from .kernel_layers import AttendingMixer, Qwen35KernelLayer
 
 
-def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> TileTrials[TargetTiles]:
-    """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
-    of = _Launches(target, layers)
+def target_trials(
+    target: TargetModel, layers: Sequence[Qwen35KernelLayer], now: TargetTiles
+) -> TileTrials[TargetTiles]:
+    """The products in this target's format, by field of its tiles; ``now`` are tiles that it could have."""
+    of = _Qwen35Launches(target, layers)
     bits, packed = bits_of(of.packed), of.packed != "bf16"
     found: TileTrials[TargetTiles] = {
         "head": TileTrial(of.head),
@@ -28,7 +30,7 @@ def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: Targe
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 
-class _Launches(ProductLaunches[KernelLayer]):
+class _Qwen35Launches(ProductLaunches[Qwen35KernelLayer]):
     def _around_mixing(self) -> list[tuple[WithBias, WithBias]]:
         mixers = [layer.mixer for layer in self._layers]
         before = [mixer.qkv if isinstance(mixer, AttendingMixer) else mixer.rows for mixer in mixers]

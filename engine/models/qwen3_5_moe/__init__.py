@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..family import Family, KnownPair
+from ..family import SEPARATE_EXPERTS, Family, KnownPair
 from ..qwen3_5 import QWEN3_5
 from ..qwen3_5.config import read_qwen3_5
 from ..qwen3_5.mtp.config import read_mtp
@@ -16,10 +16,7 @@ QWEN3_5_MOE = Family(
     tensor_name=QWEN3_5.tensor_name,
     tensor_name_alone=QWEN3_5.tensor_name_alone,
     skipped_tensors=QWEN3_5.skipped_tensors,
-    expert_tensors={
-        "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
-        "experts.down_proj": ("experts.{}.down_proj.weight",),
-    },
+    expert_tensors=SEPARATE_EXPERTS,
     own_drafter=partial(read_mtp, experts=True),
     chat=QWEN3_5.chat,
     pairs=(

@@ -7,7 +7,7 @@ import pytest
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.models.gemma4.prefill_pass import PrefillPass
+from engine.models.gemma4.prefill_pass import Gemma4PrefillPass
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import MAX_CONTEXT, assert_caches_equal_recomputation, prompt_ids, run_turn, settings
@@ -54,7 +54,7 @@ def test_kernels_read_a_prompt_where_triton_attends(dense_pair: TinyPair, monkey
     expected = run_turn(Decoder(dense_pair.target, dense_pair.drafter, MAX_CONTEXT), prompt, wanted)
     monkeypatch.setattr(dense_pair.target, "attention_backend", "triton")
     decoder = Decoder(dense_pair.target, dense_pair.drafter, MAX_CONTEXT)
-    assert isinstance(decoder.read, PrefillPass)
+    assert isinstance(decoder.read, Gemma4PrefillPass)
     decoder.prefill_chunk = 45
     assert run_turn(decoder, prompt, wanted, stable_length=50).ids == expected.ids
     assert_caches_equal_recomputation(decoder)

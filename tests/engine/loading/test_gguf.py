@@ -14,7 +14,7 @@ from gguf import GGMLQuantizationType as Type
 from transformers import Gemma4ForConditionalGeneration
 
 from engine.errors import WeightsFailure
-from engine.files.gguf import read_gguf_headers
+from engine.files.gguf import read_gguf
 from engine.files.gguf_blocks import restored
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.kinds import weight_of
@@ -114,10 +114,10 @@ def test_other_gguf_files_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_damaged_gguf_file_is_refused(written: tuple[Path, Gemma4ForConditionalGeneration], tmp_path: Path) -> None:
     content = (written[0] / "gemma-q4_0.gguf").read_bytes()
-    headers = read_gguf_headers(written[0] / "gemma-q4_0.gguf")
+    headers = read_gguf(written[0] / "gemma-q4_0.gguf").tensors
     first = min(header.offset for header in headers.values())
     path = tmp_path / "gemma.gguf"
     for length in [*range(0, first, first // 60), len(content) - 1]:
         path.write_bytes(content[:length])
         with pytest.raises(WeightsFailure, match="damaged or incomplete"):
-            read_gguf_headers(path)
+            read_gguf(path)

@@ -26,7 +26,7 @@ from engine.loading.stored_format import StoredFormat
 from engine.models import attention_backends as backends
 from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
 from engine.models.gemma4.config import Gemma4Config
-from engine.models.gemma4.mtp.draft_pass import DraftPass as AssistantPass
+from engine.models.gemma4.mtp.draft_pass import AssistantDraftPass
 from engine.models.packed import hold_in_fewer_bits, packed_weights
 from tests.engine.conftest import CPU, TinyPair
 
@@ -141,7 +141,7 @@ def test_what_an_assistant_borrows_is_counted() -> None:
     decoder = Decoder(target, drafter, 4096)
     assert decoder.draft_cache is not None and decoder.draft_cache.nbytes == 2 * 2816
     drafts = RoundLaunches(decoder).drafter
-    assert isinstance(drafts, AssistantPass)
+    assert isinstance(drafts, AssistantDraftPass)
     laid = sum(part.nbytes for layer, keys in drafts._keys.items() if layer.window for part in (keys.k, keys.v))
     with_it, without = (
         plan_of(target, each, 4096, CUDA, "bf16", 80_000_000_000, device_rounds=True) for each in (shape.drafter, None)

@@ -11,7 +11,7 @@ from torch import nn
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
-from engine.models.dflash.draft_pass import DraftPass, RoundRows
+from engine.models.dflash.draft_pass import DFlashDraftPass, RoundRows
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.dflash.weights import DraftWeights
 from engine.models.gemma4.modules import Gemma4
@@ -39,7 +39,7 @@ def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: Int8Weight 
     features = torch.randn(MAX_ROWS, width, generator=generator)
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (INGESTED, BLOCK, 0, INGESTED)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-    rows = DraftPass(drafter, target, cache, features, tokens, where, head=embedding)
+    rows = DFlashDraftPass(drafter, target, cache, features, tokens, where, head=embedding)
     rows.ingest()
     rows.draft(MAX_ROWS - 1)
     return rows._buffers.normed[:BLOCK].clone()

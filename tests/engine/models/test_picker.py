@@ -14,7 +14,7 @@ from engine.kernels.decode.tiles import Tiles
 from engine.kernels.round.choices import Choices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
-from engine.models.dflash.draft_pass import DraftPass, RoundRows
+from engine.models.dflash.draft_pass import DFlashDraftPass, RoundRows
 from engine.models.dflash.picker import ArgmaxPicker, Draft, Picker
 from tests.engine.conftest import CPU, TinyPair
 
@@ -58,7 +58,7 @@ def test_a_draft_is_what_the_picker_makes_of_the_logits(picker: Picker, dense_pa
         assert (torch.cat((torch.tensor([ANCHOR]), expected.ids)).diff() % 2 == 1).all()
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK, 0, 11)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-    launched = DraftPass(drafter, target, caches[1], features, tokens, where)
+    launched = DFlashDraftPass(drafter, target, caches[1], features, tokens, where)
     launched.block[0] = ANCHOR
     launched.ingest()
     launched.draft(BLOCK - 1)

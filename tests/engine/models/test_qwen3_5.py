@@ -25,7 +25,7 @@ from engine.loading.checkpoint import load_drafter, load_target, read_target_con
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.packed import packed_in
-from engine.models.qwen3_5.modules import Attention, GatedDeltaNet, Qwen35Target
+from engine.models.qwen3_5.modules import GatedDeltaNet, Qwen35Attention, Qwen35Target
 from engine.models.registry import family_of
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
@@ -128,7 +128,7 @@ def test_qwen3_next_is_the_same_stored_otherwise(tmp_path: Path) -> None:
 
 def test_positions_far_out_turn_as_in_transformers(small: Small) -> None:
     """Layers that recur know no position; those that attend turn a quarter of each head."""
-    attention = next(module for module in small.target.modules() if isinstance(module, Attention))
+    attention = next(module for module in small.target.modules() if isinstance(module, Qwen35Attention))
     frequencies = small.reference.model.rotary_emb.inv_freq
     turning = small.target.frequencies[: len(frequencies)]
     torch.testing.assert_close(turning, frequencies, atol=0, rtol=1e-6)
@@ -160,9 +160,9 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Qwen35Target]:
     target = load_target(folder, CPU, no_progress)
     assert isinstance(target, Qwen35Target)
     for module in target.modules():
-        if isinstance(module, Attention | GatedDeltaNet):
+        if isinstance(module, Qwen35Attention | GatedDeltaNet):
             module.together = None
-        if isinstance(module, Attention):
+        if isinstance(module, Qwen35Attention):
             module.attend = _attend_row_by_row
     whole = F.linear
 

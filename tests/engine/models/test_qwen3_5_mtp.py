@@ -31,7 +31,7 @@ from engine.loading.memory_plan import plan_memory, plan_of
 from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.drafter import Drafter
 from engine.models.qwen3_5.kernel_layers import AttendingMixer
-from engine.models.qwen3_5.mtp.draft_pass import DraftPass
+from engine.models.qwen3_5.mtp.draft_pass import QwenMtpDraftPass
 from engine.models.target import TargetModel
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
@@ -273,7 +273,7 @@ def test_the_plan_counts_copies_in_8_bits_where_rounds_draft_with_them(both: Bot
     whole, head = bytes_of(drafter), Int8Weight.of(target.head)
     hold_in_8_bits(alone)
     drafts = RoundLaunches(Decoder(target, drafter, 256), head).drafter
-    assert isinstance(drafts, DraftPass) and isinstance(drafts._mixer, AttendingMixer)
+    assert isinstance(drafts, QwenMtpDraftPass) and isinstance(drafts._mixer, AttendingMixer)
     layer, routed = drafts._layer, drafts._layer.routed
     mlp = (layer.gate_up, layer.down) if routed is None else (routed.gate_up, routed.down)
     copies = sum(weight.nbytes for weight in (drafts._fc, drafts._mixer.qkv, drafts._mixer.output, *mlp))

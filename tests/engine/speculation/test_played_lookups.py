@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.lab.judging.files import DraftRecording, load_recordings
 from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
+from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from measure.engine import record_drafts
 from measure.engine.recorded_costs import recorded_tables
+from measure.engine.recordings import load_recordings
 from tests.engine.played_auto import TREES, chains, never_right, scattered
 from tests.engine.recorded_lookups import lookups
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from torch import nn
 
 from ....hub.pairs import BUNDLED_PAIR
 from ....loading import checkpoint
 from ....models.dflash.modules import DFlashDrafter
 from ....models.target import TargetModel
+from ...training.pipeline import save_weights
 from .shapes import BOS, PAD, STOP_IDS
 from .target_model import TrainableTarget
 from .tokenizer import save_tokenizer
@@ -35,7 +34,7 @@ def save_target(model: TrainableTarget, tokenizer: Tokenizer, pair: Path) -> Non
     if not (pair / ABOUT).exists():
         shutil.copyfile(PAIR / ABOUT, pair / ABOUT)
     save_tokenizer(tokenizer, folder, model.shape.max_positions)
-    _save_weights(model, folder, TARGET_PREFIX)
+    save_weights(model, folder, TARGET_PREFIX)
 
 
 def load_target(pair: Path, device: torch.device) -> TargetModel:
@@ -48,14 +47,6 @@ def load_drafter(pair: Path, target: TargetModel) -> DFlashDrafter:
     drafter = checkpoint.load_drafter(pair / "drafter", target, lambda *_: None)
     assert isinstance(drafter, DFlashDrafter)
     return drafter
-
-
-def _save_weights(model: nn.Module, folder: Path, prefix: str) -> None:
-    tensors = {
-        prefix + name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
-        for name, tensor in sorted(model.state_dict().items())
-    }
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(queries [B, heads, n, d], keys [B, kv_heads, m, d], values like keys) -> [B, heads, n, d]"""
 
 
-class RMSNorm(nn.Module):
+class TrainableNorm(nn.Module):
     """Root-mean-square norm computed in float32; the weight multiplies directly (not 1 + weight)."""
 
     def __init__(self, size: int, epsilon: float, initial: float = 1.0) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear, one_hot
 
-from .layers import Attend, RMSNorm, merge_heads, rms_normalise, rotary_angles, rotate, split_heads
+from .layers import Attend, TrainableNorm, merge_heads, rms_normalise, rotary_angles, rotate, split_heads
 from .shapes import LayerKind, TargetShape
 
 LAYER_SCALARS = (1.0625, 0.9375, 1.03125, 0.96875)
@@ -27,7 +27,7 @@ POST_NORM_INITIAL = 0.5
 @dataclass(frozen=True, slots=True)
 class TrainingOutput:
     final: Tensor
-    """[B, n, H], after the final norm."""
+    """[B, n, H]: hidden states after the final norm."""
     tapped: Tensor
     """[B, n, taps * H]: outputs of the tapped layers, concatenated."""
     balance: Tensor
@@ -37,17 +37,18 @@ class TrainingOutput:
 
 
 class TrainableTarget(nn.Module):
-    """``state_dict`` names are those of ``model.language_model.*`` in a Gemma 4 checkpoint."""
+    """The target while it is trained. Parameters are named as those of ``model.language_model.*`` in a Gemma 4
+    checkpoint."""
 
     def __init__(self, shape: TargetShape) -> None:
         super().__init__()
         self.shape = shape
         self.embed_tokens = nn.Embedding(shape.vocab_size, shape.hidden_size)
         self.layers = nn.ModuleList(
-            DecoderLayer(shape, kind, LAYER_SCALARS[index % len(LAYER_SCALARS)])
+            TrainableDecoderLayer(shape, kind, LAYER_SCALARS[index % len(LAYER_SCALARS)])
             for index, kind in enumerate(shape.layer_kinds)
         )
-        self.norm = RMSNorm(shape.hidden_size, shape.epsilon)
+        self.norm = TrainableNorm(shape.hidden_size, shape.epsilon)
 
     def initialise(self, generator: torch.Generator) -> None:
         """Fan-in initialisation of all matrices; norms, scales and ``layer_scalar`` keep their constructed values."""
@@ -93,7 +94,7 @@ class TrainableTarget(nn.Module):
         return TrainingOutput(self.norm(x), features, torch.stack(balances).mean(), torch.stack(loads))
 
 
-class DecoderLayer(nn.Module):
+class TrainableDecoderLayer(nn.Module):
     """Attention, then a dense and a mixture branch side by side; every branch is normed before and after."""
 
     layer_scalar: Tensor
@@ -101,8 +102,8 @@ class DecoderLayer(nn.Module):
     def __init__(self, shape: TargetShape, kind: LayerKind, scalar: float) -> None:
         super().__init__()
 
-        def norm(initial: float = 1.0) -> RMSNorm:
-            return RMSNorm(shape.hidden_size, shape.epsilon, initial)
+        def norm(initial: float = 1.0) -> TrainableNorm:
+            return TrainableNorm(shape.hidden_size, shape.epsilon, initial)
 
         self.input_layernorm = norm()
         self.post_attention_layernorm = norm(POST_NORM_INITIAL)
@@ -112,10 +113,10 @@ class DecoderLayer(nn.Module):
         self.post_feedforward_layernorm_2 = norm()
         self.pre_feedforward_layernorm_2 = norm()
         self.register_buffer("layer_scalar", torch.tensor([scalar]))
-        self.self_attn = Attention(shape, kind)
-        self.mlp = GatedMLP(shape.hidden_size, shape.intermediate_size)
-        self.router = Router(shape)
-        self.experts = Experts(shape)
+        self.self_attn = TrainableAttention(shape, kind)
+        self.mlp = TrainableMLP(shape.hidden_size, shape.intermediate_size)
+        self.router = TrainableRouter(shape)
+        self.experts = TrainableExperts(shape)
 
     def forward(self, x: Tensor, rotary: tuple[Tensor, Tensor], attend: Attend) -> tuple[Tensor, Tensor, Tensor]:
         """The new stream [B, n, H], the balance loss and the experts' loads."""
@@ -127,7 +128,7 @@ class DecoderLayer(nn.Module):
         return x * self.layer_scalar, balance, loads
 
 
-class Attention(nn.Module):
+class TrainableAttention(nn.Module):
     """Grouped-query attention with normed queries and keys, and no scale on the scores.
 
     Full layers have no value projection: the raw key projection, normed without a weight, is the value.
@@ -144,8 +145,8 @@ class Attention(nn.Module):
         self.v_proj = nn.Linear(width, narrow, bias=False) if kind == "sliding_attention" else None
         self.o_proj = nn.Linear(wide, width, bias=False)
         # Scores are unscaled, so normed queries and keys would start with a deviation of sqrt(d): share it out.
-        self.q_norm = RMSNorm(heads.head_dim, shape.epsilon, heads.head_dim**-0.25)
-        self.k_norm = RMSNorm(heads.head_dim, shape.epsilon, heads.head_dim**-0.25)
+        self.q_norm = TrainableNorm(heads.head_dim, shape.epsilon, heads.head_dim**-0.25)
+        self.k_norm = TrainableNorm(heads.head_dim, shape.epsilon, heads.head_dim**-0.25)
 
     def forward(self, x: Tensor, rotary: tuple[Tensor, Tensor], attend: Attend) -> Tensor:
         q = split_heads(self.q_proj(x), self.head_dim)
@@ -156,7 +157,7 @@ class Attention(nn.Module):
         return self.o_proj(merge_heads(attend(q, k, v)))  # type: ignore[no-any-return]
 
 
-class GatedMLP(nn.Module):
+class TrainableMLP(nn.Module):
     def __init__(self, width: int, intermediate: int) -> None:
         super().__init__()
         self.gate_proj = nn.Linear(width, intermediate, bias=False)
@@ -167,7 +168,7 @@ class GatedMLP(nn.Module):
         return self.down_proj(gelu(self.gate_proj(x), approximate="tanh") * self.up_proj(x))  # type: ignore[no-any-return]
 
 
-class Router(nn.Module):
+class TrainableRouter(nn.Module):
     """Chooses experts from the un-normed residual stream, in float32 whatever the autocast."""
 
     def __init__(self, shape: TargetShape) -> None:
@@ -191,7 +192,7 @@ class Router(nn.Module):
         return weights, balance, loads
 
 
-class Experts(nn.Module):
+class TrainableExperts(nn.Module):
     def __init__(self, shape: TargetShape) -> None:
         super().__init__()
         experts, inner, width = shape.num_experts, shape.expert_intermediate_size, shape.hidden_size

@@ -54,11 +54,8 @@ class PackedAttention:
 
 def response_loss(model: TrainableTarget, rows: TextRows, output: TrainingOutput) -> Tensor:
     """Mean cross-entropy of the next token, weighted as the rows say."""
-    return weighted_loss(model.logits(output.final[:, :-1]), rows.ids[:, 1:], rows.next_weights)
-
-
-def weighted_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    losses = cross_entropy(logits.flatten(0, -2), labels.flatten(), reduction="none")
+    logits, weights = model.logits(output.final[:, :-1]), rows.next_weights
+    losses = cross_entropy(logits.flatten(0, -2), rows.ids[:, 1:].flatten(), reduction="none")
     return (losses * weights.flatten()).sum() / weights.sum()
 
 

@@ -37,7 +37,7 @@ class MtpConfig(DrafterConfig):
     intermediate_size: int
     rms_norm_eps: float
     target_hidden_size: int
-    """``backbone_hidden_size``"""
+    """``backbone_hidden_size``: the width of the target's hidden states."""
 
     @classmethod
     def from_json(cls, config: Json) -> MtpConfig:

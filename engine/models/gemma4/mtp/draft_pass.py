@@ -43,7 +43,7 @@ class _Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _AssistantKernels:
     config: AttentionConfig
     q: Weight
     q_norm: Tensor
@@ -55,7 +55,7 @@ class _Layer:
     feed_forward_join: FeedForwardJoin
 
 
-class DraftPass:
+class AssistantDraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
     mask_token = 0
@@ -86,7 +86,7 @@ class DraftPass:
         self._newest = torch.zeros(1, dtype=torch.int32, device=device)
         """int32 [1]: the last committed position."""
         self._head = PlainWeight(drafter.model.embed_tokens.weight)
-        self._buffers = _Buffers(config, self.tiles, dtype, device)
+        self._buffers = AssistantBuffers(config, self.tiles, dtype, device)
 
     def trials(self) -> TileTrials[DraftTiles]:
         """Nothing to try: an assistant uses a DFlash drafter's tiles."""
@@ -131,7 +131,7 @@ class DraftPass:
         head_rows(buffers.normed, self._head, None, out, tiles.head, max_rows=1)
         pick_rows(out, max_rows=1)
 
-    def _attend(self, layer: _Layer, x: Tensor) -> None:
+    def _attend(self, layer: _AssistantKernels, x: Tensor) -> None:
         """Attends, from the normed residual to the residual behind attention, normed for the MLP."""
         config, buffers, tiles, eps = layer.config, self._buffers, self.tiles, self._drafter.config.rms_norm_eps
         q, mixed, keys = buffers.q[config], buffers.mixed[config], self._keys[config]
@@ -143,7 +143,7 @@ class DraftPass:
         after_attention(buffers.output, x, layer.attention_join, eps, buffers.normed, max_rows=1)
 
 
-class _Buffers:
+class AssistantBuffers:
     """The tensors that one launch leaves for the next; all layers share them."""
 
     def __init__(self, config: MtpConfig, tiles: DraftTiles, dtype: torch.dtype, device: torch.device):
@@ -177,17 +177,17 @@ def _keys(layer: AttentionConfig, cache: BorrowedCache) -> _Keys:
     return _Keys(k, v, torch.zeros(1, dtype=torch.int32, device=k.device))
 
 
-def _layers(drafter: MtpDrafter) -> list[_Layer]:
+def _layers(drafter: MtpDrafter) -> list[_AssistantKernels]:
     modules = [module for module in drafter.model.layers if isinstance(module, AssistantLayer)]
     # Each layer's last kernel applies the norm that comes next.
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [drafter.model.norm.weight]
     return [_layer(drafter, module, norm) for module, norm in zip(modules, next_norms, strict=True)]
 
 
-def _layer(drafter: MtpDrafter, module: AssistantLayer, next_norm: Tensor) -> _Layer:
+def _layer(drafter: MtpDrafter, module: AssistantLayer, next_norm: Tensor) -> _AssistantKernels:
     attention, mlp = module.self_attn, module.mlp
     before, after = module.post_attention_layernorm.weight, module.post_feedforward_layernorm.weight
-    return _Layer(
+    return _AssistantKernels(
         config=attention.config,
         q=weight_of(attention.q_proj),
         q_norm=attention.q_norm.weight,

@@ -10,21 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from ....kernels.decode.head import capped_logits
-from ....kernels.decode.tiles import DraftTiles
 from ....kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ....kernels.round.choices import Choices
-from ....kernels.weights.int8 import Int8Weight
 from ....kernels.weights.plain import PlainWeight
 from ....kv_cache.borrowed import BorrowedCache
 from ....kv_cache.cache import Cache
 from ....layer_config import AttentionConfig
-from ...drafter import Draft, Drafter, RoundRows
+from ...drafter import DraftBinding, Drafter
 from ...layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ...target import TargetModel
 from .config import MtpConfig
 
 if TYPE_CHECKING:
-    from .draft_pass import DraftPass
+    from .draft_pass import AssistantDraftPass
 
 
 class AssistantAttention(AttentionModule):
@@ -77,7 +74,7 @@ class AssistantModel(nn.Module):
 
 
 class MtpDrafter(Drafter):
-    """Drafts one token after the other."""
+    """Gemma 4's assistant as a drafter, which drafts one token after the other."""
 
     branch_ends = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
     sequential = True
@@ -98,21 +95,12 @@ class MtpDrafter(Drafter):
         (row,) = self.config.states
         return BorrowedCache(target, row, max_context, slack, dtype, device)
 
-    def draft_pass(
-        self,
-        target: TargetModel,
-        cache: Cache,
-        features: Tensor,
-        tokens: Tensor,
-        rows: RoundRows,
-        tiles: DraftTiles | None = None,
-        head: Int8Weight | None = None,
-        choices: Choices | None = None,
-    ) -> DraftPass:
+    def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> AssistantDraftPass:
         from . import draft_pass
 
-        assert isinstance(cache, BorrowedCache) and head is None and choices is None
-        return draft_pass.DraftPass(self, target, cache, features, tokens, rows, tiles)
+        assert isinstance(cache, BorrowedCache) and bound.head is None and bound.choices is None
+        features, tokens, rows, tiles, _, _ = bound
+        return draft_pass.AssistantDraftPass(self, target, cache, features, tokens, rows, tiles)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         assert isinstance(cache, BorrowedCache)
@@ -120,10 +108,6 @@ class MtpDrafter(Drafter):
         end = cache.length + len(features)
         cache.note_written(end)
         cache.commit(end)
-
-    def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
-        best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
-        return Draft(best.indices, best.values)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         assert isinstance(cache, BorrowedCache)

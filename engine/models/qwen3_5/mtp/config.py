@@ -25,13 +25,14 @@ ANOTHER = ("Draft with ", Option("drafter", "dflash"), ", or go without: ", Opti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QwenMtpConfig(DrafterConfig):
-    """One layer of a target's own kind, which attends, behind a projection of a token and of what stands before it."""
+    """The config of a target's own drafter: one attending layer of the target's kind, whose input is projected from the
+    embedding of a token and the hidden state before it."""
 
     kind: ClassVar[DrafterKind] = "mtp"
     among: ClassVar[str] = "mtp."
 
     target: Qwen35Config
-    """Whose layer it is."""
+    """The config of the target to which the layer belongs."""
 
     @property
     def states(self) -> tuple[StatefulLayer, ...]:

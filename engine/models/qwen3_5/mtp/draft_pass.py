@@ -28,13 +28,13 @@ from ....kv_cache.cache import Cache
 from ...drafter import Committed, RoundRows
 from ...target import TargetModel
 from ..gated_layers import GatedLayers
-from ..kernel_layers import AttendingMixer, KernelLayer, kernel_layer
-from ..modules import DecoderLayer
+from ..kernel_layers import AttendingMixer, Qwen35KernelLayer, kernel_layer
+from ..modules import Qwen35DecoderLayer
 from .config import QwenMtpConfig
 from .modules import QwenMtp, kept_of
 
 
-class DraftPass:
+class QwenMtpDraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
     mask_token = 0
@@ -67,7 +67,7 @@ class DraftPass:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
 
         mtp, module = drafter.mtp, drafter.mtp.layers[0]
-        assert isinstance(module, DecoderLayer)
+        assert isinstance(module, Qwen35DecoderLayer)
         self._norms = PairNorms(mtp.pre_fc_norm_embedding.scales, mtp.pre_fc_norm_hidden.scales, self._eps)
         self._first_norm = module.input_layernorm.scales
         self._fc = read(weight_of(mtp.fc))
@@ -130,7 +130,7 @@ class DraftPass:
 
 
 class _Row(GatedLayers):
-    """The layer's launches, for one row."""
+    """The launches of the layer that drafts, for a single row."""
 
     def __init__(self, config: QwenMtpConfig, cache: Cache, steps: DraftPlaces, tiles: DraftTiles, dtype: torch.dtype):
         self._steps = steps
@@ -141,7 +141,7 @@ class _Row(GatedLayers):
 
     @property
     def x(self) -> Tensor:
-        """[16, hidden]: the residual."""
+        """[16, hidden]: the residual stream."""
         return self._buffers.x
 
     @property
@@ -149,7 +149,7 @@ class _Row(GatedLayers):
         """[16, hidden]: normed for what comes next."""
         return self._buffers.normed
 
-    def run(self, layer: KernelLayer, step: int) -> None:
+    def run(self, layer: Qwen35KernelLayer, step: int) -> None:
         """Goes from the residual, normed for the layer, to its output, normed for the head."""
         self.cursor, self.rows = self._steps.cursors[step, :1], self._steps.rows[step, :1]
         self._mix(layer, 1, None)
@@ -157,14 +157,14 @@ class _Row(GatedLayers):
 
 
 def _tiles_of(config: QwenMtpConfig, tiles: DraftTiles, device: torch.device) -> TargetTiles:
-    """A drafter's tiles, and for experts those of a target in bf16."""
+    """The tiles of the layer's products: the drafter's, and for experts those of a target in bf16."""
     whole = target_tiles(config.target.moe, card_of(device), "bf16", config.target.sizes)
     same = {name: getattr(tiles, name) for name in ("qkv", "output", "gate_up", "down", "head")}
     return replace(whole, **same)
 
 
-def _read_by(read: Callable[[Weight], Weight], layer: KernelLayer) -> KernelLayer:
-    """The layer with all its products read so, but those of the experts."""
+def _read_by(read: Callable[[Weight], Weight], layer: Qwen35KernelLayer) -> Qwen35KernelLayer:
+    """The layer with ``read`` applied to all of its weights but the routed experts'."""
     mixer, routed = layer.mixer, layer.routed
     mixer = (
         replace(mixer, qkv=read(mixer.qkv), output=read(mixer.output)) if isinstance(mixer, AttendingMixer) else mixer

@@ -9,38 +9,36 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ....kernels.decode.tiles import DraftTiles
 from ....kernels.reference.rope import inverse_frequencies, rope_table
-from ....kernels.round.choices import Choices
 from ....kernels.weights.int8 import Int8Weight
 from ....kernels.weights.kinds import weight_of
 from ....kv_cache.cache import Cache
 from ....kv_cache.last_rows import LastRowsState
 from ....kv_cache.layer_cache import LayerCache
-from ...drafter import Draft, Drafter, RoundRows
+from ...drafter import DraftBinding, Drafter
 from ...layers import RopeTable, linear
 from ...target import TargetModel
-from ..modules import CentredNorm, DecoderLayer, row_order
+from ..modules import CentredNorm, Qwen35DecoderLayer, row_order
 from .config import QwenMtpConfig
 
 if TYPE_CHECKING:
-    from .draft_pass import DraftPass
+    from .draft_pass import QwenMtpDraftPass
 
 
 class MtpLayer(nn.Module):
-    """What files call ``mtp``."""
+    """The layer that drafts, with the projection before it and the norms around it; files call it ``mtp``."""
 
     def __init__(self, config: QwenMtpConfig):
         super().__init__()
         hidden, eps = config.target.hidden_size, config.target.rms_norm_eps
         self.pre_fc_norm_embedding, self.pre_fc_norm_hidden = CentredNorm(hidden, eps), CentredNorm(hidden, eps)
         self.fc = linear(2 * hidden, hidden)
-        self.layers = nn.ModuleList(DecoderLayer(config.target, layer) for layer in config.layers)
+        self.layers = nn.ModuleList(Qwen35DecoderLayer(config.target, layer) for layer in config.layers)
         self.norm = CentredNorm(hidden, eps)
 
     def forward(self, embedded: Tensor, hidden: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
-        """What the head reads, [n, hidden], of rows at start .. start + n - 1: hidden states there, and embeddings of
-        the tokens behind them."""
+        """What the head reads, [n, hidden], of rows at positions start .. start + n - 1. A row is made of the target's
+        hidden state at its position (``hidden``) and the embedding of the token behind it (``embedded``)."""
         x = self._join(embedded, hidden)
         for layer in self.layers:
             x = layer(x, start, cache, rope)
@@ -48,9 +46,10 @@ class MtpLayer(nn.Module):
         return normed
 
     def remember(self, embedded: Tensor, hidden: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
-        """As ``forward``, up to the keys and values, which are all that later rows see of these: there is one layer."""
+        """Writes the keys and values of such rows into the cache. Later rows see nothing else of them: there is one
+        layer."""
         (layer,) = self.layers
-        assert isinstance(layer, DecoderLayer)
+        assert isinstance(layer, Qwen35DecoderLayer)
         layer.self_attn.remember(layer.input_layernorm(self._join(embedded, hidden)), start, cache, rope)
 
     def _join(self, embedded: Tensor, hidden: Tensor) -> Tensor:
@@ -84,21 +83,12 @@ class QwenMtp(Drafter):
     def prepare(self) -> None:
         self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.mtp.norm.weight.device)
 
-    def draft_pass(
-        self,
-        target: TargetModel,
-        cache: Cache,
-        features: Tensor,
-        tokens: Tensor,
-        rows: RoundRows,
-        tiles: DraftTiles | None = None,
-        head: Int8Weight | None = None,
-        choices: Choices | None = None,
-    ) -> DraftPass:
+    def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> QwenMtpDraftPass:
         from . import draft_pass
 
-        assert choices is None
-        return draft_pass.DraftPass(self, target, cache, features, tokens, rows, tiles, head)
+        assert bound.choices is None
+        features, tokens, rows, tiles, head, _ = bound
+        return draft_pass.QwenMtpDraftPass(self, target, cache, features, tokens, rows, tiles, head)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         hidden, embedded = features.chunk(2, dim=-1)
@@ -114,10 +104,6 @@ class QwenMtp(Drafter):
             self.mtp.remember(embedded, before, first, keys, self._rope(first, len(before), cache))
         rows.write(start, hidden)
         cache.commit(end)
-
-    def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
-        best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
-        return Draft(best.indices, best.values)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         newest = cache.length - 1
@@ -136,7 +122,7 @@ class QwenMtp(Drafter):
 
 
 def kept_of(cache: Cache) -> tuple[LayerCache, LastRowsState]:
-    """Keys and values, and the target's newest hidden states."""
+    """The two states of the drafter's cache: its keys and values, and the target's newest hidden states."""
     keys, rows = cache.layers
     assert isinstance(keys, LayerCache) and isinstance(rows, LastRowsState)
     return keys, rows

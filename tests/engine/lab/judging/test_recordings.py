@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.lab.judging.files import DraftRecording, load_recordings, save_recordings
 from engine.lab.judging.play import RecordedChoices, RecordedDraft
+from engine.lab.judging.record import DraftRecording
 from engine.lab.judging.sweep import rate, rate_of, sweep
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
 from measure.engine.recorded_costs import recorded_tables
+from measure.engine.recordings import load_recordings, save_recordings
 from tests.engine.played_auto import AHEAD, TREES, behind, chains, play_auto, tok_s
 from tests.engine.recorded import recorded_drafts
 

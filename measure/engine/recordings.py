@@ -8,36 +8,17 @@ import json
 import lzma
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from .play import RecordedChoices, RecordedDraft
+from engine.lab.judging.play import RecordedChoices, RecordedDraft
+from engine.lab.judging.record import DraftRecording
 
 CONFIDENCE_STEPS = 255
 NONE_SAID = 255
 _CHANCES = tuple(byte / CONFIDENCE_STEPS for byte in range(CONFIDENCE_STEPS + 1))
 """The confidence of each byte."""
-
-
-@dataclass(frozen=True, slots=True)
-class DraftRecording:
-    """One answer, with the draft that stood behind every one of its tokens."""
-
-    domain: str
-    """What kind of text it is."""
-    temperature: float
-    prompt_length: int
-    anchors: tuple[RecordedDraft, ...]
-    blocks: tuple[RecordedChoices, ...] = ()
-    """The same drafts with the drafter's further choices, as many at every position; empty where none were recorded."""
-
-    @classmethod
-    def of_blocks(
-        cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[RecordedChoices]
-    ) -> DraftRecording:
-        return cls(domain, temperature, prompt_length, tuple(block.chain() for block in blocks), tuple(blocks))
 
 
 def save_recordings(path: Path, recordings: Iterable[DraftRecording]) -> None:
