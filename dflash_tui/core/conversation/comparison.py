@@ -23,7 +23,7 @@ _ALWAYS = ("speculation", "block_size", "temperature", "seed")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A line of the comparison."""
+    """A line of the comparison: a setting or figure, with its value in either version."""
 
     name: str
     left: str
@@ -49,7 +49,8 @@ def compare(left: Exchange, right: Exchange) -> list[Compared]:
 
 
 def _known(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With what this engine leaves out, which is as ever then. Servers tell nothing of how they draft."""
+    """The settings, with those filled in that our engine leaves out while they have their old values. A server's stay
+    as they are: it says nothing of how it drafts."""
     return {**ADDED_LATER, **settings} if "speculation" in settings else settings
 
 

@@ -182,7 +182,7 @@ class _TraceReader:
         self._settings: dict[str, Any] = {}
         self._open: int | None = None
         """The turn whose end has not come yet."""
-        self._teller = StepSpans(0)
+        self._step_spans = StepSpans(0)
         self._texts: dict[str, list[str]] = {"text": [], "thought": []}
         """Of the latest turn that began; empty before one did: the first question may be refused."""
         self._meter = TurnMeter()
@@ -214,7 +214,7 @@ class _TraceReader:
         elif isinstance(content, Step):
             self._look_at(content)
             self.trace.steps.append(content)
-            self.trace.spans.append(self._teller.tell(content))
+            self.trace.spans.append(self._step_spans.tell(content))
         elif self._headed:
             self._event(content)
         else:
@@ -238,7 +238,7 @@ class _TraceReader:
             self._look_at(step)
         self.trace.steps.adopt(data, block, steps)
         for step in steps:
-            self.trace.spans.append(self._teller.tell(step))
+            self.trace.spans.append(self._step_spans.tell(step))
 
     def _begin_anew(self) -> None:
         """The rounds of the turn were guesses, and what they were in the end follows."""
@@ -253,7 +253,7 @@ class _TraceReader:
     def _begin(self, num_prompt_tokens: int, num_reused_tokens: int) -> None:
         """Nothing of the turn has been said."""
         self._seconds = 0.0
-        self._texts, self._teller = {"text": [], "thought": []}, StepSpans(self._turn or 0)
+        self._texts, self._step_spans = {"text": [], "thought": []}, StepSpans(self._turn or 0)
         self._meter = TurnMeter(num_prompt_tokens, num_reused_tokens)
 
     def _put_behind(self) -> None:
