@@ -59,7 +59,7 @@ class Exchange:
     beside: QuestionContext = NOTHING
     """What goes with the question."""
     runs: list[RunResult] = field(default_factory=list)
-    """Of code blocks of the answer."""
+    """What came of running code blocks of the answer."""
 
     @property
     def is_whole(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where the program keeps what it writes without being asked where."""
+"""The folders and files that the program writes by itself: conversations, its log, and what else it keeps."""
 
 from __future__ import annotations
 

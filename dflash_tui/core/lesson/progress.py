@@ -31,7 +31,7 @@ def keep_place(lesson: Lesson, place: int) -> None:
 
 
 def _key(lesson: Lesson) -> str:
-    """A lesson moved elsewhere is another one; a changed title too, as its stops may be others."""
+    """What a lesson is known by: its path, and its title, since the stops may be others under another title."""
     return f"{lesson.path.resolve()}#{lesson.title}"
 
 
