@@ -377,8 +377,8 @@ class Reducer:
         if event.fatal:
             self.failure, self.phase = event, "failed"
         else:
-            turn = self._current(event.turn)
-            self._spans.append(failure(event, turn.text if turn else ""))
+            refused = self._current(event.turn)
+            self._spans.append(failure(event, refused.text if refused else ""))
 
 
 def _same_target(one: EngineReady | None, other: EngineReady | None) -> bool:
