@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.commands import Command, EngineOptions
+from engine.commands import EngineOptions
 from engine.errors import UsageFailure
 from engine.files import working_folder
 from engine.hub.gguf import is_gguf
@@ -25,17 +25,9 @@ class EngineSource:
     def __init__(self, options: EngineOptions, emit: Emit) -> None:
         from engine.service import EngineService  # after the first frame; help and wrong flags never wait for it
 
-        self._service = EngineService(options, emit, as_command)
-        self.capabilities = Capabilities(count=self._service.count)
-
-    def start(self) -> None:
-        self._service.start()
-
-    def send(self, command: Command) -> None:
-        self._service.send(command)
-
-    def join(self, timeout: float | None = None) -> None:
-        self._service.join(timeout)
+        service = EngineService(options, emit, as_command)
+        self.capabilities = Capabilities(count=service.count)
+        self.start, self.send, self.join = service.start, service.send, service.join
 
 
 Engine = Callable[[EngineOptions], SourceFactory]
@@ -43,16 +35,12 @@ Engine = Callable[[EngineOptions], SourceFactory]
 Attach = Callable[[ServerAddress], SourceFactory]
 """Turns an address into a source: :func:`server_source`, or what stands in for it."""
 Target = EngineOptions | ServerAddress
-"""What is to answer."""
+"""What is to answer: the engine with a pair, or a server."""
 
 
 def engine_source(options: EngineOptions) -> SourceFactory:
     """The engine with this pair."""
-
-    def create(emit: Emit) -> Source:
-        return EngineSource(options, emit)
-
-    return create
+    return lambda emit: EngineSource(options, emit)
 
 
 def llama_source(options: EngineOptions) -> SourceFactory:
@@ -94,8 +82,4 @@ def server_source(address: ServerAddress) -> SourceFactory:
 
 def replay_source(path: Path, pace: float | None = None) -> SourceFactory:
     """A recorded run in the engine's place; without a ``pace``, at one that can be followed."""
-
-    def create(emit: Emit) -> Source:
-        return ReplaySource(path, emit, pace)
-
-    return create
+    return lambda emit: ReplaySource(path, emit, pace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dflash_tui.core.text.overlap import overlap
 from engine.events import Channel
 
 OPENING = ("<think>", "<thinking>", "<thought>", "[THINK]")
@@ -55,8 +56,8 @@ class Thoughts:
                     self._supposed = None
                     yield "thought", thought
                     continue
-                self._held = _beginning_of(self._closing, text)
-                thought = text[: len(text) - len(self._held)]
+                cut = len(text) - overlap(text, self._closing)
+                thought, self._held = text[:cut], text[cut:]
                 if self._supposed is not None:
                     self._supposed.append(thought)
                 yield "thought", thought
@@ -94,11 +95,3 @@ class Thoughts:
             yield "answer", "".join(self._supposed) + held
         elif held:
             yield ("thought" if self._closing else "answer"), held
-
-
-def _beginning_of(tag: str, text: str) -> str:
-    """The last characters of ``text`` that may be the beginning of ``tag``."""
-    for size in range(min(len(tag) - 1, len(text)), 0, -1):
-        if text.endswith(tag[:size]):
-            return text[-size:]
-    return ""

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from dflash_tui.core.text.harmless import without_surrogates
+
 MOST = 1 << 24
 """The largest number that is taken for a count."""
 LONGEST_SENTENCE = 300
@@ -70,9 +72,7 @@ def real(value: Any) -> float | None:
 
 def words(value: Any) -> str:
     """The value if it is a text, with any half of a surrogate pair replaced; otherwise empty."""
-    if not isinstance(value, str):
-        return ""
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    return without_surrogates(value) if isinstance(value, str) else ""
 
 
 def sentence(text: str) -> str:

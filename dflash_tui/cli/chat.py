@@ -300,7 +300,7 @@ def _answer(
 
 
 def _tell_keys(invocation: Invocation) -> None:
-    """What the chat says of keys in the settings that are wrong: scripts read the same file."""
+    """Print what is wrong with the keys in the settings, as the chat does: scripts read the same file."""
     mistakes = key_mistakes(invocation.config.keys)
     for mistake in mistakes:
         print(f"dflash-chat: [{KEYS_TABLE}] {mistake}", file=sys.stderr)
@@ -361,5 +361,5 @@ def _preset(flags: Flags, invocation: Invocation) -> Preset | None:
 
 
 def _others(invocation: Invocation) -> Callable[[str], SourceFactory]:
-    """Further servers, by URL or name, for a race against them. Raises ``ServerError``."""
+    """What makes a source of a further server, by URL or name, for a race against it. It raises ``ServerError``."""
     return lambda target: invocation.attach(address_for(target, invocation.config))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 
-from dflash_tui.core.files.places import state_directory
+from dflash_tui.core.files.places import keep, read_kept
 from engine.commands import EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
 from .terminal.background import in_browser
 
 BUNDLED = "bundled"
-"""In the place of MODEL: the bundled pair, whatever was answered."""
+"""Stands for the bundled pair where a MODEL is named, whatever was answered."""
 ANSWER_NAME = "first-contact.json"
 
 
@@ -24,19 +23,19 @@ def suggest_model(options: EngineOptions) -> EngineOptions:
         return replace(options, target=None)
     if options.target is not None or options.drafter is not None or options.device == "cpu" or options.offline:
         return options
-    remembered = _remembered()
-    if remembered is not None:
+    remembered = read_kept(ANSWER_NAME).get("model")
+    if isinstance(remembered, str):
         return replace(options, target=None if remembered == BUNDLED else remembered)
     suggestion = None if in_browser() else suggest_pair()  # a browser gives no line to read an answer from
     if suggestion is None:
         return options
     model = _ask(suggestion)
-    _remember(model or BUNDLED)
+    keep(ANSWER_NAME, {"model": model or BUNDLED})
     return replace(options, target=model)
 
 
 def _ask(suggestion: Suggestion) -> str | None:
-    """The model's name; None for the bundled pair."""
+    """Ask which model to open; returns its name, or None for the bundled pair."""
     target = suggestion.pair.target
     print(
         f"This machine has an {suggestion.gpu} with {suggestion.memory / 1e9:.0f} GB: enough for {target}\n"
@@ -50,23 +49,3 @@ def _ask(suggestion: Suggestion) -> str | None:
     if not answer:
         raise KeyboardInterrupt
     return target if answer.strip().lower() in ("y", "yes") else None
-
-
-def _remembered() -> str | None:
-    """The model that was chosen, ``BUNDLED``, or None when nobody was asked yet."""
-    try:
-        answer = json.loads((state_directory() / ANSWER_NAME).read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    model = answer.get("model") if isinstance(answer, dict) else None
-    return model if isinstance(model, str) else None
-
-
-def _remember(model: str) -> None:
-    """A place that can't be written to only means being asked again."""
-    path = state_directory() / ANSWER_NAME
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(json.dumps({"model": model}) + "\n", "utf-8")
-    except OSError:
-        return

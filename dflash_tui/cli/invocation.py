@@ -20,8 +20,8 @@ class Invocation:
     engine: Engine
     attach: Attach
     config: Config
-    """The files, read once."""
+    """What the configuration files say."""
 
     def source(self, target: Target) -> SourceFactory:
-        """The engine with a pair, or a server."""
+        """The source for what is to answer: the engine with a pair, or a server."""
         return self.attach(target) if isinstance(target, ServerAddress) else self.engine(target)

@@ -23,7 +23,7 @@ def log_to_file() -> None:
 
 
 class _Notes(logging.FileHandler):
-    """A note that can't be written, for a full disk or for lack of file descriptors, ends nothing."""
+    """A log file in which a note that can't be written, for a full disk or for lack of descriptors, ends nothing."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(Exception):

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -36,28 +36,14 @@ OF_THE_PROGRAM = ("config", "completion", "help")
 """Commands that describe the program itself."""
 
 
-class Commands(Mapping[str, click.Command]):
-    """Every command by name. One is imported when it is asked for: most starts want none of them."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        module = import_module(f"{__package__}.commands.{name}")
-        found = getattr(module, f"{name}_command")(chat) if name in OF_THE_PROGRAM else getattr(module, name)
-        assert isinstance(found, click.Command)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-    def __contains__(self, name: object) -> bool:
-        return name in COMMANDS
+def command_named(name: str) -> click.Command:
+    """A command of ``COMMANDS``, imported when it is asked for: most starts want none of them."""
+    module = import_module(f"{__package__}.commands.{name}")
+    found = getattr(module, f"{name}_command")(chat) if name in OF_THE_PROGRAM else getattr(module, name)
+    assert isinstance(found, click.Command)
+    return found
 
 
-commands = Commands()
 SURE = 0.75
 """How alike two words are, in [0, 1], when one is offered for the other."""
 CHATS_WORDS = {
@@ -66,7 +52,7 @@ CHATS_WORDS = {
     "--think": "--thinking",
     "--speculation": "--no-speculation",
 }
-"""What the chat's commands are as flags, where that is another word."""
+"""The flags that do what the chat's commands of these names do, where that is another word."""
 WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
 """Commands that must work when a configuration file doesn't."""
 
@@ -92,7 +78,7 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
     if request := os.environ.get(COMPLETION):
         from .commands.completion import answer_shell
 
-        return answer_shell(chat, commands, request)
+        return answer_shell(chat, {name: command_named(name) for name in COMMANDS}, request)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(words, engine, attach)
@@ -123,7 +109,7 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
 
 
 def _where_flags_are(error: click.ClickException) -> str:
-    """A command of its own lists its flags itself."""
+    """A hint at what lists the flags of the command in which the error was made."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or context.command is chat:
         return HELP_HINT
@@ -136,12 +122,12 @@ def _give_up(problem: Problem) -> ExitCode:
 
 
 def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
-    """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
+    """Run the command that the first argument names, else the chat; a folder of such a name is ``./name``."""
     arguments = _command_first(arguments)
-    name = arguments[0] if arguments and arguments[0] in commands else ""
+    name = arguments[0] if arguments and arguments[0] in COMMANDS else ""
     if arguments and not name:
         _refuse_typo(arguments[0])
-    chosen = commands[name] if name else chat
+    chosen = command_named(name) if name else chat
     _refuse_other_encodings(chosen, arguments)
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
     code = chosen.main(
@@ -182,7 +168,7 @@ def _is_other_encoding(word: str) -> bool:
 
 def _refuse_typo(word: str) -> None:
     """Raise :class:`Problem` for a word that is nearly a command's name, and nothing that could be a model's."""
-    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, commands, 1, cutoff=SURE)
+    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, COMMANDS, 1, cutoff=SURE)
     if near and not Path(word).exists():
         raise Problem(
             f"There is no command {word!r}. Did you mean {near[0]}?",
@@ -191,12 +177,12 @@ def _refuse_typo(word: str) -> None:
 
 
 def _command_first(arguments: list[str]) -> list[str]:
-    """With a command in front that was typed behind flags, where it would be taken for a model."""
-    if commands.keys().isdisjoint(arguments):
+    """The arguments with a command's name in front that was typed behind flags, where it would be taken for a model."""
+    if set(COMMANDS).isdisjoint(arguments):
         return arguments
     lenient: dict[str, Any] = {"resilient_parsing": True, "ignore_unknown_options": True, "allow_extra_args": True}
     model = chat.make_context("dflash-chat", [*arguments], **lenient).params["model"]
-    if model not in commands or Path(model).exists():
+    if model not in COMMANDS or Path(model).exists():
         return arguments
     place = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
     return [model, *arguments[:place], *arguments[place + 1 :]]
@@ -219,5 +205,5 @@ def _chats_flag(error: click.NoSuchOption, arguments: list[str]) -> Problem | No
 
 
 def _asks_for_help(arguments: list[str]) -> bool:
-    """Help must not fail on a configuration that does."""
+    """Whether help or the version is asked for, which must not fail on a configuration that does."""
     return any(argument in ("-h", "--help", "--version") for argument in arguments)

@@ -24,7 +24,8 @@ from .problems import Problem
 
 
 def models_of(flags: Flags, invocation: Invocation) -> Models:
-    """Every other model with the flags that were typed for the first, as far as they concern it."""
+    """The models that a chat can switch to, with the flags that were typed for the first as far as they concern
+    each."""
 
     def make(name: str, drafter: str) -> SourceFactory:
         try:
@@ -48,7 +49,8 @@ def _free() -> None:
 
 
 def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Target:
-    """Raises :class:`Problem` and ``Failure``."""
+    """What is to answer for the name of a model or server, with another drafter where one is named. Raises
+    :class:`Problem` and ``Failure``."""
     if name in invocation.config.servers:
         if drafter:
             raise Problem(f"{name} is a server, which chose its drafter when it was started.", "Leave it out.")
@@ -66,7 +68,7 @@ def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Ta
 
 
 def _check(options: EngineOptions) -> None:
-    """What can't be found need not cost the model that answers now. Raises ``WeightsFailure``."""
+    """Raise ``WeightsFailure`` for a name that can't be found, before the model that answers now is let go."""
     from engine.hub.pairs import INSTEAD_OF_DRAFTER, check_name  # all families' configs: not before the first frame
 
     if is_gguf(options.target):
@@ -78,7 +80,7 @@ def _check(options: EngineOptions) -> None:
 
 
 def _names(invocation: Invocation) -> Iterator[str]:
-    """The bundled pair, servers, what lies in this folder, and what the hub has or had."""
+    """Yields the names that can be typed: the bundled pair, servers, models in this folder and those of the hub."""
     from engine.hub.names import cached_names, known_names
 
     yield BUNDLED

@@ -21,19 +21,19 @@ class Problem(Exception):
 
 
 def engine_problem(failure: EngineFailure | EngineError) -> Problem:
-    """What the engine could not do."""
+    """The problem for a failure or an error of the engine, with its exit code."""
     if isinstance(failure, EngineError):
         return Problem(failure.message, failure.hint, exit_code_for(failure.kind))
     return Problem(*failure.in_words(as_command), exit_code_for(failure.kind))
 
 
 def value_problem(error: ValueError, hint: str) -> Problem:
-    """A value out of range, in the words of whoever noticed."""
+    """The problem for a value out of range, in the words of the ``error``."""
     message = str(error)
     return Problem(f"{message[0].upper()}{message[1:]}.", hint)
 
 
 def show_problem(problem: Problem) -> None:
-    """What happened on one line of stderr, what to do next below it."""
+    """Print what happened on one line of stderr, and what to do next below it."""
     hint = indent(f"\n{problem.hint}", "  ") if problem.hint else ""
     print(f"dflash-chat: {problem}{hint}", file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ from typing import Any
 from dflash_tui.core.export.document import CellTable
 from dflash_tui.core.export.spans import table_lines
 from engine.hub.sizes import CONTEXTS, PairSize, known_sizes
-from engine.tools.gpus import CARDS, Gpu
+from engine.tools.gpus import Gpu
 
 SUM_CONTEXT = CONTEXTS[1]
 NO_CACHE = "-"
@@ -36,7 +36,7 @@ def _objects(size: PairSize, gpu: Gpu | None) -> Iterator[dict[str, Any]]:
 
 
 def size_lines(gpu: Gpu | None) -> list[str]:
-    """The table with what there is to say about it."""
+    """The table as lines, with remarks. ``gpu``: the card that the pairs shall fit on, None for no card."""
     rows = [_row(each) for each in size_objects(gpu)]
     heads = HEADS if gpu is not None else HEADS[:-1]
     if gpu is None:
@@ -60,7 +60,3 @@ def _row(each: dict[str, Any]) -> list[str]:
         *(NO_CACHE if number is None else f"{number / 1e9:.1f}" for number in numbers),
         "" if fits is None else longest,
     ]
-
-
-def card_names() -> str:
-    return ", ".join(card.name for card in CARDS)

@@ -11,7 +11,7 @@ from .problems import Problem, show_problem
 
 
 def open_trace(path: Path | None) -> TraceWriter | None:
-    """The file to record into, if one was asked for. Raises :class:`Problem` when it exists or can't be created."""
+    """The trace to record into, if one was asked for. Raises :class:`Problem` when it exists or can't be created."""
     if path is None:
         return None
     try:

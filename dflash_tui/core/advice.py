@@ -14,11 +14,11 @@ FLAGS = {
     "noise_embed_scale": "--noise-embed-scale",
     "weights": "--weights",
 }
-"""Of the options that the engine gives advice on."""
+"""The flags of the options that the engine gives advice on."""
 
 
 def as_command(advice: Advice) -> str:
-    """What to type."""
+    """The advice as what to type, such as ``--context 4096`` or ``dflash-chat pull NAME``."""
     match advice:
         case Option(name, None | True):
             return FLAGS[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Failure(Exception):
-    """``str()`` is what happened, ``hint`` what to do next."""
+    """An error for people: ``str()`` says what happened, ``hint`` what to do next."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)

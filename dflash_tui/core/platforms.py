@@ -20,7 +20,7 @@ MAC = sys.platform == "darwin"
 
 
 def _module(name: str) -> Any:
-    """One of the standard library, or None where this system has no such thing."""
+    """A module of the standard library, or None where this system has no such thing."""
     try:
         return __import__(name)
     except ImportError:
@@ -33,9 +33,9 @@ resource = _module("resource")
 """Windows limits jobs, and not by a module of Python's."""
 
 BINARY: int = getattr(os, "O_BINARY", 0)
-"""For ``os.open``: Windows would write two bytes for a line's end."""
+"""A flag for ``os.open``, without which Windows would write two bytes for a line's end."""
 NEVER_WAITING: int = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY"))
-"""For ``os.open``: a pipe or a terminal keeps nobody waiting. Windows has no such files among its others."""
+"""Flags for ``os.open``, with which a pipe or a terminal keeps nobody waiting. Windows has no such files."""
 
 NO_PROGRAMS = None if resource is not None else "Code isn't run on this system: nothing keeps it within limits."
 """Why ``/run`` can't be had, in words; None where it can. Without ``resource`` a program could take all memory, and
@@ -50,7 +50,7 @@ NO_QUESTIONS = None if TERMINALS else _LIGHT
 # Files that one program at a time writes to.
 
 _BESIDE: dict[int, int] = {}
-"""By the descriptor of a file: that of the lock beside it."""
+"""The descriptors of locks that lie beside files, by the descriptors of these."""
 
 
 def lock(descriptor: int, path: Path) -> None:
@@ -94,7 +94,8 @@ def _lock_of(path: Path) -> Path:
 
 
 def last_byte(descriptor: int) -> bytes:
-    """Of a file that is only appended to; nothing of an empty one. Without ``pread``, which Windows lacks."""
+    """The last byte of a file that is only appended to; empty for an empty one. Without ``pread``, which Windows
+    lacks."""
     end = os.lseek(descriptor, 0, os.SEEK_END)
     return os.read(descriptor, 1) if end and os.lseek(descriptor, end - 1, os.SEEK_SET) >= 0 else b""
 
@@ -146,12 +147,12 @@ if sys.platform != "darwin":
     limit(resource.RLIMIT_AS, int(sys.argv[5]))
 os.execv(sys.executable, [sys.executable, "-I", "-u", sys.argv[1]])
 """
-"""Holds itself within limits, then becomes another program. Runs in the child before that: between fork and exec of a
-process with threads, Python may not."""
+"""The source of a small program that limits itself, then becomes the one that is to run. Limits can't be set between
+fork and exec of a process with threads."""
 
 
 def apart() -> dict[str, Any]:
-    """For ``Popen``: a group of its own, so that Ctrl+C in the terminal is for this program alone."""
+    """Arguments for ``Popen`` that give a program a group of its own: Ctrl+C in the terminal is for ours alone."""
     if WINDOWS:  # there are no sessions
         return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
     return {"start_new_session": True}
@@ -190,7 +191,7 @@ SIGNALS = {
     for name, number in (("SIGTERM", 15), ("SIGHUP", 1))
     if hasattr(signal, name)  # Windows knows no terminal that hangs up
 }
-"""Those that end the screen in an orderly way, and the exit code of each."""
+"""The signals that end the screen in an orderly way, and the exit code of each."""
 
 
 # The terminal and the desktop.
@@ -209,7 +210,7 @@ def in_foreground(terminal: int) -> bool:
 
 @contextmanager
 def quiet(terminal: int) -> Iterator[None]:
-    """Keys are neither shown nor gathered into lines meanwhile. For a terminal :func:`in_foreground`."""
+    """Have the terminal neither show keys nor gather them into lines meanwhile. For one :func:`in_foreground`."""
     before = termios.tcgetattr(terminal)
     try:
         wanted = termios.tcgetattr(terminal)
@@ -232,5 +233,5 @@ def opener() -> str:
 
 
 def start_file(path: Path) -> None:
-    """What Windows has in place of an :func:`opener`. Raises ``OSError``."""
+    """Have Windows show a file, which has a call in place of an :func:`opener`. Raises ``OSError``."""
     os.startfile(path)  # type: ignore[attr-defined, unused-ignore]

@@ -65,7 +65,7 @@ class PlayedRecord(Protocol):
 
     name: str
     pace: float
-    """Times the recorded one."""
+    """As a multiple of the recorded pace."""
     played: int
     """Rounds handed out so far."""
     playing: bool
@@ -102,7 +102,7 @@ class Source(Protocol):
 
     @property
     def recording(self) -> PlayedRecord | None:
-        """None for what happens now."""
+        """The record that is played; None for what happens now."""
 
     def start(self) -> None: ...
 
@@ -118,12 +118,12 @@ class StepBatch:
 
     turn: int
     history: StepHistory
-    """Holds them, among others."""
+    """Holds the steps, among others."""
     first: int
     """The first step of the turn in ``history``."""
     start: int
     stop: int
-    """They are those from ``start`` to before ``stop``."""
+    """The steps are those of ``history`` from ``start`` to before ``stop``."""
     spans: Spans
     """What they add to the transcript."""
     settled: Settled | None = None
@@ -145,7 +145,7 @@ SourceFactory = Callable[[Emit], Source]
 
 
 def events_only(take: Callable[[Event], None]) -> Emit:
-    """For whoever never seeks, and so hears of no jumps."""
+    """A callback for a source that hands on events to ``take`` and leaves out jumps, for whoever never seeks."""
 
     def emit(happening: Happening) -> None:
         if not isinstance(happening, StepBatch | Rewind):

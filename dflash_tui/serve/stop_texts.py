@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dflash_tui.core.text.overlap import overlap
+
 
 class StopTextFilter:
     """Passes text on up to the first stop text, which is left out."""
@@ -25,7 +27,7 @@ class StopTextFilter:
             _, place, self.found = min(found)
             self._held = ""
             return held[:place]
-        keep = max((_overlap(held, stop) for stop in self._stops), default=0)
+        keep = max((overlap(held, stop) for stop in self._stops), default=0)
         cut = len(held) - keep
         self._held = held[cut:]
         return held[:cut]
@@ -34,9 +36,3 @@ class StopTextFilter:
         """Gives the text that was held back, at the end of an answer."""
         held, self._held = self._held, ""
         return held
-
-
-def _overlap(text: str, stop: str) -> int:
-    """How many characters at the end of ``text`` could begin ``stop``."""
-    longest = min(len(text), len(stop) - 1)
-    return next((size for size in range(longest, 0, -1) if text.endswith(stop[:size])), 0)

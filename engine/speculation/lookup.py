@@ -59,8 +59,8 @@ def continuation(text: Sequence[int], distance: int, count: int, stops: Collecti
     return found
 
 
-def num_agreed(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two sequences share from the first on. Of a draft and the target's samples, that many are
+def num_agreed(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many elements two sequences share from the first on. Of a draft and the target's samples, that many are
     accepted."""
     pairs = zip(one, other, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.main import commands
+from dflash_tui.cli.main import COMMANDS
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
@@ -154,7 +154,7 @@ def test_the_shell_completes_names_of_servers(program: Program, team: Path, monk
     monkeypatch.setenv("COMP_WORDS", "dflash-chat --server ")
     monkeypatch.setenv("COMP_CWORD", "")
     program.run()
-    assert program.out.decode().split() == ["plain,box", "plain,team"] and "race" in commands
+    assert program.out.decode().split() == ["plain,box", "plain,team"] and "race" in COMMANDS
 
 
 def test_config_shows_servers_and_no_secrets(program: Program, team: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.flags.options import TOPICS, Flag
 from dflash_tui.cli.headless.prompt import MAX_PROMPT_BYTES
-from dflash_tui.cli.main import commands
+from dflash_tui.cli.main import COMMANDS
 from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program
@@ -163,7 +163,7 @@ def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkey
 
 def test_help_names_every_command(program: Program) -> None:
     words = re.findall(r"[\w-]+", program.run("--help").out.decode())
-    assert [name for name in commands if name not in words] == []
+    assert [name for name in COMMANDS if name not in words] == []
 
 
 def test_every_flag_has_a_topic_that_describes_it(program: Program) -> None:

@@ -15,7 +15,7 @@ from dflash_tui.core.export.formats import render
 from dflash_tui.core.lesson.bundled import DEFAULT_LESSON, open_lesson
 from dflash_tui.core.lesson.copying import copied_places
 from dflash_tui.core.lesson.drawn import as_text
-from dflash_tui.core.lesson.experts import Experts
+from dflash_tui.core.lesson.experts import ExpertsPicture
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.memory import memory_lines
 from dflash_tui.core.lesson.pages import Page, lesson_document, lesson_pages
@@ -241,7 +241,7 @@ def test_a_text_that_repeats_itself_is_looked_up() -> None:
 
 
 def test_more_tokens_read_more_experts_as_the_lesson_says() -> None:
-    experts = Experts(128, 8, 16)
+    experts = ExpertsPicture(128, 8, 16)
     read = [sum(ink != "faint" for _, ink in chain(*(line[1:] for line in experts.lines(at, 80)))) for at in range(16)]
     assert read[0] == 8 and read == sorted(read)
     assert all(f" {count} of 128" in as_text(experts.lines(at, 400)) for at, count in enumerate(read))

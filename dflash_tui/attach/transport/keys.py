@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from dflash_tui.core.settings.servers import ServerAddress
+from dflash_tui.core.text.overlap import overlap
 from engine.events import Settled, Step, TurnFinished, TurnStarted
 
 REDACTED = "•••"
@@ -79,7 +80,7 @@ class StreamRedactor:
         for key in self._keys:
             while (place := text.find(key)) >= 0:
                 text = text[: max(place, shown)] + REDACTED + text[place + len(key) :]
-        held = max((_begun(text, key) for key in self._keys), default=0)
+        held = max((overlap(text, key, SHORTEST) for key in self._keys), default=0)
         cut = max(len(text) - held, shown)
         self._shown, self._held = text[:cut][-SHORTEST + 1 :], text[cut:]
         return text[shown:cut]
@@ -91,11 +92,3 @@ class StreamRedactor:
 
 def _is_word(key: str) -> bool:
     return len(key) < SHORTEST_IN_TEXT or (key.isalpha() and len(key) < LONGEST_WORD)
-
-
-def _begun(text: str, key: str) -> int:
-    """How many of the text's last characters are the beginning of ``key``; 0 where fewer than ``SHORTEST`` are."""
-    for size in range(min(len(key) - 1, len(text)), SHORTEST - 1, -1):
-        if text.endswith(key[:size]):
-            return size
-    return 0

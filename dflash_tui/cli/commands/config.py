@@ -47,18 +47,14 @@ def config_command(program: click.Command) -> click.Command:
         context = program.make_context("dflash-chat", [], default_map=defaults_of(loaded))
         for name in settable(program):
             click.echo(_shown(name, context, loaded))
-        if loaded.keys:
-            click.echo(f"\n[{KEYS_TABLE}]")
-        for name, entry in loaded.keys.items():
-            click.echo(_line(f"{name} = {json.dumps(entry.value)}", entry.place))
-        for server, table in loaded.servers.items():
-            click.echo(f"\n[{SERVERS_TABLE}.{server}]")
+        tables = {KEYS_TABLE: loaded.keys} if loaded.keys else {}
+        tables |= {f"{SERVERS_TABLE}.{name}": table for name, table in loaded.servers.items()}
+        for name, table in loaded.presets.items():
+            tables[f"{PRESETS_TABLE}.{name if name.isidentifier() else json.dumps(name)}"] = table
+        for title, table in tables.items():
+            click.echo(f"\n[{title}]")
             for name, entry in table.items():
-                click.echo(_line(f"{name} = {_told(name, entry.value)}", entry.place))
-        for preset, table in loaded.presets.items():
-            click.echo(f"\n[{PRESETS_TABLE}.{preset if preset.isidentifier() else json.dumps(preset)}]")
-            for name, entry in table.items():
-                click.echo(_line(f"{name} = {json.dumps(entry.value)}", entry.place))
+                click.echo(_line(f"{name} = {_told(entry.value)}", entry.place))
         return ExitCode.OK
 
     @config.command()
@@ -112,9 +108,9 @@ def _shown(name: str, context: click.Context, loaded: Config) -> str:
     return _line(f"{name} = {json.dumps(value, default=str)}", origin)
 
 
-def _told(name: str, value: Any) -> str:
-    """A server's setting; what its headers hold may be secret."""
-    if name == "headers":
+def _told(value: Any) -> str:
+    """The value of a table's entry. A table of its own is a server's headers: what these hold may be secret."""
+    if isinstance(value, dict):
         return "{" + ", ".join(f'{json.dumps(header)} = "..."' for header in value) + "}"
     return json.dumps(value)
 

@@ -21,10 +21,10 @@ from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import require_folder
 from engine.errors import worded
 from engine.tools.doctor import Finding, examine
-from engine.tools.gpus import first_gpu, planned_gpu
+from engine.tools.gpus import CARDS, first_gpu, planned_gpu
 
 from ..problems import Problem
-from ..sizes import card_names, size_lines, size_objects
+from ..sizes import size_lines, size_objects
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}
 _NAME_WIDTH = 18
@@ -57,10 +57,11 @@ def doctor(as_json: bool, memory: str | None) -> int:
 
 
 def _plan_for(what: str, as_json: bool) -> int:
-    """What fits on a card that may be elsewhere."""
+    """Print what fits on a card that may be elsewhere, by its name or its memory in GB."""
     gpu = planned_gpu(what)
     if gpu is None:
-        raise Problem(f"{what!r} is neither a size in GB nor a card that is known.", f"Cards: {card_names()}.")
+        cards = ", ".join(card.name for card in CARDS)
+        raise Problem(f"{what!r} is neither a size in GB nor a card that is known.", f"Cards: {cards}.")
     print(
         json.dumps({"card": asdict(gpu), "sizes": size_objects(gpu)}, indent=2)
         if as_json
@@ -86,7 +87,7 @@ def _places() -> Iterator[Finding]:
 
 
 def _terminal() -> Iterator[Finding]:
-    """What the environment tells; asking the terminal itself would need it in raw mode."""
+    """Findings on the terminal, by what the environment tells: asking it would need it in raw mode."""
     if not sys.stdout.isatty():
         yield Finding("terminal", "size", None, "note", "stdout is no terminal: only headless mode works here.")
         return
@@ -103,7 +104,7 @@ def _terminal() -> Iterator[Finding]:
 
 
 def _lacking() -> Iterator[Finding]:
-    """What this operating system has not; nothing on Linux and macOS."""
+    """Findings on what this operating system lacks; none on Linux and macOS."""
     if NO_PROGRAMS:
         yield Finding("lacking", "/run", None, "note", NO_PROGRAMS)
     if NO_QUESTIONS:

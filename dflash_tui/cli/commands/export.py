@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 COLUMNS = 88
-"""Of an export as text."""
+"""How wide an export as text is."""
 FORMAT = click.option("--format", "wanted", type=click.Choice([*FORMATS, TEXT]), help="Else from the file's name.")
 OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Replace the file if there is one.")
@@ -56,7 +56,7 @@ def print_or_write(document: ExportedPage, wanted: str | None, output: Path | No
 
 
 def _format_of(output: Path | None) -> str:
-    """By the file's name; text where there is none."""
+    """The format that a file's name stands for; text where there is no file."""
     if output is None:
         return TEXT
     ending = output.suffix.removeprefix(".").lower()
@@ -86,7 +86,8 @@ def _as_text(document: ExportedPage) -> str:
 
 
 def write_file(path: Path, text: str, force: bool) -> None:
-    """Complete or not at all; an existing file only when that was asked for."""
+    """Write a file, complete or not at all; one that exists is replaced with ``force`` alone. Raises
+    :class:`Problem`."""
     if not force and os.path.lexists(path):
         raise Problem(f"{path} exists already.", "Choose another name, or replace it with --force.")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -44,7 +44,7 @@ SERVERS = f"""
 llama.cpp tells its rounds as they happen; vLLM at the end of an answer, when it was started with
 --per-request-spec-decode-metrics detailed; SGLang sums, which prove what was seen. Others answer.
 """
-"""What there is to know beside the flags."""
+"""What ``help servers`` says beside the flags."""
 
 
 def help_command(program: click.Command) -> click.Command:
@@ -76,7 +76,7 @@ def topics_text() -> str:
 
 
 def topic_text(program: click.Command, topic: str) -> str:
-    """Raises :class:`Problem` for an unknown topic."""
+    """The help of one topic. Raises :class:`Problem` for an unknown one."""
     if topic not in TOPICS:
         raise Problem(f"There is no help topic {topic!r}.", f"Topics: {', '.join(TOPICS)}.")
     width = min(shutil.get_terminal_size().columns, 100)

@@ -63,7 +63,7 @@ def lesson(
 
 
 def open_chat(invocation: Invocation) -> int:
-    """What the last page leads to: the chat, as if dflash-chat had been typed."""
+    """Open the chat, to which the last page leads, as if dflash-chat had been typed."""
     from ..main import main
 
     return main([], invocation.engine, invocation.attach)

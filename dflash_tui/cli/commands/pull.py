@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import closing
 from typing import get_args
 
@@ -20,10 +19,7 @@ from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
 from engine.tools.suggestion import CONTEXT
 
-from ..headless.status import ProgressLine, describe_progress
-
-LOG_SECONDS = 10.0
-"""How often a log, which is no terminal, hears of the progress."""
+from ..headless.status import LoggedProgress
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,7 +39,7 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
     """
     progress = _PullProgress()
     model = model if is_gguf(model) else _copy_of(model, weights)
-    fetching = Fetching(refresh=True, progress=progress.show)
+    fetching = Fetching(refresh=True, progress=progress.fetched)
     try:
         with closing(progress):
             if is_gguf(model):
@@ -89,22 +85,12 @@ def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
     return ExitCode.OK
 
 
-class _PullProgress:
-    """A line that is redrawn on a terminal, and repeated now and then in a log."""
+class _PullProgress(LoggedProgress):
+    """The progress of a download."""
 
-    def __init__(self) -> None:
-        self._status = ProgressLine()
-        self._logged = -LOG_SECONDS
-        self.last = ""
+    last = ""
+    """How much of it had come at the last look, in words."""
 
-    def show(self, done: int, total: int, bytes_per_second: float) -> None:
-        event = LoadProgress("downloading", done, total, "bytes", bytes_per_second)
+    def fetched(self, done: int, total: int, bytes_per_second: float) -> None:
         self.last = describe_bytes(done, total)
-        self._status.show(event)
-        now = time.monotonic()
-        if not sys.stderr.isatty() and (now - self._logged >= LOG_SECONDS or done == total):
-            self._logged = now
-            print(describe_progress(event), file=sys.stderr)
-
-    def close(self) -> None:
-        self._status.finish()
+        self.show(LoadProgress("downloading", done, total, "bytes", bytes_per_second))

@@ -167,7 +167,7 @@ class _Track:
     def __init__(self, sources: Sequence[SourceFactory], wanted: Wanted) -> None:
         self._inbox: Inbox = SimpleQueue()
         self._ready: dict[int, EngineReady] = {}
-        """By side."""
+        """The models of the sides that are ready, by the side's number."""
         self._sides: list[Source] = [source(self._hear(side)) for side, source in enumerate(sources)]
         self._started: list[Source] = []
         self._wanted = wanted
@@ -209,12 +209,12 @@ class _Track:
         return ExitCode.OK
 
     def _start_next(self) -> None:
-        """One after the other: each plans with the memory that is left."""
+        """Start the next side. They load one after the other, since each plans with the memory that is left."""
         self._started.append(self._sides[len(self._started)])
         self._started[-1].start()
 
     def _follow(self, held: Race) -> ExitCode | None:
-        """Until the race is over; the signal's exit code when one ended it."""
+        """Hear events until the race is over; returns the signal's exit code when one ended it, else None."""
         while not held.over:
             item = self._inbox.get()
             if isinstance(item, ExitCode):
@@ -240,7 +240,7 @@ class _Track:
                 self._show_progress(*held.progress)
 
     def _begin(self, held: Race) -> None:
-        """Everybody is ready."""
+        """Begin the race, now that every side is ready."""
         own = [ready for ready in self._ready.values() if not ready.server]
         drafts = any(lane.settings.speculation and lane.settings.draft_by != LOOKUP for lane in held.lanes)
         if drafts and len(self._sides) == len(own) == 1 and own[0].drafter is None:

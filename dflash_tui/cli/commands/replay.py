@@ -69,7 +69,7 @@ def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, o
 
 
 def _print(path: Path, stream_json: bool) -> int:
-    """Everything at once. A trace that is not whole is printed as far as it goes, and the exit code says so."""
+    """Print everything at once. A trace that is not whole is printed as far as it goes, and the exit code says so."""
     output, trace, turns = StandardOutput(), read_trace(path), 0
     for event in trace.events():
         if stream_json:

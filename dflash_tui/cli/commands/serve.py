@@ -97,7 +97,8 @@ def serve(
 
 
 def _key_to_ask_for(host: str, key: str | None, nobody_asked: bool) -> str | None:
-    """Raises :class:`Problem` where anybody could ask and nobody said that this is meant."""
+    """The key that clients have to send; None for none. Raises :class:`Problem` where anybody could ask and nobody said
+    that this is meant."""
     from dflash_tui.serve.server import is_local
 
     if key is not None and nobody_asked:
@@ -118,13 +119,14 @@ class _Server:
         from dflash_tui.serve.server import Serving
 
         self._inbox: Inbox = SimpleQueue()
-        """What the main thread waits for."""
+        """Events and signals for the main thread."""
         self._options = options
         self._status = ProgressLine()
         self._serving = Serving(source, options, self._hear, _tell_answer)
 
     def run(self) -> int:
-        """Until a signal ends it; its exit code. Raises :class:`Problem` when the engine fails."""
+        """Serve until a signal ends it; returns that signal's exit code. Raises :class:`Problem` when the engine
+        fails."""
         use_short_turns()
         with signals_into(self._inbox):
             self._serving.start()
@@ -148,7 +150,7 @@ class _Server:
                     self._status.show(progress)
 
     def _end(self) -> None:
-        """A second signal doesn't wait."""
+        """End the server and wait for that; a second signal waits no longer."""
         ending = Thread(target=self._end_all, name="ending", daemon=True)
         ending.start()
         while not isinstance(self._inbox.get(), ExitCode):
@@ -185,7 +187,7 @@ def _watch(source: SourceFactory, options: ServeOptions, theme: str | None) -> i
 
 
 def use_short_turns() -> None:
-    """Threads hand over the interpreter's lock sooner: the engine waits for nothing that is being sent."""
+    """Have threads hand over the interpreter's lock sooner, so that the engine doesn't wait for what is being sent."""
     from dflash_tui.serve.server import SWITCH_INTERVAL
 
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -203,7 +205,7 @@ def about(serving: Serving, options: ServeOptions) -> str:
 
 
 def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
-    """A line for each answer."""
+    """Print a line on stderr about an answer that has ended."""
     facts = finished.statistics
     parts = [f"{facts.num_prompt_tokens} + {facts.num_tokens} tokens", f"{facts.tok_s:.0f} tok/s"]
     if facts.num_spec_steps:

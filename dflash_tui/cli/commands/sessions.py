@@ -161,7 +161,7 @@ def _as_line(session: SessionSummary) -> str:
 
 
 def _search() -> Search:
-    """Says so where the first search reads a great many files."""
+    """The search, with a word on stderr where it will have to read a great many files first."""
     from dflash_tui.core.sessions.search import Search  # nothing else needs a database
 
     search = Search()

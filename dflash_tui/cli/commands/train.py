@@ -18,13 +18,11 @@ from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
 
 from ..flags.values import Amount
-from ..headless.status import ProgressLine
+from ..headless.status import LoggedProgress
 
 if TYPE_CHECKING:
-    from engine.lab.training.pipeline import PhaseName
+    from engine.lab.training.pipeline import PhaseName, TrainingPlan
 
-LOG_SECONDS = 10.0
-"""How often a log, which is no terminal, hears of the progress."""
 WORDS: dict[PhaseName, str] = {
     "prompts": "inventing prompts",
     "answers": "recording answers",
@@ -39,14 +37,23 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("target")
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER")
-@click.option("--prompts", type=FILE, help="One a line, text or JSON; default: the target invents them.")
+@click.option("--prompts", "prompt_file", type=FILE, help="One a line, text or JSON; default: the target invents them.")
 @click.option("--held-out", type=FILE, help="Prompts to measure with, never trained on; default: 100 of the others.")
 @click.option(
     "--from", "begun", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="FOLDER",
     help="A drafter of the same shape, to train further.",
 )  # fmt: skip
-@click.option("--invent", type=AT_LEAST_ONE, default=40_000, show_default=True, help="Prompts, where no file has any.")
-@click.option("--tokens", type=click.IntRange(min=2), default=512, show_default=True, help="Of an answer, at most.")
+@click.option(
+    "--invent", "prompts", type=AT_LEAST_ONE, default=40_000, show_default=True, help="Prompts, where no file has any."
+)
+@click.option(
+    "--tokens",
+    "answer_tokens",
+    type=click.IntRange(min=2),
+    default=512,
+    show_default=True,
+    help="Of an answer, at most.",
+)
 @click.option("--batch", type=AT_LEAST_ONE, default=2048, show_default=True, help="Texts written together.")
 @click.option("--layers", type=AT_LEAST_ONE, default=5, show_default=True, help="Of the drafter.")
 @click.option("--size", type=Amount(), metavar="MB", help="What its weights may take.")
@@ -54,7 +61,9 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--steps", type=AT_LEAST_ONE, default=2000, show_default=True, help="Updates of its weights.")
 @click.option("--minutes", type=Amount(), help="Of work: fewer prompts and steps then.")
 @click.option("--rows", type=AT_LEAST_ONE, default=32, show_default=True, help="Rows of text in each.")
-@click.option("--row-tokens", type=click.IntRange(min=32), default=2048, show_default=True, help="In a row.")
+@click.option(
+    "--row-tokens", "row_length", type=click.IntRange(min=32), default=2048, show_default=True, help="In a row."
+)
 @click.option("--anchors", type=AT_LEAST_ONE, default=128, show_default=True, help="Blocks drafted in a row.")
 @click.option("--decay", type=Amount(), default=7.0, show_default=True,
     help="Positions over which the loss of a block falls; less where drafts are short.",
@@ -67,7 +76,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def train(
     target: str,
     output: Path,
-    prompts: Path | None,
+    prompt_file: Path | None,
     held_out: Path | None,
     begun: Path | None,
     as_json: bool,
@@ -92,10 +101,10 @@ def train(
             folders.target,
             folders.name,
             output,
-            _plan(numbers),
+            _plan(**numbers),
             pick_device(device),
-            progress.show,
-            prompts,
+            progress.reached,
+            prompt_file,
             held_out,
             begun,
         )
@@ -109,34 +118,17 @@ def train(
     return ExitCode.OK
 
 
-def _plan(numbers: dict[str, Any]) -> Any:
+def _plan(layers: int, size: float | None, block_size: int, **numbers: Any) -> TrainingPlan:
+    """The plan by the command's options; ``size``: megabytes of the drafter, ``numbers``: the plan's other fields."""
     from engine.lab.training.pipeline import TrainingPlan
     from engine.lab.training.shape import DrafterShape
 
-    size = numbers["size"]
-    shape = DrafterShape(
-        layers=numbers["layers"],
-        nbytes=None if size is None else int(size * 1e6),
-        block_size=numbers["block_size"],
-    )
-    return TrainingPlan(
-        shape=shape,
-        prompts=numbers["invent"],
-        answer_tokens=numbers["tokens"],
-        batch=numbers["batch"],
-        steps=numbers["steps"],
-        rows=numbers["rows"],
-        row_length=numbers["row_tokens"],
-        anchors=numbers["anchors"],
-        decay=numbers["decay"],
-        workers=numbers["workers"],
-        seed=numbers["seed"],
-        minutes=numbers["minutes"],
-    )
+    shape = DrafterShape(layers=layers, nbytes=None if size is None else int(size * 1e6), block_size=block_size)
+    return TrainingPlan(shape=shape, **numbers)
 
 
 def _lines(report: dict[str, Any], folder: Path) -> list[str]:
-    """A table: a row for each domain, how often the drafts at each position were accepted."""
+    """The report as lines: a row for each domain says how often the drafts at each position were accepted."""
     acceptance = report["acceptance"]
     positions = len(next(iter(acceptance.values()))["by_position"])
     shown = [position for position in (1, 2, 4, 8, 15) if position <= positions]
@@ -152,35 +144,26 @@ def _lines(report: dict[str, Any], folder: Path) -> list[str]:
     return lines
 
 
-class _TrainingProgress:
-    """A line that is redrawn on a terminal and repeated now and then in a log, with the time that a phase still
-    takes."""
+class _TrainingProgress(LoggedProgress):
+    """The progress of a training, with the time that a phase still takes."""
 
-    def __init__(self) -> None:
-        self._status = ProgressLine()
-        self._logged = -LOG_SECONDS
-        self._phase = ""
-        self._began = (0.0, 0)
-        self.last = ""
+    _phase = ""
+    _began = (0.0, 0)
+    last = ""
+    """Where it was at the last look, in words."""
 
-    def show(self, phase: PhaseName, done: int, total: int, remark: str) -> None:
+    def reached(self, phase: PhaseName, done: int, total: int, remark: str) -> None:
         now = time.monotonic()
         if phase != self._phase:
             self._phase, self._began = phase, (now, done)
         words = ", ".join(part for part in (WORDS[phase], remark, self._left(now, done, total)) if part)
         self.last = f" at {WORDS[phase]}, {done} of {total}"
-        self._status.show(LoadProgress(words, done, total))
-        if not sys.stderr.isatty() and (now - self._logged >= LOG_SECONDS or done == total):
-            self._logged = now
-            print(f"{words}: {done} of {total}", file=sys.stderr, flush=True)
+        self.show(LoadProgress(words, done, total))
 
     def _left(self, now: float, done: int, total: int) -> str:
-        """By what this phase has done since it began here."""
+        """The time that a phase still takes, in words, by what it has done since it began here."""
         since, first = self._began
         if done <= first or done >= total:
             return ""
         seconds = (now - since) / (done - first) * (total - done)
         return f"about {seconds:.0f} s left" if seconds < 120 else f"about {seconds / 60:.0f} min left"
-
-    def close(self) -> None:
-        self._status.finish()

@@ -39,11 +39,11 @@ from ..headless.answer import OutputFormat, WhenFull
 from ..problems import Problem, value_problem
 
 ENGINE_TOPICS = ("models", "experts")
-"""Of the flags that no server takes."""
+"""The topics of those flags that no server takes."""
 MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
-"""Words in the place of a model's name."""
+"""Words that may stand in the place of a model's name."""
 LLAMA_FLAGS = ("device", "draft", "context", "offline")
-"""Those of them that llama.cpp takes as our child."""
+"""Flags of these topics that llama.cpp takes, too."""
 
 
 def wanted_by(typed: Collection[str]) -> Wanted:
@@ -88,7 +88,7 @@ class Flags:
     out: Path | None
     latest: bool
     resume: str | None
-    """Empty: choose in the chat."""
+    """The conversation to go on with, by its ID; empty: choose it in the chat."""
     trace: Path | None
     no_history: bool
     theme: str | None
@@ -101,7 +101,7 @@ class Flags:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Flags:
-        """Raises :class:`Problem` for a value out of range."""
+        """The flags out of click's values. Raises :class:`Problem` for one out of range."""
         flags = {setting.flag for setting in SETTINGS}
         try:
             settings = GenerationSettings(**of_flags(values))
@@ -110,7 +110,7 @@ class Flags:
         return cls(settings=settings, **{name: value for name, value in values.items() if name not in flags})
 
     def engine_options(self) -> EngineOptions:
-        """Raises :class:`Problem` for a model's name that can only be a question."""
+        """What the engine is started with. Raises :class:`Problem` for a model's name that can only be a question."""
         model = self.model
         if model is not None and any(map(str.isspace, model)) and not os.path.exists(model):
             raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
@@ -159,7 +159,7 @@ class Flags:
             raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
 
     def output_format(self) -> OutputFormat:
-        """Raises :class:`Problem` for two formats at once."""
+        """The format that the flags ask for. Raises :class:`Problem` for two at once."""
         wanted: dict[OutputFormat, bool] = {
             "code": self.extract, "json": self.as_json, "events": self.stream_json,
         }  # fmt: skip

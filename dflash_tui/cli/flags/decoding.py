@@ -16,7 +16,7 @@ Body = Callable[..., int]
 
 
 def decoding_flags(command: Body) -> Body:
-    """Of the command without a name."""
+    """Give the command without a name a flag for each setting."""
     for setting in reversed(SETTINGS):
         command = flag(_name(setting), topic="decoding", common=setting.common, help=setting.help, **_value(setting))(
             command
@@ -25,7 +25,7 @@ def decoding_flags(command: Body) -> Body:
 
 
 def number_flags(command: Body) -> Body:
-    """Of a command that chooses itself how tokens are drafted: the numbers alone."""
+    """Give a command that chooses itself how tokens are drafted a flag for each setting that is a number."""
     for setting in reversed(SETTINGS):
         if setting.kind in ("number", "whole"):
             command = decoding_flag(setting.name)(command)
@@ -33,7 +33,7 @@ def number_flags(command: Body) -> Body:
 
 
 def decoding_flag(name: SettingName, *called: str, **more: Any) -> Callable[[Body], Body]:
-    """Of a command that has no topics, for one setting; ``called`` and ``more`` are for click."""
+    """The flag of one setting, for a command without topics; ``called`` and ``more`` are passed on to click."""
     (setting,) = (each for each in SETTINGS if each.name == name)
     return click.option(_name(setting), *called, **{**_value(setting), **more})
 
@@ -43,7 +43,7 @@ def _name(setting: Setting) -> str:
 
 
 def _value(setting: Setting) -> dict[str, Any]:
-    """What click is told of its value."""
+    """Arguments for click that tell of the setting's value: its type, its default and what stands for it."""
     if setting.kind == "switch":
         return {"is_flag": True}
     kinds: dict[str, Any] = {"block size": BlockSizeType(), "choice": click.Choice(setting.choices)}

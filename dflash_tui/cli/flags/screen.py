@@ -19,7 +19,7 @@ SCREEN_FLAGS = {
     "reduced_motion": "Nothing blinks or plays by itself.",
     "no_mouse": "Leave the mouse to the terminal, which selects text with it.",
 }
-"""How to draw, and what that means."""
+"""The flags on how to draw, by their names, and their help."""
 
 
 def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
@@ -29,7 +29,7 @@ def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, con
 
 
 def screen_flags(command: Callable[..., int]) -> Callable[..., int]:
-    """How to draw, as options of a command that can open a screen."""
+    """Give a command that can open a screen the flags on how to draw."""
     for name, meaning in reversed(SCREEN_FLAGS.items()):
         option = click.option(
             f"--{name.replace('_', '-')}", is_flag=True, envvar=variable_of(name), expose_value=False, callback=_keep,
@@ -44,14 +44,15 @@ def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> No
 
 
 def saved_screen_options() -> ScreenOptions:
-    """What :func:`screen_flags` were given."""
+    """The screen options that the flags of :func:`screen_flags` ask for."""
     context = click.get_current_context()
     chosen = {name: bool(context.meta.get(f"{__name__}.{name}")) for name in SCREEN_FLAGS}
     return chosen_screen_options(**chosen, config=context.obj.config)
 
 
 def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    """An option's ``callback``. :class:`Problem` for an unknown name that was typed; others the screen tells."""
+    """The callback of ``--theme``. Raises :class:`Problem` for an unknown name that was typed; the screen tells of
+    others."""
     typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
     if name is not None and typed and (known := themes_instead_of(name)):
         raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join(known)}.")
@@ -59,7 +60,7 @@ def check_theme(context: click.Context, parameter: click.Parameter, name: str | 
 
 
 def themes_instead_of(theme: str) -> list[str]:
-    """What there is to choose, where ``theme`` is none; else nothing."""
+    """The themes to choose from where there is none called ``theme``; nothing where there is."""
     if theme == AUTO:
         return []
     # Only those who choose one wait for Textual, which has themes of its own.

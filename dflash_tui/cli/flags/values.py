@@ -12,7 +12,7 @@ from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
 
 
 class BlockSizeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no type arguments
-    """Which numbers are block sizes is for ``GenerationSettings`` to say."""
+    """A whole number or ``auto``. Which numbers are block sizes is for ``GenerationSettings`` to say."""
 
     name = "block size"
 
@@ -30,7 +30,7 @@ class BlockSizeType(click.ParamType):  # type: ignore[type-arg]  # older clicks 
 
 
 class Amount(click.FloatRange):
-    """Above zero and, unlike click's own, a number: "inf" and "nan" are floats, too."""
+    """A number above zero, and none of "inf" and "nan", which click takes for numbers."""
 
     def __init__(self, most: float | None = None) -> None:
         super().__init__(min=0, min_open=True, max=most)

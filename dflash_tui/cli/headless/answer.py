@@ -52,13 +52,13 @@ class Request:
     earlier: Conversation | None = None
     """The conversation that this prompt goes on with."""
     log: SessionLog | None = None
-    """Its record."""
+    """The record of that conversation."""
     wanted: Wanted = field(default_factory=dict)
     """Settings that were asked for: a source that lacks one is not asked."""
     force: bool = False
-    """``output_file`` may be replaced."""
+    """Whether ``output_file`` may be replaced."""
     files: tuple[Attachment, ...] = ()
-    """They go with the prompt."""
+    """Files that go with the prompt."""
     when_full: WhenFull = "stop"
 
     @property
@@ -66,7 +66,8 @@ class Request:
         return self.earlier.last_turn + 1 if self.earlier else 1
 
     def prepare(self, source: Source, ready: EngineReady) -> Ask:
-        """The question as it fits, written down. Raises :class:`Problem` where it doesn't."""
+        """The question with what fits beside it, which is written to the log. Raises :class:`Problem` where none
+        fits."""
         ruler = Ruler(source.capabilities.count, lambda: self.settings)
         beside = self._fitting(self._counted(ruler, ready.max_context), ruler, ready.max_context)
         if self.log is not None:
@@ -132,7 +133,8 @@ def answer(request: Request, source: SourceFactory) -> ExitCode:
 
 
 class BlockCollector:
-    """What a script is promised about code: blocks are saved, and an answer without one is told as a failure."""
+    """Sees to what scripts are promised about code: blocks are saved, and an answer without one is told as a
+    failure."""
 
     def __init__(self, request: Request) -> None:
         self._directory = request.save_dir
@@ -145,7 +147,8 @@ class BlockCollector:
             self._text = event.text
 
     def save(self) -> Problem | None:
-        """Called when the turn has ended. The files' names go to stderr."""
+        """Save the blocks of an answer that has ended, and print the files' names on stderr; returns what went
+        wrong."""
         if not self._wanted or self._text is None:
             return None
         blocks = find_blocks(self._text)
@@ -160,7 +163,7 @@ class BlockCollector:
 
 
 def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
-    """All that can be; the first that can't decides how it ends."""
+    """Save all blocks that can be; returns the problem with the first that can't."""
     problem: Problem | None = None
     for block in blocks:
         try:

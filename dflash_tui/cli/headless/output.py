@@ -34,7 +34,7 @@ class Output(ABC):
 
     @abstractmethod
     def end(self) -> None:
-        """Nothing more comes."""
+        """Note that nothing more comes."""
 
     def written(self, seconds: float | None = None) -> bool:
         """Waits at most so long: whether all is where it belongs. Raises ``OSError``, or :class:`Problem` when the text
@@ -42,7 +42,7 @@ class Output(ABC):
         return self._writer.done(seconds)
 
     def close(self) -> None:
-        """:meth:`end`, and returns when all is written."""
+        """As :meth:`end`, but returns when all is written."""
         self.end()
         self.written()
 
@@ -88,7 +88,7 @@ class StandardOutput(Output):
         return bool(self._poll.poll(0))
 
     def _write_waiting(self) -> None:
-        """All that has come until now, at once."""
+        """Write all that has come until now, at once."""
         self._handed_over = False  # before it looks: what comes from now on has somebody who looks again
         pieces = []
         with suppress(IndexError):
@@ -102,7 +102,8 @@ class StandardOutput(Output):
 
 
 def _write_all(number: int, data: bytes) -> None:
-    """Past Python's own buffer: who is in the middle of writing it would hold up the program's end."""
+    """Write to a descriptor past Python's own buffer, which would hold up the program's end in the middle of a
+    write."""
     left = memoryview(data)
     while left:
         try:
@@ -112,7 +113,7 @@ def _write_all(number: int, data: bytes) -> None:
 
 
 def show_on_stderr(text: str) -> None:
-    """For a text that stdout was not to get, so that it isn't lost either."""
+    """Print a text on stderr that stdout was not to get, so that it isn't lost."""
     shown = text.translate(_UNSAFE) if sys.stderr.isatty() else text
     sys.stderr.write(shown if shown.endswith("\n") else f"{shown}\n")
     sys.stderr.flush()
@@ -153,7 +154,7 @@ class FileOutput(Output):
 
     @property
     def _kept(self) -> bool:
-        """Writing it would lose what was in it: it is no device, and no pipe."""
+        """Whether what is written stays at the path: there is a file or nothing yet, no device and no pipe."""
         return not os.path.lexists(self._path) or self._path.is_file()
 
     def _check(self) -> None:

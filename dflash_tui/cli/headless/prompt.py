@@ -17,7 +17,7 @@ MAX_PROMPT_BYTES = 2 * 1024 * 1024
 """More than the longest context (256 Ki tokens of four characters); an endless pipe stops here."""
 PIECE_BYTES = 64 * 1024
 SILENT_SECONDS = 2.0
-"""After which it is said that stdin is waited for."""
+"""Seconds without input after which the program says that it waits for stdin."""
 
 
 def read_prompt(argument: str | None, stdin: TextIO | None, timeout: float | None = None) -> str | None:
@@ -52,7 +52,8 @@ def _read_text(stdin: TextIO, timeout: float | None) -> str:
 
 
 def _read_bytes(stdin: TextIO, timeout: float | None) -> bytes:
-    """All up to its end, or somewhat more than a prompt may have. Says once that it waits where that takes long."""
+    """Read stdin up to its end, or somewhat more than a prompt may have. Says once that it waits where that takes
+    long."""
     pieces: SimpleQueue[bytes | OSError] = SimpleQueue()
     Thread(target=_read_pieces, args=(stdin, pieces), name="stdin", daemon=True).start()
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -80,7 +81,7 @@ OPEN = "Waiting for the end of stdin."
 
 
 def _read_pieces(stdin: TextIO, pieces: SimpleQueue[bytes | OSError]) -> None:
-    """On a thread: nobody can end a read. The last piece is empty."""
+    """Put what stdin gives into ``pieces``, and an empty one at its end. Runs on a thread: nobody can end a read."""
     read = 0
     with suppress(ValueError):  # closed, as the program ends
         try:

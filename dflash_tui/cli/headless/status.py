@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 
 from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
 from dflash_tui.core.progress import describe_amount
 from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
 
+LOG_SECONDS = 10.0
+"""How often a log hears of progress."""
 _CLEAR_LINE = "\r\x1b[K"
 _ENDED_BY: dict[FinishReason, str] = {
     "length": "ended by --max-new-tokens",
@@ -51,7 +54,7 @@ class ProgressLine:
                 self._finished = event
 
     def counting(self, phase: str) -> Callable[[int, int], None]:
-        """Shows how many of how many are done."""
+        """A function that shows, as progress of ``phase``, how many of how many are done."""
         return lambda done, total: self.show(LoadProgress(phase, done, total))
 
     def finish(self) -> None:
@@ -64,6 +67,24 @@ class ProgressLine:
         sys.stderr.write(f"{_CLEAR_LINE}{text}" if self._drawn else text)
         sys.stderr.flush()
         self._drawn = False
+
+
+class LoggedProgress:
+    """Progress as a line that is redrawn on a terminal, and repeated now and then in a log, which is none."""
+
+    def __init__(self) -> None:
+        self._status = ProgressLine()
+        self._logged = -LOG_SECONDS
+
+    def show(self, progress: LoadProgress) -> None:
+        self._status.show(progress)
+        now = time.monotonic()
+        if not sys.stderr.isatty() and (now - self._logged >= LOG_SECONDS or progress.done == progress.total):
+            self._logged = now
+            print(describe_progress(progress), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        self._status.finish()
 
 
 def describe_models(ready: EngineReady) -> str:

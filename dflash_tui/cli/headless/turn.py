@@ -20,7 +20,7 @@ from .output import Output
 
 JOIN_SECONDS = 2.0
 LOOK_SECONDS, UNREAD_SECONDS = 0.05, 0.5
-"""Between two looks whether the output is still waited for; how long whoever reads it has when it isn't."""
+"""Seconds between two looks whether the output is still waited for; and those that its reader gets when it isn't."""
 UNREAD, UNREAD_HINT = "The output was not read to its end.", "The rest of the answer is lost with it; -o writes a file."
 _SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
@@ -33,7 +33,7 @@ class Ending:
     code: ExitCode
     problem: Problem | None = None
     unwritten: Problem | None = None
-    """Why the output isn't where it belongs."""
+    """Why the output isn't where it belongs; None where it is."""
 
 
 Prepare = Callable[[Source, EngineReady], Ask]
@@ -149,7 +149,7 @@ class _Conversation:
         return None
 
     def _handle_rest(self) -> None:
-        """After a fatal error no more events will come, but the turn's last ones may have."""
+        """Handle what has come of the turn's last events, behind a fatal error after which no more will come."""
         self._engine.join(JOIN_SECONDS)
         while not self._inbox.empty():
             item = self._inbox.get()
@@ -163,14 +163,14 @@ class _Conversation:
 
 
 def lacking(source: Source, wanted: Wanted) -> Problem | None:
-    """What was asked for and can't be done; None when all can."""
+    """The problem with the first thing that was asked for and that the source can't do; None when it can do all."""
     for flag, reason in source.capabilities.lacks(wanted).items():
         return Problem(f"{flag}: {reason}", f"Leave {flag} out.")
     return None
 
 
 def _ended_early(why: ExitCode) -> Ending:
-    """Whoever pressed Ctrl+C knows why the answer ends; a time limit is worth a word."""
+    """The ending of a turn that was stopped: whoever pressed Ctrl+C knows why, and a time limit is worth a word."""
     if why is not ExitCode.TIMEOUT:
         return Ending(why)
     hint = "Allow more time, or ask for less with --max-new-tokens."

@@ -22,11 +22,11 @@ class Writer:
 
     @property
     def idle(self) -> bool:
-        """Nothing was handed over that isn't done."""
+        """Whether all that was handed over is done."""
         return self._left == 0
 
     def hand_over(self, job: Job) -> None:
-        """Raises what an earlier job failed with."""
+        """Have a job done behind the others. Raises what an earlier one failed with."""
         self.raise_failure()
         with self._news:
             self._left += 1
@@ -48,7 +48,7 @@ class Writer:
         return True
 
     def raise_failure(self) -> None:
-        """What a job failed with, if one has."""
+        """Raise what a job failed with, if one has."""
         if self._failure is not None:
             raise self._failure
 

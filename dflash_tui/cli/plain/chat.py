@@ -69,10 +69,10 @@ class PlainChat:
         self._line = ""
         self._notes: list[str] = []
         self._code = ExitCode.OK
-        """What went wrong first where nobody sits there."""
+        """The exit code of what went wrong first, where nobody sits at the terminal."""
 
     def run(self) -> ExitCode:
-        """Until the user leaves or the engine has ended."""
+        """Chat until the user leaves or the engine has ended; returns the exit code."""
         self._terminal.remember(self.desk.begin.questions.entries)
         self.desk.source.start()
         try:
@@ -146,7 +146,7 @@ class PlainChat:
                     raise
 
     def _hear(self) -> None:
-        """The next event, whenever it comes."""
+        """Wait for the next event, and read out what comes of it."""
         event = self.desk.queue.wait()
         self.chat.apply(event)
         self.chat.reducer.take_spans()  # the screen's; here the events themselves are read out
@@ -181,7 +181,7 @@ class PlainChat:
             self._fail(problem.code)
 
     def _conclude(self, event: TurnFinished) -> None:
-        """What there is to say behind an answer."""
+        """Say what there is to say behind an answer: figures, versions, code, notes."""
         place = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
         self.desk.alone.look()
         gain = speed_up(self.chat, event)
@@ -198,19 +198,19 @@ class PlainChat:
             self.say(failure)
 
     def _tell_notes(self) -> None:
-        """What the source wants known, behind the answer."""
+        """Say what the source wants known."""
         for note in self._notes:
             self.say(note)
         self._notes.clear()
 
     def _read_out(self, text: str) -> None:
-        """Whole lines only: a reader that speaks while it grows would stumble."""
+        """Say the whole lines of an answer that has grown: a reader that speaks half of one would stumble."""
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
             self.say(line)
 
     def _fail(self, code: ExitCode) -> None:
-        """A script has to hear of it; who sits there has heard."""
+        """Keep the exit code of what went wrong, for a script; who sits at the terminal has heard it."""
         if not self._terminal.asks_back and self._code is ExitCode.OK:
             self._code = code
 
@@ -368,14 +368,14 @@ class PlainChat:
             self.say(line)
 
     def _divert(self) -> SimpleQueue[Event]:
-        """The events of what is no part of the conversation."""
+        """Have the source's events put into a queue of their own, while it does what is no part of the conversation."""
         events: SimpleQueue[Event] = SimpleQueue()
         self.desk.queue.diverted = events.put
         return events
 
     @staticmethod
     def _next(events: SimpleQueue[Event], stop: Callable[[], object]) -> Event:
-        """The next of them, whenever it comes; Ctrl+C stops what they come from."""
+        """The next of these events, whenever it comes; Ctrl+C calls ``stop``."""
         while True:
             try:
                 return events.get()

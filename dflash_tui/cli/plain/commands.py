@@ -26,7 +26,7 @@ def leave(_desk: Desk, _: Argument) -> None:
 
 
 def show(desk: Desk, argument: Argument) -> None:
-    """The path, or one question with its answer."""
+    """Read out the path, or one question with its answer."""
     exchanges = [desk.chosen(argument.text)] if argument.text else desk.chat.tree.path
     if not exchanges:
         raise SlashError("There is no question yet.")
@@ -44,7 +44,7 @@ def thought(desk: Desk, _: Argument) -> None:
 
 
 def version(desk: Desk, argument: Argument) -> None:
-    """Of the newest answer that has versions, or else question; ``/version 2`` is the second."""
+    """Go to another version of the newest answer that has some, or else question; ``/version 2`` is the second."""
     number, part = desk.turnable()
     place, count = desk.chat.tree.place(number, part)
     words = {"": place % count + 1, "next": place + 1, "back": place - 1}
@@ -55,7 +55,7 @@ def version(desk: Desk, argument: Argument) -> None:
 
 
 def settings(desk: Desk, _: Argument) -> None:
-    """Everything that is in force."""
+    """Say which settings, system prompt and preset are in force."""
     for name, value in desk.chat.settings.to_dict().items():
         shown = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         desk.face.say(f"{name.replace('_', ' ')}: {shown}")

@@ -18,11 +18,11 @@ BLOCK = '"""'
 
 
 class Terminal:
-    """stdin and stdout."""
+    """stdin and stdout as lines of a conversation."""
 
     def __init__(self) -> None:
         self.asks_back = sys.stdin.isatty()
-        """Somebody sits there."""
+        """Whether somebody sits at stdin, who can be asked."""
 
     def remember(self, questions: Iterable[str]) -> None:
         """Let arrow keys bring earlier questions back, where the terminal has a reader of lines."""
@@ -35,12 +35,12 @@ class Terminal:
                         readline.add_history(text)
 
     def say(self, text: str) -> None:
-        """Lines of the program's own."""
+        """Print lines, without what a terminal would act on."""
         encoding = sys.stdout.encoding or "utf-8"
         print(sanitise(text).encode(encoding, "replace").decode(encoding), flush=True)
 
     def question(self) -> str:
-        """One question. Ctrl+C at the prompt only says how to leave. Raises ``EOFError`` at the end."""
+        """Read one question. Ctrl+C at the prompt only says how to leave. Raises ``EOFError`` at the end."""
         lines: list[str] = []
         in_block = False
         while True:
@@ -67,7 +67,7 @@ class Terminal:
                 return "\n".join([*lines, line])
 
     def _input(self, prompt: str) -> str:
-        """A line. Where nobody types it is said again: what is printed reads as a conversation all the same."""
+        """Read a line. Where nobody types, it is printed too, so that what is printed reads as a conversation."""
         if self.asks_back:
             return input(prompt)
         try:
@@ -82,7 +82,7 @@ class Terminal:
         return line
 
     def line(self, question: str) -> str:
-        """What the user answers; empty for nothing."""
+        """Ask for a line; returns what the user answers, empty for nothing."""
         try:
             return input(sanitise(question)).strip()
         except (EOFError, KeyboardInterrupt):

@@ -29,7 +29,7 @@ AUTO, LIGHT_THEME = "auto", "dflash-light"
 
 
 class Background:
-    """A terminal's, once it was asked."""
+    """The background of a terminal that was asked for it. Its reply is read when it is wanted."""
 
     def __init__(self, terminal: int | None = None) -> None:
         self._terminal = terminal
@@ -38,7 +38,7 @@ class Background:
 
     @property
     def dark(self) -> bool | None:
-        """None when that isn't known."""
+        """Whether it is dark; None when that isn't known."""
         return is_dark(self._reply)
 
     @property
@@ -55,7 +55,7 @@ class Background:
 
 @contextmanager
 def terminal_background() -> Iterator[Background]:
-    """Asks at once, and listens when the answer is wanted, at the end at the latest."""
+    """Asks the terminal at once, and reads its reply when it is wanted, at the end at the latest."""
     if not _can_ask():
         yield Background()
         return
@@ -70,7 +70,7 @@ def terminal_background() -> Iterator[Background]:
 
 
 def _can_ask() -> bool:
-    """In the foreground of a real terminal that may answer."""
+    """Whether we are in the foreground of a real terminal that may answer."""
     if os.environ.get("TERM", "") in _MUTE:
         return False
     try:
@@ -95,7 +95,7 @@ def _reply(terminal: int) -> bytes:
 
 
 def is_dark(reply: bytes) -> bool | None:
-    """From the terminal's reply; None when it doesn't hold a colour."""
+    """Whether the colour in a terminal's reply is dark; None when it holds none."""
     found = _COLOUR.search(reply)
     if found is None:
         return None
@@ -113,7 +113,7 @@ class Suited:
 
     @property
     def theme(self) -> str | None:
-        """The one asked for; else the light one on a light terminal, else None."""
+        """The theme that was asked for; else the light one on a light terminal, else None."""
         return self.wanted or (LIGHT_THEME if self.background.dark is False else None)
 
     @property
@@ -133,16 +133,16 @@ def suited_theme(theme: str | None) -> Iterator[Suited]:
 
 
 def in_browser() -> bool:
-    """textual-serve has started the program: stdin and stdout are pipes to it, and behind it there is a browser."""
+    """Whether textual-serve has started the program: stdin and stdout are pipes then, and behind them is a browser."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 def bare_terminal() -> bool:
-    """A terminal that can only print lines: no screen can be drawn on it."""
+    """Whether this is a terminal that can only print lines, on which no screen can be drawn."""
     bare = os.environ.get("TERM", "") in BARE
     return bare and not in_browser() and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def has_screen() -> bool:
-    """There is a terminal, or a browser."""
+    """Whether there is a terminal or a browser to draw in."""
     return in_browser() or sys.stdout.isatty()

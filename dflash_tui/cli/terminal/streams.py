@@ -15,7 +15,7 @@ READ_SECONDS, SURE_BYTES = 1.0, 512
 
 
 class _Closed(io.TextIOBase):
-    """What a shell's ``>&-`` leaves: whatever was to go there would be lost."""
+    """Stands for a stdout that the shell closed with ``>&-``. Writing to it raises: what is written would be lost."""
 
     @property
     def buffer(self) -> BinaryIO:
@@ -32,8 +32,8 @@ class _Closed(io.TextIOBase):
 
 
 class _BestEffort(io.FileIO):
-    """Remarks are not worth failing for, nor waiting for: what nobody reads for a second is dropped, and what comes
-    behind it until somebody does."""
+    """A stderr whose remarks are not worth failing or waiting for: what nobody reads for a second is dropped, and what
+    comes behind it until somebody does."""
 
     _patience = READ_SECONDS
 
@@ -74,7 +74,7 @@ def prepare_streams() -> None:
 
 
 def _keep_taken(number: int) -> None:
-    """A file that is opened later must not get the number of a standard stream that is closed."""
+    """Open a standard stream that is closed, so that no file which is opened later gets its number."""
     try:
         os.fstat(number)
     except OSError:

@@ -42,21 +42,21 @@ class Attachment:
 
 
 def counted(count: int, what: str) -> str:
-    """``1 line``, ``2,300 lines``."""
+    """A count with its noun, such as ``1 line`` or ``2,300 lines``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 CHARACTERS = 4
-"""Of a token, about, where no tokenizer is at hand."""
+"""Bytes of a token, about, where no tokenizer is at hand."""
 
 
 def about_tokens(text: str) -> int:
-    """A guess. Texts beyond ASCII take more tokens: their bytes count."""
+    """Guess how many tokens a text has, by its bytes: texts beyond ASCII take more."""
     return -(-len(text.encode("utf-8", "replace")) // CHARACTERS)
 
 
 def tokens_of(attachment: Attachment) -> str:
-    """For people; a guess has a tilde."""
+    """An attachment's length for people, such as ``120 tokens``; a guess has a tilde, ``~120 tokens``."""
     if attachment.num_tokens is not None:
         return counted(attachment.num_tokens, "token")
     return f"~{counted(about_tokens(attachment.text), 'token')}"
@@ -74,7 +74,7 @@ def with_files(question: str, files: Sequence[Attachment]) -> str:
 
 
 def fenced(text: str) -> str:
-    """In a code block that nothing in it ends."""
+    """A text in a Markdown code block, with a fence that nothing in the text ends."""
     longest = max((len(found) for found in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{fence}"

@@ -15,11 +15,11 @@ from ..platforms import BINARY, NEVER_WAITING
 from .attachment import Attachment, Count, about_tokens, one_line
 
 MAX_BYTES = 1024 * 1024
-"""Of one file: more than the longest contexts hold."""
+"""Most bytes of one file: more than the longest contexts hold."""
 MAX_FILES = 64
-"""With one question."""
+"""Most files that go with one question."""
 OBVIOUSLY = 4
-"""Times the context that a guess has to be, not to be counted."""
+"""Files that are guessed to take this many times the context are refused without being counted."""
 _BINARY = (
     (b"%PDF-", "a PDF: save its text (pdftotext) and attach that"),
     (b"\x89PNG", "a picture, and this model reads text"),
@@ -41,7 +41,7 @@ class NoSuchFile(AttachmentError):
 
 
 def read_file(path: Path, name: str | None = None) -> Attachment:
-    """``name``: what it is called, if not by its path. Raises :class:`AttachmentError`."""
+    """Read the file at a path. ``name``: what it is called, if not by its path. Raises :class:`AttachmentError`."""
     shown = one_line(name or str(path))
     try:
         data = _read(path.expanduser(), shown)
@@ -139,8 +139,8 @@ def _reason(error: Exception) -> str:
 
 
 def checked(files: Sequence[Attachment], limit: int, count: Count) -> tuple[Attachment, ...]:
-    """With their tokens counted, the same content once. :class:`AttachmentError` for what no context of ``limit``
-    tokens (0: not known) holds."""
+    """The files with their tokens counted, each content once. Raises :class:`AttachmentError` for what no context of
+    ``limit`` tokens (0: not known) holds."""
     different = list({file.digest: file for file in files}.values())
     if len(different) > MAX_FILES:
         raise AttachmentError(f"{len(different)} files are too many: {MAX_FILES} go with a question.", "Name fewer.")

@@ -142,7 +142,7 @@ def completions(text: str) -> list[str]:
 
 
 def _unfinished(folder: str) -> str:
-    """A mention that goes on."""
+    """How a folder is mentioned while its path is still being typed: without a closing quote."""
     return mention_of(f"{folder}/").removesuffix('"')
 
 

@@ -6,7 +6,7 @@ It is a tree (:mod:`.tree`), and every front end moves in it the same way; the r
 * :meth:`Chat.ask_again` asks the same question again, maybe with other settings for this answer alone
   (:func:`.retry.parse_retry` reads them as they are typed);
 * :meth:`Chat.go` ends the path at any answer, to go on from there; :meth:`Chat.visit` goes to where a branch was left;
-  :meth:`Chat.turn_over` goes to the version before or behind (``Tree.place`` says which of how many is on the path);
+  ``Tree.beside`` finds the version before or behind (``Tree.place`` says which of how many is on the path);
 * :meth:`Chat.name` names the branch that begins at a question; ``Tree.find`` finds one by number or name;
 * ``chat.tree.path`` is what the conversation says now, ``chat.tree.outline()`` the whole of it in the order of a
   drawing, each an :class:`Exchange`; :func:`.transcript.retell` has the text of any part of the path in its looks.
@@ -32,7 +32,7 @@ from .folds import behind_question
 from .question_context import NOTHING, QuestionContext, messages_of
 from .reducer import Reducer, TurnState
 from .transcript import recall
-from .tree import ROOT, Part, Tree
+from .tree import ROOT, Tree
 
 
 @dataclass(slots=True)
@@ -49,17 +49,17 @@ class Exchange:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """As in ``TurnStarted``."""
     once: bool = False
-    """They are for this answer alone."""
+    """The settings are for this answer alone."""
     target: str | None = None
     drafter: str | None = None
-    """Who answered."""
+    """The names of the models that answered."""
     reason: FinishReason | None = None
     """None: it has no end yet, or the program ended within it."""
     figures: TurnStatistics = field(default_factory=TurnStatistics)
     beside: QuestionContext = NOTHING
     """What goes with the question."""
     runs: list[RunResult] = field(default_factory=list)
-    """Of code blocks of the answer."""
+    """What came of running code blocks of the answer."""
 
     @property
     def is_whole(self) -> bool:
@@ -100,14 +100,14 @@ class Chat:
         self._turns = 0
         self._asked: Ask | None = None
         self._before = ROOT
-        """Where the path ended when that was asked."""
+        """Where the path ended before that question."""
         self._sent = False
         self._stopping = False
         self._ended_well = False
         self.unasked: int | None = None
-        """A question that waited for a model which couldn't be had."""
+        """The number of a question that waited for a model which couldn't be had."""
         self._listed: tuple[list[Exchange], int, list[TurnState]] = ([], 0, [])
-        """Of this path, when so many turns were known: its turns."""
+        """What ``turns`` returned last, and for which path and how many known turns."""
         self._follow_tree()
 
     def _follow_tree(self) -> None:
@@ -233,12 +233,12 @@ class Chat:
         return self.ask(exchange.question, parent=exchange.parent, settings=settings, beside=exchange.beside)
 
     def add_run(self, number: int, result: RunResult) -> None:
-        """A block of this turn's answer has run."""
+        """Record what came of running a code block of a turn's answer."""
         self.tree[number].runs.append(result)
         self._log().ran(number, result)
 
     def next_seed(self, number: int) -> int:
-        """One that no version of this answer was decoded with."""
+        """A seed that no version of this answer was decoded with."""
         seeds = (each.settings.get("seed") for each in self.tree.versions(number, "answer"))
         return 1 + max([self.settings.seed, *(seed for seed in seeds if isinstance(seed, int))])
 
@@ -255,7 +255,7 @@ class Chat:
         return True
 
     def withdraw(self, turn: int) -> None:
-        """The newest question was never sent, and won't be."""
+        """Take back the newest question, which was never sent."""
         self._asked = self.unasked = None
         self._log().take_back(turn)
         self.tree.withdraw(turn)
@@ -274,7 +274,7 @@ class Chat:
         self.reducer.stand_at(self.state_of(number))
 
     def _take_system(self) -> None:
-        """What goes on is asked as the answers before it were."""
+        """Take over the system prompt under which the last answer of the path was written."""
         answered = (exchange for exchange in reversed(self.tree.path) if exchange.answer)
         self.system = next((exchange.system for exchange in answered), self.system)
 
@@ -282,15 +282,8 @@ class Chat:
         """Go to where a path through this turn ended last. ``KeyError``."""
         self.go(self.tree.end_below(number))
 
-    def turn_over(self, number: int, part: Part, by: int) -> bool:
-        """Visit the version ``by`` places beside a turn; False behind the ends."""
-        beside = self.tree.beside(number, part, by)
-        if beside is not None:
-            self.visit(beside.number)
-        return beside is not None
-
     def name(self, text: str, number: int) -> None:
-        """Call the branch that begins at a turn so; nothing takes its name away."""
+        """Name the branch that begins at a turn; an empty ``text`` takes its name away."""
         self.tree[number].name = text
         self._log().branch(number, text)
 
@@ -379,7 +372,7 @@ class Chat:
             self._send(Stop())
 
     def _watch(self, event: TurnStarted) -> None:
-        """A turn begins that was not asked here: a replay's."""
+        """Add a turn that begins without having been asked here: a replay's."""
         question, files = without_files(event.question)
         beside = QuestionContext(files)
         self.reducer.show_question(question, behind_question(beside))
@@ -398,7 +391,7 @@ class Chat:
 
 
 def _exchange(turn: StoredTurn) -> Exchange:
-    """What a file tells of a turn."""
+    """The node of the tree for a turn that was read from a file."""
     settings = turn.started.settings if turn.started is not None else {}
     known = (turn.number, turn.question, turn.parent, turn.name, turn.system, turn.answer, settings, turn.once)
     return Exchange(*known, turn.target, turn.drafter, turn.reason, turn.figures, turn.beside, list(turn.runs))

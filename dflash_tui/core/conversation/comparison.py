@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 from engine.commands import ADDED_LATER
 from engine.events import TurnStatistics
+from engine.speculation.lookup import num_agreed
 
 from ..figures.labels import TOKENS_PER_ROUND
 from ..figures.statistics import accepted_share
@@ -23,7 +23,7 @@ _ALWAYS = ("speculation", "block_size", "temperature", "seed")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A line of the comparison."""
+    """A line of the comparison: a setting or figure, with its value in either version."""
 
     name: str
     left: str
@@ -49,7 +49,8 @@ def compare(left: Exchange, right: Exchange) -> list[Compared]:
 
 
 def _known(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With what this engine leaves out, which is as ever then. Servers tell nothing of how they draft."""
+    """The settings, with those filled in that our engine leaves out while they have their old values. A server's stay
+    as they are: it says nothing of how it drafts."""
     return {**ADDED_LATER, **settings} if "speculation" in settings else settings
 
 
@@ -69,7 +70,7 @@ def parting(left: str, right: str) -> str:
     """In words, how far two texts are the same."""
     if left == right:
         return "The texts are the same, character for character."
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    same = num_agreed(left, right)
     if not same:
         return "The texts differ from their first character on."
     return f"The first {same} characters are the same."

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,13 +20,13 @@ NEARLY_FULL, ALMOST_FULL = 0.8, 0.95
 LEAST_ANSWER = 256
 """Tokens that an answer should have room for; less in a very small context."""
 LIGHTER = 0.6
-"""Of the context: when something has to go, so much goes that the next questions fit too."""
+"""The share of the context that stays filled when something has to go, so that the next questions fit too."""
 MARKUP = 8
 """Tokens that a template puts around a message, about."""
 NEXT_TO_NOTHING = 16
 """Tokens that are not worth counting."""
 SUMMARY_TOKENS = 320
-"""That a summary may have; less in a small context."""
+"""Tokens that a summary may have; less in a small context."""
 SUMMARY_PROMPT = (
     "Sum up our conversation so far in at most 150 words, for yourself: it is all you will know of it. "
     "Keep what I want, what was found or decided, and the names, numbers and code that matter. Only the summary."
@@ -44,7 +45,7 @@ class Ruler:
         self._bytes_per_token = float(CHARACTERS)
 
     def learn(self, messages: Sequence[Message], num_tokens: int) -> None:
-        """What a prompt took, as the source says."""
+        """Take over how many tokens a prompt took, as the source says, for better estimates of the next ones."""
         if num_tokens > MARKUP * (len(messages) + 1):
             self._bytes_per_token = max(bytes_of(messages) / (num_tokens - MARKUP * len(messages)), 1.0)
 
@@ -93,7 +94,8 @@ def fit(
     measure: Measure,
     beside: QuestionContext = NOTHING,
 ) -> Fit:
-    """Measured as rarely as possible; a ``limit`` of 0 is not known, and everything fits."""
+    """Find out whether ``question`` fits behind ``said`` into a context of ``limit`` tokens; 0 stands for an unknown
+    limit, where everything fits. ``measure`` is called as rarely as possible."""
     messages = messages_of(said, system, question, beside)
     bound = bytes_of(messages) + MARKUP * (len(messages) + 1)
     most = limit - answer_room(limit)
@@ -113,15 +115,12 @@ def fit(
 
 
 def _oldest(read: Sequence[int], left: Callable[[int], int], light: float, most: int) -> tuple[int, ...] | None:
-    """As few as make the rest light, or if nothing does, as make it fit. Leaving out more never takes more room."""
+    """The first of the numbers in ``read``: as few as make the rest light, or if nothing does, as make it fit; None
+    where nothing does. ``left(n)`` measures what is left without n of them, which never grows with n."""
     if left(len(read)) > most:
         return None
     aim = light if left(len(read)) <= light else most
-    low, high = 1, len(read)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if left(middle) <= aim else (middle + 1, high)
-    return tuple(read[:low])
+    return tuple(read[: 1 + bisect_left(range(1, len(read)), True, key=lambda count: left(count) <= aim)])
 
 
 def summary_tokens(limit: int) -> int:
@@ -131,7 +130,8 @@ def summary_tokens(limit: int) -> int:
 def summary_request(
     said: Sequence[SaidTurn], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
 ) -> tuple[Message, ...]:
-    """Asks for a summary of these questions, and of what stood for others before; of the newest that fit."""
+    """The prompt that asks for a summary of the questions called ``numbers``, or of as many of the newest of them as
+    fit, and of the summary that stood for others before."""
     chosen = [each for each in said if each.number in set(numbers) and each.answer]
     while True:
         messages = _for_summary(said, chosen, system)

@@ -10,10 +10,10 @@ from typing import Protocol
 from ..attachments.attachment import counted
 from ..files.running import RunResult
 from ..text.spans import Span
-from .question_context import QuestionContext
+from .question_context import QuestionContext, SaidTurn
 
 SHOWN_LINES = 8
-"""Of a program's output that are shown in place; the rest is folded."""
+"""Lines of a program's output that are shown in place; the rest is folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,15 @@ class Folded:
     text: str
 
 
-class ShownQuestion(Protocol):
-    """A question that is on the screen."""
-
-    @property
-    def question(self) -> str: ...
-
-    @property
-    def beside(self) -> QuestionContext: ...
+class ShownQuestion(SaidTurn, Protocol):
+    """A question that is on the screen, with its answer and what came of running that."""
 
     @property
     def runs(self) -> Sequence[RunResult]: ...
 
 
 def folds(path: Iterable[ShownQuestion]) -> list[Folded]:
-    """All of a transcript, in its order: as many as it has pieces in the style ``fold``."""
+    """Every text that the transcript of ``path`` folds, in its order: one for each piece in the style ``fold``."""
     return [fold for each in path for fold in (*_beside(each), *map(_run, each.runs))]
 
 
@@ -80,7 +74,7 @@ def below_answer(runs: Sequence[RunResult]) -> list[Span]:
 
 
 def output_spans(run: RunResult, how: str = "") -> list[Span]:
-    """The beginning of what was written. ``how``: to see the rest."""
+    """The first lines of a program's output. ``how``: words on how the rest can be seen."""
     lines = run.output.rstrip("\n").split("\n") if run.output.strip() else []
     spans = [Span(f"  {line}\n", "output") for line in lines[:SHOWN_LINES]]
     if len(lines) > SHOWN_LINES:

@@ -24,7 +24,7 @@ class ModelChoice:
     """As it was typed; empty for the one that the chat began with, where that was not named."""
     factory: SourceFactory
     plain_ms: float | None = None
-    """What its target took for a token alone, as far as that was measured when it was left."""
+    """Milliseconds that its target takes for a token without speculation; None where that was not measured."""
 
 
 class ModelChoices:
@@ -50,12 +50,12 @@ class ModelChoices:
         return ModelChoice(wanted, self._models.make(wanted, drafter))
 
     def leave(self, reducer: Reducer) -> None:
-        """Another is to be loaded. To be called before the reducer hears of it."""
+        """Keep what was measured of the present model. To be called before the reducer hears that another is loaded."""
         if reducer.ready is not None:  # else the one that was to answer never came
             self.now.plain_ms = reducer.plain_ms
 
     def settle(self, choice: ModelChoice, reducer: Reducer) -> None:
-        """Notes that this model answers now; what a plain pass of it took, as measured before, still holds."""
+        """Note that ``choice`` answers now, and give the reducer what was measured of it before."""
         reducer.plain_ms = choice.plain_ms
         if choice is not self.now:
             self._before, self.now = self.now, choice

@@ -21,12 +21,12 @@ class Carried:
     """What the model reads in the place of what it no longer does."""
 
     kind: Literal["summary", "answer"]
-    """By itself, of what was left out; or the last answer of another conversation."""
+    """A summary of what was left out, or the last answer of another conversation."""
     text: str
 
     @property
     def words(self) -> str:
-        """As the system prompt says it."""
+        """The text and a sentence before it, as the system prompt has them."""
         return f"{_CARRIED[self.kind]}\n{self.text}"
 
 
@@ -40,14 +40,14 @@ class QuestionContext:
     carried: Carried | None = None
     """What it reads in their place."""
     pastes: tuple[tuple[int, int], ...] = ()
-    """From which character of the question to which it was pasted, and folded: so it stays in the transcript."""
+    """Ranges of the question's characters that were pasted, as (start, stop); the transcript folds each into a mark."""
 
     def prompt(self, question: str) -> str:
         """What the model reads in the place of the user's words."""
         return with_files(question, self.files) if self.files else question
 
     def to_line(self) -> dict[str, Any]:
-        """What a session's line has beside the text; nothing for most."""
+        """The fields that a question's line in a session file has for this; none for most questions."""
         line: dict[str, Any] = {}
         if self.files:
             line["files"] = [reference(file) for file in self.files]

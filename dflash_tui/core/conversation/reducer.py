@@ -51,22 +51,22 @@ class TurnState:
     """Who answers; None for what was not decoded here."""
     speculation: bool = True
     before_race: bool = False
-    """A race has measured the target since, warmed up, which this answer may not have been."""
+    """A race has measured the target since then, warmed up as it may not have been for this answer."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
     settled: Settled | None = None
-    """How that ended which a server's own count settled; its steps are in the history."""
+    """The event, without its steps, by which a server's own count settled the rounds; None where none did."""
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
-    teller: StepSpans = field(init=False)
+    step_spans: StepSpans = field(init=False)
     rate: RateMeter = field(init=False)
 
     def __post_init__(self) -> None:
         self.rate = RateMeter(self.history)
-        self.teller = StepSpans(self.number)
+        self.step_spans = StepSpans(self.number)
 
     def kept_in(self, rounds: RoundLog | None) -> TurnState:
         """Makes ``rounds`` the log of all rounds to come, before the first of them; returns itself."""
@@ -75,12 +75,12 @@ class TurnState:
         return self
 
     def add(self, step: Step) -> Spans:
-        """One more round; returns what it adds to the transcript."""
+        """Take in one more round; returns what it adds to the transcript."""
         self.history.append(step)
         self.latest_drafted = step if step.draft else self.latest_drafted
         self.rate.follow()
         self.acceptance = self.acceptance.after(step)
-        spans = self.teller.tell(step)
+        spans = self.step_spans.tell(step)
         self.answer.append(spans.answer)
         return spans
 
@@ -92,12 +92,13 @@ class TurnState:
         self.latest_drafted = history.latest_drafted()
         self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
-        self.teller.skip(batch.spans, history.num_tokens)
+        self.step_spans.skip(batch.spans, history.num_tokens)
         self.answer.append(batch.spans.answer)
         return batch.spans
 
     def settle(self, event: Settled) -> Spans | None:
-        """The steps in the place of those so far. Returns what the transcript says now; None where that is the same."""
+        """Put the settled steps in the place of those so far. Returns the transcript's new pieces of this answer; None
+        where nothing has changed."""
         steps = settled_steps(event, self.history)
         if steps:
             return self.retell(retold(event, RoundLog(steps)))
@@ -114,10 +115,10 @@ class TurnState:
         return batch.spans
 
     def told(self) -> Spans:
-        """What the transcript has of the steps so far, once more."""
-        teller, spans = StepSpans(self.number), Spans()
+        """The transcript's pieces of all steps so far, told once more."""
+        pieces, spans = StepSpans(self.number), Spans()
         for step in self.history:
-            spans.extend(teller.tell(step))
+            spans.extend(pieces.tell(step))
         return spans
 
     @property
@@ -144,7 +145,7 @@ class TurnState:
 
     @property
     def seed(self) -> int | None:
-        """Of the engine's sampling noise; None where it was not the engine's."""
+        """The seed of the engine's sampling noise; None where the noise was not the engine's."""
         seed = self.started.settings.get("seed") if self.started else None
         return seed if isinstance(seed, int) else None
 
@@ -166,12 +167,13 @@ class TurnState:
 
     @property
     def _totals(self) -> TurnStatistics | None:
-        """A server's, where its rounds don't make them up."""
+        """A server's totals, where its rounds told of no drafts and can't add up to them; None otherwise."""
         told, counted = self.statistics, self.acceptance.num_draft_tokens
         return told if told is not None and told.num_draft_tokens and not counted else None
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
-        """What they showed after step ``index``, by sums: scrubbing costs the same everywhere. ``IndexError``."""
+        """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.
+        Raises ``IndexError``."""
         history = self.history
         index = range(len(history))[index]
         return TurnSnapshot(
@@ -188,10 +190,10 @@ class TurnState:
 
 def retold(event: Settled, rounds: RoundLog) -> StepBatch:
     """A turn's steps as they were settled, which are these, and what the transcript says of them."""
-    history, teller, spans = StepHistory(rounds), StepSpans(event.turn), Spans()
+    history, pieces, spans = StepHistory(rounds), StepSpans(event.turn), Spans()
     for step in rounds:
         history.append(step)
-        spans.extend(teller.tell(step))
+        spans.extend(pieces.tell(step))
     return StepBatch(event.turn, history, 0, 0, len(history), spans, replace(event, steps=()))
 
 
@@ -226,7 +228,7 @@ class Reducer:
         self.rounds_of: Callable[[int], RoundLog | None] = lambda turn: None
         """Where the rounds of a turn that begins are kept already, if they are written down."""
         self.asked: Callable[[], bool] = lambda: False
-        """A question is on its way, whose turn has not begun."""
+        """Tells whether a question is on its way whose turn has not begun."""
         self.plain_ms: float | None = None
         """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
         self._notices: list[Notice] = []
@@ -310,13 +312,17 @@ class Reducer:
         return self._numbered.get(number)
 
     def adopt(self, turn: TurnState) -> None:
-        """A turn that is run now, or was before."""
+        """Add a turn to those that are known: one that begins now, or one from a file."""
         self.turns.append(turn)
         self._numbered[turn.number] = turn
 
     def stand_at(self, turn: TurnState | None) -> None:
-        """What the screen shows ends with this turn."""
+        """Make ``turn`` the last one of what the screen shows."""
         self.turn = turn
+
+    def _current(self, number: int | None) -> TurnState | None:
+        """The turn that the screen shows last, if it has this number."""
+        return self.turn if self.turn is not None and self.turn.number == number else None
 
     def _begin(self, turn: TurnState) -> TurnState:
         self.turn = turn
@@ -330,22 +336,18 @@ class Reducer:
             self.loading.append(event)
 
     def _add(self, steps: Step | StepBatch) -> None:
-        turn = self.turn
-        if turn is None or turn.number != steps.turn:
-            return
-        self.phase = "streaming"
-        self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
+        if turn := self._current(steps.turn):
+            self.phase = "streaming"
+            self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
 
     def _settle(self, event: Settled | StepBatch) -> None:
-        turn = self.turn
-        if turn is None or turn.number != event.turn:
-            return
-        spans = turn.settle(event) if isinstance(event, Settled) else turn.retell(event)
-        if spans is not None:
-            self._settled[turn.number] = spans
+        if turn := self._current(event.turn):
+            spans = turn.settle(event) if isinstance(event, Settled) else turn.retell(event)
+            if spans is not None:
+                self._settled[turn.number] = spans
 
     def _notice(self, event: Notice) -> None:
-        """Once, however often it is told, and never between a question and the end of its answer, but ahead of it."""
+        """Tell a notice once, however often it comes: ahead of a question or behind its answer, never between."""
         if event not in self._notices:
             self._notices.append(event)
         if not self.busy and (event.ahead or not self.asked()):
@@ -360,9 +362,7 @@ class Reducer:
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":
             self.phase = "ready"
-        turn = self.turn
-        if turn is None or turn.number != event.turn:
-            turn = self._begin(TurnState(event.turn))
+        turn = self._current(event.turn) or self._begin(TurnState(event.turn))
         turn.finished = event
         turn.reason, turn.statistics = event.reason, event.statistics
         if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
@@ -372,15 +372,13 @@ class Reducer:
 
     def _error(self, event: EngineError) -> None:
         if event.turn is not None:
-            turn = self.turn
-            if turn is None or turn.number != event.turn:  # refused before it began
-                turn = self._begin(TurnState(event.turn))
+            turn = self._current(event.turn) or self._begin(TurnState(event.turn))  # refused before it began
             turn.error = event
         if event.fatal:
             self.failure, self.phase = event, "failed"
         else:
-            begun = self.turn is not None and self.turn.number == event.turn and self.turn.text
-            self._spans.append(failure(event, begun or ""))
+            refused = self._current(event.turn)
+            self._spans.append(failure(event, refused.text if refused else ""))
 
 
 def _same_target(one: EngineReady | None, other: EngineReady | None) -> bool:

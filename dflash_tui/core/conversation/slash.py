@@ -34,7 +34,7 @@ class Argument:
         return int(self._number(int))
 
     def number(self, **words: float) -> float:
-        """Or one of ``words``, which stand for numbers."""
+        """The argument as a number; each of ``words`` may be typed for one, such as ``greedy=0.0``."""
         return words[self.text] if self.text in words else self._number(float)
 
     def switch(self) -> bool:
@@ -47,7 +47,7 @@ class Argument:
         return self.text
 
     def setting(self, setting: Setting) -> Any:
-        """A value for it."""
+        """The argument as a value of ``setting``; ``SlashError`` where it is none."""
         match setting.kind:
             case "switch":
                 return self.switch()
@@ -67,7 +67,7 @@ class Argument:
             raise self.wrong() from None
 
     def wrong(self) -> SlashError:
-        """For what was typed, or that nothing was."""
+        """The error to raise where the command can't take what was typed, or takes more than nothing."""
         return SlashError(f"{self.usage}, not “{self.text}”." if self.text else f"{self.usage}.")
 
 

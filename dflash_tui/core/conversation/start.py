@@ -38,7 +38,7 @@ class Start:
     choose: bool = False
     """Ask at once which conversation to resume."""
     wanted: Wanted = field(default_factory=dict)
-    """Settings that were asked for."""
+    """The settings that the user asked for on the command line."""
     config: Config = field(default_factory=Config)
     """Its presets can be chosen in the chat."""
     preset: Preset | None = None
@@ -70,11 +70,11 @@ STARTERS_OF = {
         "What is the capital of France?",
     ),
 }
-"""Likewise of others that introduce themselves, by their names on the hub."""
+"""Such questions for other targets that introduce themselves, by the last part of their names on the hub."""
 
 
 def starters_of(ready: EngineReady | None) -> tuple[str, ...]:
-    """For a pair that introduces itself, since it is good at few things."""
+    """Questions to suggest: some for a pair that introduces itself, since it is good at few things; none otherwise."""
     if ready is None or not ready.banner:
         return ()
     return STARTERS_OF.get(ready.target.rpartition("/")[2], STARTERS)

@@ -37,7 +37,7 @@ class StepSpans:
         spans.append(Span(token.text, token_style(token, provisional), self._turn, self._num_tokens))
 
     def skip(self, spans: Spans, num_tokens: int) -> None:
-        """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
+        """Go on behind steps that were told already as ``spans``; up to there the turn has ``num_tokens`` tokens."""
         self._num_tokens = num_tokens
         if spans:
             self._thinking = spans[-1].style == "thought"

@@ -17,7 +17,7 @@ ROOT = 0
 """The beginning, before any question: the parent of the first."""
 
 Part = Literal["question", "answer"]
-"""Of what something is a version."""
+"""What something is a version of: a node's question, or its answer."""
 
 
 class Branching(Protocol):

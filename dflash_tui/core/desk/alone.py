@@ -1,4 +1,4 @@
-"""How fast the target is by itself, found out unasked: what an answer's speed is held against."""
+"""Times the target by itself, without being asked, so that the speed of answers has something to be compared with."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..source import Source
 from .event_queue import ASIDE, EventQueue
 
 QUESTION = "Write a quicksort in Python"
-"""Any model says more to it than is timed."""
+"""What the target is asked for the timing; any model answers it with more than ``TOKENS`` tokens."""
 TOKENS = 24
 QUIET_SECONDS = 0.7
-"""Without a key or an event, before it begins: who reads doesn't type."""
+"""Seconds without a key press or an event before a timing begins: who reads doesn't type."""
 TRIES = 4
-"""How often it begins anew with one model after it was given up."""
+"""Timings that are begun for one model at most: each ends early when the user wants something."""
 
 
 class TargetAlone:
@@ -32,7 +32,7 @@ class TargetAlone:
         self._chat, self._queue, self._source = chat, queue, source
         self._wanted = wanted
         self._model: EngineReady | None = None
-        """Whom the figures below are about."""
+        """The model that the fields below are about."""
         self._tries = TRIES
         self._running = False
         self._found: TurnFinished | None = None
@@ -41,14 +41,14 @@ class TargetAlone:
         queue.aside = self._hear
 
     def give_up(self) -> None:
-        """The user wants something: end it after the round in flight, and begin anew when it is quiet again."""
+        """The user wants something: end the timing after the round in flight. Another begins when it is quiet again."""
         self._quiet_since = time.monotonic()
         if self._running and self._found is None:
             self._source().send(Stop())
 
     def look(self, quiet: float = QUIET_SECONDS) -> bool:
-        """Begin where nothing else has gone on for ``quiet`` seconds; to be called now and then. True when the figure
-        has just been found."""
+        """Begin a timing if nothing else has gone on for ``quiet`` seconds. To be called now and then. Returns True
+        once, when the figure has just been found."""
         ready, reducer = self._chat.reducer.ready, self._chat.reducer
         if not self._wanted or ready is None:
             return False
@@ -92,6 +92,7 @@ class TargetAlone:
         return True
 
     def _hear(self, event: Event) -> None:
-        """Called by the engine's thread. An error says that the turn has failed, and so does its end."""
+        """Keep the end of the timed turn. Called by the engine's thread. Errors are left out: the end tells of them
+        too."""
         if isinstance(event, TurnFinished):
             self._found = event

@@ -21,7 +21,7 @@ class Command(Generic[Host]):
     title: str
     """What it does. Commands with the same title share a line of the help screen."""
     run: Callable[[Host, Argument], None]
-    """Does it. May raise ``SlashError``, ``ValueError`` or a ``Failure`` with words for the user."""
+    """Carries the command out. May raise ``SlashError``, ``ValueError`` or a ``Failure`` with words for the user."""
     keys: str = ""
     """The screen's key names, separated by commas; empty for none."""
     slash: str = ""
@@ -35,7 +35,7 @@ class Command(Generic[Host]):
     choices: Callable[[Host], Iterable[str]] | None = None
     """What can stand behind the name, for completion; without it ``takes`` says so, as in ``on|off``."""
     stand_in: str = ""
-    """The id of a command that does this too: its key is named where another command has this one's."""
+    """The id of a command that does the same, whose key is named where this one's keys were given to another."""
 
     @property
     def needs_argument(self) -> bool:
@@ -50,7 +50,7 @@ class Command(Generic[Host]):
         return Argument(text, f"/{self.slash} takes {self.takes or 'nothing'} ({self.title})")
 
     def values(self, host: Host) -> list[str]:
-        """What can be written behind the name, where that can be listed."""
+        """The words that can be written behind the name, for completion; none where they can't be listed."""
         if self.choices is not None:
             return list(self.choices(host))
         words = self.takes.strip("[]")

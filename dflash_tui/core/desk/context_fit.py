@@ -28,11 +28,11 @@ from .face import Face, Question, Way
 WhenFull = Literal["ask", "drop", "stop"]
 """What to do with a question that doesn't fit."""
 Then = Callable[[QuestionContext], None]
-"""Asks a question that fits now."""
+"""Asks the question, with what goes with it now that it fits."""
 
 
 class ContextFit:
-    """Looks before a question is asked; says when the context is nearly full."""
+    """Looks whether a question fits before it is asked, and tells the user once when the context is nearly full."""
 
     def __init__(
         self,
@@ -120,7 +120,8 @@ class ContextFit:
         self._face.sum_up(Ask(chat.next_turn, messages, settings), done)
 
     def after_turn(self) -> None:
-        """Say, once, that little room is left; what a prompt took is what the next is measured by."""
+        """Tell the user, once, that little room is left. To be called when an answer has ended: the tokens that its
+        prompt took make the next estimates better."""
         chat, turn, newest = self._chat, self._chat.reducer.turn, self._chat.newest
         if turn is None or not self.limit:
             return

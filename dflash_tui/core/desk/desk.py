@@ -33,8 +33,8 @@ from .question_files import QuestionFiles
 
 
 class Desk:
-    """Does what the user asks for, and tells its face. What can't be done raises ``SlashError`` or ``Failure`` with
-    words for people."""
+    """Does what the user asks for in a chat, and tells its face what has changed. What can't be done raises
+    ``SlashError`` or ``Failure`` with words for people."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Desk:
         self.presets = Presets(self.chat, begin)
         self.program = Program(self.chat, face)
         self.editing: int | None = None
-        """The question that the user is writing anew."""
+        """The number of the question that the user is writing anew; None while there is none."""
         self._turned: tuple[int, Part] | None = None
         """The version that was turned to last, until another question is asked."""
         self.resumed: Conversation | None = None
@@ -70,7 +70,7 @@ class Desk:
 
     @property
     def ready(self) -> EngineReady | None:
-        """What answers; None before it can."""
+        """The model that answers, as it introduced itself; None while it loads."""
         return self.chat.reducer.ready
 
     def _send(self, command: Command) -> None:
@@ -85,7 +85,7 @@ class Desk:
         self.presets.begin(resumed=self.begin.conversation is not None)
 
     def leave(self) -> None:
-        """Let the source end."""
+        """Tell the source to end the answer that runs, and itself."""
         self.source.send(Stop())
         self.source.send(Close())
 
@@ -142,7 +142,7 @@ class Desk:
         parent = tree.here if edited is None else tree[edited].parent
 
         def fits(beside: QuestionContext) -> None:
-            """Asks behind the question that was the latest then; where the chat is a new one by now, in that."""
+            """Asks at the place that was meant; where a new chat has begun since, at the beginning of that."""
             chat.ask(text, parent=parent if chat.tree is tree else None, beside=beside)
             self._asked()
 
@@ -187,7 +187,7 @@ class Desk:
             self.face.give_back([queued.text for queued in waiting])
 
     def take_queued(self) -> str | None:
-        """The newest question that waits, which waits no more."""
+        """Take the newest question that waits out of the queue; returns its text, or None where none waits."""
         queued = self.chat.queued
         text = queued.pop().text if queued else None
         self.face.changed("queue")
@@ -255,8 +255,9 @@ class Desk:
         self.face.changed("place", number)
 
     def turnable(self, by: int = 0) -> tuple[int, Part]:
-        """What the keys for versions turn over: what they turned last, so that the other key undoes it, else the newest
-        answer or question, of those with a version on that side if any has. Raises ``SlashError``."""
+        """The turn and the part of it whose versions the keys step through: what they changed last, so that the other
+        key undoes it, else the newest answer or question, of those with a version in direction ``by`` (-1 or 1) if any
+        has one. Raises ``SlashError`` where nothing has versions."""
         self.require_idle()
         tree, found = self.chat.tree, marks(self.chat)
         if not found:
@@ -265,7 +266,7 @@ class Desk:
         return next((mark for mark in nearest if by and tree.beside(*mark, by)), nearest[0])
 
     def name(self, number: int, text: str) -> None:
-        """Call the branch that begins at a question so; nothing takes its name away."""
+        """Name the branch that begins at question ``number``; an empty ``text`` takes its name away."""
         self.chat.name(text, number)
         self.face.changed("named", number)
 
@@ -309,7 +310,7 @@ class Desk:
             self.face.say(f"{lines} of its file could not be read; the rest is here.", "end")
 
     def _forget(self) -> None:
-        """Nothing of the conversation before stays."""
+        """Drop what belonged to the conversation before."""
         self.editing = self._turned = self.resumed = None
 
     def _tell_other_model(self) -> None:

@@ -1,4 +1,4 @@
-"""Between the thread that events come from and whoever shows them."""
+"""Carries events from the thread that they come from to whoever shows them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EventQueue:
         self._events: SimpleQueue[Happening] = SimpleQueue()
 
     def put(self, event: Happening) -> None:
-        """Called by the engine thread."""
+        """Log an event, then queue it. Called by the engine's thread."""
         if isinstance(event, StepBatch | Rewind):
             self._events.put(event)  # a jump in a recording: nothing to write down
             return
@@ -70,7 +70,8 @@ class EventQueue:
         return events
 
     def rounds_of(self, turn: int) -> RoundLog | None:
-        """Where the rounds of a turn are kept that has just begun: a history need not keep them again."""
+        """The log that the rounds of the latest turn go into, so that a history need not keep them again; None for any
+        other turn."""
         begun = self._begun
         return begun[1] if begun is not None and begun[0] == turn else None
 

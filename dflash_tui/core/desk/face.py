@@ -47,7 +47,7 @@ class Way:
     """One answer to a question of the program's."""
 
     key: str
-    """Chooses it on a screen."""
+    """The key that chooses it on a screen."""
     value: str
     """What is typed in lines, and what the desk hears."""
     words: str
@@ -62,7 +62,7 @@ class Question:
     ways: tuple[Way, ...]
     """The first is the one that does no harm."""
     otherwise: str
-    """What is so when none of them is chosen."""
+    """A sentence that says how things stand when none of them is chosen."""
     detail: str = ""
     at_once: bool = True
     """The user has asked for the question: a way's key takes it. Otherwise it may have been meant for the prompt."""
@@ -98,7 +98,7 @@ class Face(Protocol):
         """Have the user choose; ``then`` gets the way's value, or None. ``SlashError`` where nobody can be asked."""
 
     def show(self, view: View) -> None:
-        """Show it."""
+        """Show a view: as pictures, or as its lines."""
 
     def changed(self, change: Change, number: int = 0) -> None:
         """Show the chat as it is now. ``number``: of the question that the change is about."""

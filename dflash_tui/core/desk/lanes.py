@@ -18,7 +18,7 @@ RACE_TOKENS = 200
 
 
 def shortened(settings: GenerationSettings) -> GenerationSettings:
-    """For a race that somebody waits for."""
+    """The settings with a limit of ``RACE_TOKENS`` tokens, since somebody waits for the race."""
     return replace(settings, max_new_tokens=min(settings.max_new_tokens, RACE_TOKENS))
 
 

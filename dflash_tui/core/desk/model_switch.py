@@ -30,14 +30,14 @@ class Gate:
 
 
 class ModelSwitch:
-    """Holds the source that answers now."""
+    """Holds the source that answers, and puts another model's in its place."""
 
     def __init__(self, factory: SourceFactory, models: Models | None, emit: Emit, face: Face) -> None:
         self._choices = ModelChoices(models, factory)
         self._free = models.free if models is not None else lambda: None
         self._emit, self._face = emit, face
         self._wanted: ModelChoice | None = None
-        """On its way."""
+        """The model that is being loaded; None when none is."""
         self._gate = Gate(emit)
         self.source = factory(self._gate.put)
 
@@ -52,7 +52,8 @@ class ModelSwitch:
 
     @property
     def falls_back(self) -> str | None:
-        """The name of the model that is on its way; where it fails, the one before comes back. None otherwise."""
+        """The name of the model that is being loaded, if the one before it comes back should it fail; None
+        otherwise."""
         wanted = self._wanted
         return None if wanted is None or wanted is self._choices.now else wanted.name or "That model"
 
@@ -68,7 +69,7 @@ class ModelSwitch:
         self._face.wait(lambda: self._let_go(old), lambda _: self._come(choice))
 
     def _let_go(self, old: Source) -> None:
-        """Wait for a source to end, and have its memory back."""
+        """Wait until a source has ended, then free the memory that its model held."""
         old.join(LEAVE_SECONDS)
         self._free()
 

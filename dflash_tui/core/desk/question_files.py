@@ -16,7 +16,7 @@ HOW_TO_GO_ON = "Look at the path; Tab completes it behind @."
 
 
 class QuestionFiles:
-    """Reads each file once for as long as it is the same."""
+    """Reads the files that questions mention; a file that has not changed is read once."""
 
     def __init__(self, chat: Chat, fit: ContextFit, say: Callable[[str], None]) -> None:
         self._chat, self._fit, self._say = chat, fit, say

@@ -1,4 +1,4 @@
-"""What a chat has to show beside its answers, each in words for a face without pictures."""
+"""Views: what a chat has to show beside its answers, each in words for a face without pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .words import outlined, reasons, short, table_lines
 
 LISTED = 20
 EXCERPT = 100
-"""Characters of a place where something was said."""
+"""Characters of a hit that a line shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class TreeView:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two of some versions of a question or an answer."""
+    """Two versions of a question or an answer beside each other."""
 
     versions: Sequence[Exchange]
     places: tuple[int, int]
-    """Which of them stand beside each other."""
+    """The indices of these two among ``versions``."""
 
     def lines(self) -> Iterator[str]:
         left, right = (self.versions[place] for place in self.places)

@@ -28,7 +28,7 @@ _ENDED: dict[FinishReason, str] = {
 
 
 def short(text: str) -> str:
-    """The beginning, on one line."""
+    """The first ``SHORT`` characters of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= SHORT else f"{line[: SHORT - 3].rstrip()}..."
 
@@ -77,7 +77,7 @@ def place_of(chat: Chat, number: int) -> str:
 
 
 def told(chat: Chat, exchange: Exchange) -> Iterator[str]:
-    """One question and its answer, to be read out."""
+    """Lines that tell one question, its files, its answer and what came of running it, to be read out."""
     name = f", branch {exchange.name}" if exchange.name else ""
     place = place_of(chat, exchange.number)
     yield f"Question {exchange.number}{name}{', ' + place if place else ''}: {exchange.question}"

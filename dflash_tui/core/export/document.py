@@ -123,7 +123,7 @@ class Lanes:
 
 
 Plain = Heading | Prose | CellTable | RoundFigure | ExportedAnswer | RunResult
-"""A run is of a code block of the answer before it."""
+"""A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
 Section = Plain | Lanes
 
 
@@ -136,11 +136,11 @@ class Origin:
     device: str = ""
     dtype: str = ""
     created: str = ""
-    """When, in ISO 8601."""
+    """When they were recorded, in ISO 8601."""
     program: str = ""
     """Program and version."""
     server: str = ""
-    """Its address, where one answered; ``device`` is empty then."""
+    """The address of the server, where one answered; ``device`` is empty then."""
     dialect: str = ""
     times: Clock = "engine"
 
@@ -229,7 +229,7 @@ class AnswerCollector:
 
 
 def collect(events: Iterable[Event]) -> AnswerCollector:
-    """All events of a source."""
+    """Feed all events of a source to a collector, and return it."""
     collector = AnswerCollector()
     for event in events:
         collector.add(event)
@@ -258,7 +258,7 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
-    """A turn that has no rounds, because it was refused or an earlier version of the program kept none, is text."""
+    """A turn's sections. One without rounds, because it was refused or an earlier version kept none, is text."""
     events = turn.events()
     if events is not None:
         return (*collect(events).answers(), *turn.runs)

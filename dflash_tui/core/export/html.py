@@ -48,7 +48,7 @@ from .document import (
     RoundFigure,
     is_set,
 )
-from .palette import DARK, LIGHT, HexColours, bundled_palette
+from .palette import DARK, LIGHT, PLAIN_COLOURS, HexColours, bundled_palette
 from .spans import answer_summary
 
 _BUTTONS = (
@@ -58,7 +58,7 @@ _BUTTONS = (
     ("reject-next", "»", "next round with a correction: }"),
 )
 LAST_COLOUR = 4
-"""Lanes behind it share its colour."""
+"""The last lane with a colour of its own; those behind it share that."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
@@ -66,13 +66,10 @@ BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 def to_html(document: ExportedPage) -> str:
     """The page as text; write it as UTF-8."""
     style, script = variables() + asset("page.css"), asset("page.js")
-    title = _text(document.title)
+    title = escaped(document.title)
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy_for(style, script)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title><style>{style}</style></head><body>",
-        f'<header><h1>{title}</h1><p class="origin">{_text(document.origin.describe())}</p>{_legend(document)}',
+        *page_head(title, style, script),
+        f'<header><h1>{title}</h1><p class="origin">{escaped(document.origin.describe())}</p>{_legend(document)}',
         '<p class="only-js"><button id="theme" type="button">Light or dark</button></p></header><main>',
         *_sections(document),
         '</main><div id="card" role="tooltip" hidden></div>',
@@ -100,7 +97,7 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
     for place, (number, answer) in enumerate(numbered):
         yield (
             f'<li class="lane-{min(place, LAST_COLOUR)}" data-track="{number}"><span class="label">'
-            f'{_text(answer.label)}</span><progress max="{max(most, 1)}" value="{max(most, 1)}" '
+            f'{escaped(answer.label)}</span><progress max="{max(most, 1)}" value="{max(most, 1)}" '
             f'aria-label="Tokens written"></progress><output>{answer.decode_seconds:.2f} s</output></li>'
         )
     yield (
@@ -111,8 +108,8 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
     for place, (number, answer) in enumerate(numbered):
         yield (
             f'<article class="lane-{min(place, LAST_COLOUR)}" data-answer="{number}">'
-            f'<p class="label">{_text(answer.label)}</p>{_written(answer)}'
-            f'<details><summary>round by round</summary><p class="summary">{_text(answer_summary(answer))}</p>'
+            f'<p class="label">{escaped(answer.label)}</p>{_written(answer)}'
+            f'<details><summary>round by round</summary><p class="summary">{escaped(answer_summary(answer))}</p>'
             f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
         )
     yield "</div></section>"
@@ -128,14 +125,14 @@ def _winner(lanes: Lanes) -> str:
     place = min(lanes.answers.index(best), LAST_COLOUR)
     return (
         f'<p class="winner lane-{place}"><strong>{best.statistics.tok_s / first.statistics.tok_s:.1f}×</strong> '
-        f"<span>as fast as <b>{_text(first.label)}</b>: <b>{_text(best.label)}</b></span></p>"
+        f"<span>as fast as <b>{escaped(first.label)}</b>: <b>{escaped(best.label)}</b></span></p>"
     )
 
 
 def _section(section: Plain, numbers: Iterator[int]) -> str:
     match section:
         case Heading():
-            return f"<h2>{_text(section.text)}</h2>"
+            return f"<h2>{escaped(section.text)}</h2>"
         case Prose():
             return "".join(_paragraph(text) for text in section.text.split("\n\n") if text.strip())
         case CellTable():
@@ -149,24 +146,26 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
 
 
 def _run(run: RunResult) -> str:
-    """Folded where much was written."""
-    summary = f"<summary>{_text(run.summary)}</summary>"
+    """What came of running a block, folded where much was written."""
+    summary = f"<summary>{escaped(run.summary)}</summary>"
     short = " open" if run.output.count("\n") <= SHOWN_LINES else ""
-    return f'<details class="run"{short}>{summary}<pre class="wide">{_text(run.output.rstrip(chr(10)))}</pre></details>'
+    return (
+        f'<details class="run"{short}>{summary}<pre class="wide">{escaped(run.output.rstrip(chr(10)))}</pre></details>'
+    )
 
 
 def _paragraph(text: str) -> str:
     if not is_set(text):
-        return f"<p>{_text(text)}</p>"
+        return f"<p>{escaped(text)}</p>"
     lines = "\n".join(line.removeprefix(SET_LINE) for line in text.split("\n"))
-    return f'<pre class="wide">{_text(lines)}</pre>'
+    return f'<pre class="wide">{escaped(lines)}</pre>'
 
 
 def _answer(answer: ExportedAnswer, number: int) -> str:
-    label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
+    label = f'<p class="label">{escaped(answer.label)}</p>' if answer.label else ""
     return (
-        f'<article data-answer="{number}">{label}<p class="question">{_text(answer.question)}</p>'
-        f'{_gain(answer)}<p class="summary">{_text(answer_summary(answer))}</p>{_scrubber(answer)}'
+        f'<article data-answer="{number}">{label}<p class="question">{escaped(answer.question)}</p>'
+        f'{_gain(answer)}<p class="summary">{escaped(answer_summary(answer))}</p>{_scrubber(answer)}'
         f"{_written(answer)}{_histogram(answer)}</article>"
     )
 
@@ -189,7 +188,7 @@ def _gain(answer: ExportedAnswer) -> str:
 
 
 def _written(answer: ExportedAnswer) -> str:
-    error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
+    error = f'<p class="error">{escaped(answer.error)}</p>' if answer.error else ""
     return f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.steps))}</div>{error}'
 
 
@@ -206,7 +205,7 @@ def _token(token: EmittedToken, step: int, place: int, first: bool, provisional:
     look: str = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
-    text = _text(token.text)
+    text = escaped(token.text)
     if look == "corrected":  # words are underlined, as in the terminal, and not the blanks before them
         text = _WORD.sub(r"<u>\g<0></u>", text)
     look += " guess" * provisional
@@ -235,14 +234,14 @@ def _round(figure: RoundFigure) -> str:
         f"<small>{'' if cell.probability is None else f'{cell.probability:.3f}'}</small></span>"
         for cell in round_cells(figure.step)
     )
-    caption = _text(figure.caption or round_summary(figure.step))
+    caption = escaped(figure.caption or round_summary(figure.step))
     return f'<figure><div class="round">{cells}</div><figcaption>{caption}</figcaption></figure>'
 
 
 def _table(table: CellTable) -> str:
     head, *body = table.rows
-    rows = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in body)
-    heads = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    rows = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in body)
+    heads = "".join(f"<th>{escaped(cell)}</th>" for cell in head)
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
@@ -270,10 +269,10 @@ def _legend(document: ExportedPage) -> str:
         known += [*SERVERS.items(), ("guess", PROVISIONAL)]
     names = [f'<span class="{look}">{label.name}</span>' for look, label in known]
     entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
-    entries += f"<li>{_text(UNDER_TOKENS)}</li><li>{_text(OUTCOME.says)}</li>"
+    entries += f"<li>{escaped(UNDER_TOKENS)}</li><li>{escaped(OUTCOME.says)}</li>"
     shut = any(isinstance(section, Lanes) for section in document.sections)  # a race is to be seen whole
     return (
-        f'<p class="about">{_text(ABOUT)}</p><details id="legend"{"" if shut else " open"}>'
+        f'<p class="about">{escaped(ABOUT)}</p><details id="legend"{"" if shut else " open"}>'
         f'<summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
     )
 
@@ -317,7 +316,8 @@ def _token_facts(inspection: Inspection, place: int) -> list[Any]:
     return [show_blanks(token.text), token.verdict, token.probability, drafted, chance, sanitise(why)]
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
+    """A text for a page: nothing in it is markup, and nothing moves a cursor or turns the direction of writing."""
     return escape(sanitise(text))
 
 
@@ -331,20 +331,25 @@ def variables() -> str:
 
 
 def _properties(palette: HexColours) -> str:
-    names = ("background", "foreground", "surface", "panel", "primary", "error")
-    colors = {name: getattr(palette, name) for name in names} | dict(palette.verdicts)
+    colors = {name: getattr(palette, name) for name in PLAIN_COLOURS} | dict(palette.verdicts)
     scheme = "dark" if palette is bundled_palette(DARK) else "light"
     return "".join(f"--{name}:{color};" for name, color in colors.items()) + f"color-scheme:{scheme};"
 
 
+def page_head(title: str, style: str, script: str) -> tuple[str, ...]:
+    """What a page begins with, up to its body. A policy lets it run its own style and script, and load nothing."""
+    own = f"style-src {content_hash(style)}; script-src {content_hash(script)}"
+    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title><style>{style}</style></head><body>",
+    )
+
+
 def asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def policy_for(style: str, script: str) -> str:
-    """A page may run its own style and script, and load nothing."""
-    own = f"style-src {content_hash(style)}; script-src {content_hash(script)}"
-    return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
 
 
 def content_hash(content: str) -> str:

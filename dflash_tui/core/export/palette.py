@@ -13,6 +13,10 @@ from ..text.spans import TokenStyle
 DARK, LIGHT = "dflash-dark", "dflash-light"
 
 
+PLAIN_COLOURS = ("background", "foreground", "surface", "panel", "primary", "error")
+"""Those that a theme names under ``[colors]``, in the order of :class:`HexColours`."""
+
+
 @dataclass(frozen=True, slots=True)
 class HexColours:
     """Colours as ``#RRGGBB``."""
@@ -24,7 +28,7 @@ class HexColours:
     primary: str
     error: str
     verdicts: Mapping[str, str]
-    """By verdict, ``rejected`` and ``pending`` included."""
+    """The colours of verdicts, ``rejected`` and ``pending`` included."""
 
     def of(self, style: TokenStyle) -> str:
         """The colour of a piece of the transcript."""
@@ -45,20 +49,11 @@ class HexColours:
 def bundled_palette(name: str) -> HexColours:
     """The palette of a theme that comes with the program."""
     theme = tomllib.loads((_themes() / f"{name}.toml").read_text(encoding="utf-8"))
-    colors = theme["colors"]
-    return HexColours(
-        colors["background"],
-        colors["foreground"],
-        colors["surface"],
-        colors["panel"],
-        colors["primary"],
-        colors["error"],
-        theme["verdict"],
-    )
+    return HexColours(*(theme["colors"][name] for name in PLAIN_COLOURS), theme["verdict"])
 
 
 def _themes() -> Path:
-    """Beside the package in a checkout, inside it once installed."""
+    """The folder of the themes: beside the package in a checkout, inside it once installed."""
     package = Path(__file__).parents[2]
     installed = package / "themes"
     return installed if installed.is_dir() else package.parent / "themes"

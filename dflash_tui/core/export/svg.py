@@ -37,7 +37,7 @@ _STYLES: dict[TokenStyle, str] = {
 }
 _WORD = re.compile(r"\S+")
 _UNDERLINED = "tspan{text-decoration:underline}"
-"""Words that were corrected, as in the terminal: not the blanks between them."""
+"""The style of corrected words, which are underlined as in the terminal, and not the blanks between them."""
 
 
 def to_svg(document: ExportedPage) -> str:
@@ -91,5 +91,5 @@ def _content(span: Span) -> str:
 
 
 def _safe(text: str) -> str:
-    """For XML, which has no place for U+FFFE and U+FFFF either."""
+    """A text for XML, which has no place for U+FFFE and U+FFFF."""
     return escape(text.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))

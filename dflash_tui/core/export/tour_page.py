@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 from ..figures.labels import caption
@@ -12,9 +11,8 @@ from ..lesson.pages import name_of
 from ..lesson.tour import Part, Tour
 from ..rounds.cells import END_MARK, draft_text, show_blanks
 from ..rounds.playback import PHASES
-from ..text.harmless import sanitise
 from .document import ExportedAnswer
-from .html import asset, policy_for, variables
+from .html import asset, escaped, page_head, variables
 
 GUESSES = 15
 
@@ -24,10 +22,7 @@ def tour_page(tour: Tour) -> str:
     style, script = variables() + asset("tour.css"), asset("tour.js")
     pictures = {"alone": _alone, "weights": _weights, "round": _round, "race": _race, "number": _number}
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy_for(style, script)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Speculative decoding in two minutes</title><style>{style}</style></head><body>",
+        *page_head("Speculative decoding in two minutes", style, script),
         '<header><progress id="progress" max="1" value="0" aria-label="How much has been played"></progress>',
         '<button id="play" type="button">pause</button></header><main>',
         *(_part(part, "".join(pictures[part.name](tour))) for part in tour.parts),
@@ -39,8 +34,8 @@ def tour_page(tour: Tour) -> str:
 
 def _part(part: Part, picture: str) -> str:
     return (
-        f'<section id="{part.name}"><h1>{_text(part.title)}</h1><div class="picture">{picture}</div>'
-        f"<p>{_text(part.words)}</p></section>"
+        f'<section id="{part.name}"><h1>{escaped(part.title)}</h1><div class="picture">{picture}</div>'
+        f"<p>{escaped(part.words)}</p></section>"
     )
 
 
@@ -52,7 +47,7 @@ def _tokens(answer: ExportedAnswer) -> Iterator[str]:
     for index, step in enumerate(answer.steps):
         for token in step.emitted:
             if token.channel != "control" and token.text:
-                yield f'<span class="t {token.verdict}" data-s="{index}">{_text(token.text)}</span>'
+                yield f'<span class="t {token.verdict}" data-s="{index}">{escaped(token.text)}</span>'
 
 
 def _weights(tour: Tour) -> Iterator[str]:
@@ -77,18 +72,18 @@ def _round(tour: Tour) -> Iterator[str]:
         own = ""
         if choice is not None and choice.verdict == "corrected":
             text = END_MARK if choice.channel == "control" else show_blanks(choice.text)
-            own = f'<span class="own">{_text(text)}</span>'
-        yield f'<li class="{fate}"><span class="guess">{_text(show_blanks(draft_text(column.draft)))}</span>{own}</li>'
+            own = f'<span class="own">{escaped(text)}</span>'
+        guess = escaped(show_blanks(draft_text(column.draft)))
+        yield f'<li class="{fate}"><span class="guess">{guess}</span>{own}</li>'
     step = tour.round.step
-    yield (
-        f'</ol><p class="captions">{"".join(f"<span>{_text(caption(phase, step))}</span>" for phase in PHASES[1:])}</p>'
-    )
+    captions = "".join(f"<span>{escaped(caption(phase, step))}</span>" for phase in PHASES[1:])
+    yield f'</ol><p class="captions">{captions}</p>'
 
 
 def _race(tour: Tour) -> Iterator[str]:
     for place, answer in enumerate((tour.alone, tour.drafted)):
         yield (
-            f'<div class="lane lane-{place}"><p><b>{_text(name_of(answer))}</b> <output></output></p>'
+            f'<div class="lane lane-{place}"><p><b>{escaped(name_of(answer))}</b> <output></output></p>'
             '<progress max="1" value="1" aria-label="Tokens written"></progress></div>'
         )
 
@@ -98,8 +93,8 @@ def _number(tour: Tour) -> Iterator[str]:
 
 
 def _data(tour: Tour) -> str:
-    """Seconds of each part, and of each answer when its rounds ended and how many tokens it had by then. ``<`` never
-    stands in it, so that nothing ends the element."""
+    """What the script knows, as JSON: the seconds of each part, and of each answer when its rounds ended and how many
+    tokens it had by then. ``<`` never stands in it, so that nothing ends the element."""
     lanes = [_lane(answer) for answer in (tour.alone, tour.drafted)]
     data: dict[str, Any] = {"seconds": [part.seconds for part in tour.parts], "lanes": lanes}
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
@@ -111,7 +106,3 @@ def _lane(answer: ExportedAnswer) -> list[list[float]]:
         tokens += len(step.emitted)
         rounds.append([step.time - first, tokens])
     return rounds
-
-
-def _text(text: str) -> str:
-    return escape(sanitise(text))

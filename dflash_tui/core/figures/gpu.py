@@ -89,7 +89,7 @@ class NvidiaCard:
         return self._integrator.joules
 
     def _ask(self, question: Callable[[Any], Figure]) -> Figure | None:
-        """A card answers some questions and not others."""
+        """What the card answers to a function of the library; None where it can't."""
         try:
             return question(self._handle)
         except self._library.NVMLError:
@@ -127,7 +127,7 @@ class GpuMonitor:
         self._thread = threading.Thread(target=self._run, name="gpu", daemon=True)
 
     def start(self) -> None:
-        """Once is enough."""
+        """Start the thread; further calls do nothing."""
         if self._thread.ident is None:
             self._thread.start()
 

@@ -50,7 +50,7 @@ GUESSING, CHECKING, REST = (
 )
 CONTEXT = Label("context", "how much of what the model can look back on is used")
 FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)
-"""Of the gauges, in their order."""
+"""The labels of the gauges, in their order."""
 
 COLOURS: dict[Fate, Label] = {
     "accepted": Label("accepted", "kept: the drafter had guessed what the target chose"),
@@ -59,7 +59,7 @@ COLOURS: dict[Fate, Label] = {
     "rejected": Label("rejected", "the wrong guess; struck out behind it, what fell with it"),
     "plain": Label("target alone", "no guess was checked here: the target wrote it by itself", "alone"),
 }
-"""Of tokens, as they stand in an answer and in its rounds."""
+"""The labels of tokens' colours, in an answer and in its rounds, by what became of the token."""
 UNCHECKED: dict[Fate, Label] = {
     "unverified": Label("not checked", "a guess that the target never looked at"),
 }
@@ -108,5 +108,5 @@ CAPTIONS: dict[Phase, str] = {
 
 
 def caption(phase: Phase, step: Step) -> str:
-    """The same with the round's own numbers."""
+    """What happens in a phase, with the numbers of the round ``step``."""
     return CAPTIONS[phase].format(drafts=len(step.draft), kept=step.num_accepted, tokens=len(step.emitted))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import overload
+
+from ..lazy_sequence import LazySequence
 
 
 class Series:
-    """Append-only."""
+    """Figures and the sums up to each of them. Append-only."""
 
     def __init__(self) -> None:
         self._values, self._sums = array("d"), array("d", (0.0,))
@@ -26,7 +27,7 @@ class Series:
         return Beginning(self._values, self._sums, count)
 
 
-class Beginning(Sequence[float]):
+class Beginning(LazySequence[float]):
     """The first values of a series, whatever comes behind them."""
 
     __slots__ = ("_count", "_sums", "_values")
@@ -38,13 +39,8 @@ class Beginning(Sequence[float]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, index: int) -> float: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[float]: ...
-    def __getitem__(self, index: int | slice) -> float | Sequence[float]:
-        places = range(self._count)[index]
-        return self._values[places] if isinstance(places, int) else [self._values[place] for place in places]
+    def item_at(self, place: int) -> float:
+        return self._values[place]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Beginning):

@@ -17,7 +17,7 @@ MAX_DRAFT = MAX_BLOCK_SIZE - 1
 NOT_KNOWN = "not known"
 """Stands wherever the source of an answer didn't tell."""
 CLOCKS: dict[Clock, str] = {"engine": "", "server": " by the server's clock", "arrival": " by arrival here"}
-"""Behind a time: who took it, where that is not the engine of this process."""
+"""Words behind a time that say whose clock took it; none for the engine of this process."""
 Z95 = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
 
@@ -162,7 +162,7 @@ class RoundCost:
 
     @property
     def mean_ms(self) -> float:
-        """Of a round; 0 before the first."""
+        """Mean milliseconds of a round; 0 before the first."""
         return self.total_ms / self.rounds if self.rounds else 0.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from engine.events import Clock, TurnStatistics
+from engine.events import Clock
 
 from .gpu import GpuReading
 from .labels import CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND
@@ -85,34 +85,22 @@ def _speed(facts: GaugeFacts) -> Table:
 
 def _acceptance(facts: GaugeFacts) -> Table:
     acceptance, totals = facts.turn.acceptance, facts.turn.totals
-    drafted, accepted = acceptance.num_draft_tokens, acceptance.num_accepted_draft_tokens
-    if totals is not None:
-        return _totals(totals)
-    if not acceptance.num_spec_steps:
+    figures = acceptance if totals is None else totals
+    rounds, drafted, accepted = figures.num_spec_steps, figures.num_draft_tokens, figures.num_accepted_draft_tokens
+    if totals is None and not rounds:
         return Table("acceptance", "Acceptance", ())
     rows = (
-        ("rounds with a draft", f"{acceptance.num_spec_steps:,}"),
+        ("rounds with a draft", f"{rounds:,}" if rounds else NOT_KNOWN),
         ("drafted tokens that were checked", f"{drafted:,}"),
-        ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
+        ("of these accepted", f"{accepted:,} ({accepted / max(drafted, 1):.0%})"),
         *((f"of the accepted guessed by {name}", f"{share:.0%}") for name, share in acceptance.shares),
-        (TOKENS_PER_ROUND.name, f"{acceptance.mean_acceptance_length:.2f}"),
+        (TOKENS_PER_ROUND.name, f"{figures.mean_acceptance_length:.2f}" if rounds else NOT_KNOWN),
     )
-    note = f"{TOKENS_PER_ROUND.told.capitalize()}. The share of accepted drafts falls with the block size by itself; "
-    note += "compare block sizes by tokens per second."
+    note = "Totals of the whole answer: the server tells no rounds."
+    if totals is None:
+        note = f"{TOKENS_PER_ROUND.told.capitalize()}. The share of accepted drafts falls with the block size by "
+        note += "itself; compare block sizes by tokens per second."
     return Table("acceptance", "Acceptance", rows, note=note)
-
-
-def _totals(totals: TurnStatistics) -> Table:
-    """What a server says that doesn't tell its rounds."""
-    drafted, accepted = totals.num_draft_tokens, totals.num_accepted_draft_tokens
-    length = f"{totals.mean_acceptance_length:.2f}" if totals.num_spec_steps else NOT_KNOWN
-    rows = (
-        ("rounds with a draft", f"{totals.num_spec_steps:,}" if totals.num_spec_steps else NOT_KNOWN),
-        ("drafted tokens that were checked", f"{drafted:,}"),
-        ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
-        (TOKENS_PER_ROUND.name, length),
-    )
-    return Table("acceptance", "Acceptance", rows, note="Totals of the whole answer: the server tells no rounds.")
 
 
 def _histogram(facts: GaugeFacts) -> Table:
@@ -141,19 +129,16 @@ def _positions(facts: GaugeFacts) -> Table:
 
 
 def _cost(facts: GaugeFacts) -> Table:
-    cost = facts.turn.cost
-    if not cost.rounds:
-        return Table("cost", COST.name.replace("ms", "Milliseconds", 1), ())
-    total = sum(cost.parts or (cost.mean_ms,)) or 1.0
-    whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
-    if cost.parts is None:
-        parts = ((f"{GUESSING.name}, {CHECKING.name}", NOT_KNOWN, ""), whole)
-        return Table("cost", COST.name.replace("ms", "Milliseconds", 1), parts, note=CLOCK_NOTES[facts.times])
-    names = (GUESSING.name, CHECKING.name, REST.name)
-    shares = tuple(
-        (name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True)
-    )
-    return Table("cost", COST.name.replace("ms", "Milliseconds", 1), (*shares, whole))
+    cost, note = facts.turn.cost, ""
+    rows: list[tuple[str, ...]] = []
+    if cost.rounds:
+        total = sum(cost.parts or (cost.mean_ms,)) or 1.0
+        if cost.parts is None:
+            rows, note = [(f"{GUESSING.name}, {CHECKING.name}", NOT_KNOWN, "")], CLOCK_NOTES[facts.times]
+        for label, part in zip((GUESSING, CHECKING, REST), cost.parts or (), strict=False):
+            rows.append((label.name, f"{part:.2f} ms", f"{part / total:.0%}"))
+        rows.append(("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds"))
+    return Table("cost", COST.name.replace("ms", "Milliseconds", 1), tuple(rows), note=note)
 
 
 def _context(facts: GaugeFacts) -> Table:

@@ -1,9 +1,14 @@
-"""Where the program keeps what it writes without being asked where."""
+"""The folders and files that the program writes by itself, such as conversations and its log, and its own themes."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 from platformdirs import user_state_dir
 
@@ -19,6 +24,32 @@ def state_directory() -> Path:
 def sessions_directory() -> Path:
     """Where conversations are kept."""
     return state_directory() / "sessions"
+
+
+def read_kept(name: str) -> dict[str, Any]:
+    """The JSON object in a file of the state directory; an empty one where there is none, or nothing usable."""
+    try:
+        content = json.loads((state_directory() / name).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def keep(name: str, content: Mapping[str, Any]) -> None:
+    """Write a JSON object to a file of the state directory, whole or not at all. What can't be written is forgotten."""
+    path = state_directory() / name
+    temporary = path.with_name(f".{name}.{uuid4().hex}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary.write_text(json.dumps(content), "utf-8")
+        temporary.replace(path)
+
+
+def bundled_themes_dir() -> Path:
+    """The folder of themes that come with the program: beside the package in a checkout, inside it once installed."""
+    package = Path(__file__).parents[2]
+    installed = package / "themes"
+    return installed if installed.is_dir() else package.parent / "themes"
 
 
 def log_file() -> Path:

@@ -24,7 +24,7 @@ from ..platforms import LIMITED, NO_PROGRAMS, apart, kill, processes, user
 from ..text.fences import CodeBlock
 
 SECONDS = 10.0
-"""What a program may take."""
+"""How long a program may run."""
 KEPT = 64 * 1024
 """Bytes of output that are kept: the first half and the last."""
 FLOOD = 64 * 1024 * 1024
@@ -72,7 +72,7 @@ class RunResult:
         return f"block {self.block} ran · {self.words} · {self.seconds:.1f} s · {lines}"
 
     def to_line(self) -> dict[str, Any]:
-        """For a session."""
+        """The result as the fields of a line of a session file."""
         facts = {"block": self.block, "ending": self.ending, "exit_code": self.exit_code}
         return {**facts, "seconds": round(self.seconds, 3), "output": self.output}
 
@@ -104,7 +104,7 @@ def start(block: CodeBlock, seconds: float = SECONDS) -> Running:
 
 
 class Running:
-    """A program that runs."""
+    """A code block that runs as a program."""
 
     def __init__(self, block: CodeBlock, seconds: float) -> None:
         self._number = block.number
@@ -140,7 +140,8 @@ class Running:
         self._stop.set()
 
     def wait(self) -> RunResult:
-        """Until it has ended, at the latest when its time is up. Once."""
+        """Wait until the program has ended, at the latest until its time is up; returns what it did. To be called
+        once."""
         output = _Output()
         try:
             ending = self._watch(output)
@@ -153,7 +154,8 @@ class Running:
         return RunResult(self._number, ending, exit_code, seconds, output.text)
 
     def _watch(self, output: _Output) -> Ending:
-        """Until the process has ended. Children of it that hold the pipe don't keep anybody waiting."""
+        """Take in output until the process has ended; returns how it did. Children of it that hold the pipe don't keep
+        anybody waiting."""
         pipe = self._process.stdout
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
@@ -189,7 +191,8 @@ class Running:
         return False
 
     def _kill(self) -> None:
-        """The group, and what has left it: by the mark in its environment, until nothing new appears."""
+        """Kill the program's process group, and what has left it, which the mark in its environment tells, until
+        nothing new appears."""
         for _ in range(50):
             kill(self._process.pid, group=True)
             strays = _marked(self._mark)

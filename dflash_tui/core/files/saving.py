@@ -16,7 +16,7 @@ from ..text.fences import CodeBlock
 
 _MAX_COPIES = 1000
 _UNUSUAL, _LONGEST = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*{}\ud800-\udfff]'), 60
-"""What a name doesn't hold everywhere, and characters of its parts."""
+"""Characters that a file's name can't hold on every system, and the most characters that its parts are left."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 

@@ -18,10 +18,10 @@ from .drawn import NAME_WIDTH, Ink, Line, said
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """One place of an answer whose last tokens stood before."""
+    """A place in an answer behind tokens that stood in it before, and what these let guess."""
 
     place: int
-    """Of the first token that is guessed."""
+    """The number, in the answer, of the first token that is guessed."""
     length: int
     """How many tokens stand in both places."""
     distance: int
@@ -80,7 +80,7 @@ def copied_lines(answer: ExportedAnswer, moment: int, width: int) -> list[Line]:
 
 
 def _mark(behind: int) -> str:
-    """Of a guess, by how far it is behind the first wrong one."""
+    """The mark of a guess that stands ``behind`` places behind the first wrong one; negative before that."""
     return "✓" if behind < 0 else "✗" if behind == 0 else "✂"
 
 
@@ -91,6 +91,6 @@ def _cut(line: Line, width: int) -> Line:
 
 
 def best_moment(answer: ExportedAnswer) -> int:
-    """The first of those with the most right guesses."""
+    """The number of the match with the most right guesses, the first of several."""
     right = [each.right for each in copied_places(tuple(answer.tokens))]
     return right.index(max(right)) if right else 0

@@ -9,7 +9,7 @@ Ink = Literal["name", "memory", "row", "kept", "fallen", "faint", "new", "words"
 Line = tuple[tuple[str, Ink], ...]
 """Texts side by side, and what each of them is."""
 NAME_WIDTH = 8
-"""Of what stands before a line, and says what it is."""
+"""Cells of the name that stands before a line."""
 
 
 def said(words: str, width: int) -> list[Line]:
@@ -18,5 +18,5 @@ def said(words: str, width: int) -> list[Line]:
 
 
 def as_text(lines: list[Line]) -> str:
-    """For where there are no colours."""
+    """The lines of a picture as plain text, where there are no colours."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)

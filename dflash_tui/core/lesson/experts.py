@@ -14,8 +14,9 @@ WANTED, NEWEST, RESTING = "■", "▣", "·"
 
 
 @dataclass(frozen=True)
-class Experts:
-    """How many a layer has, how many each token goes through, and how many tokens a pass checks."""
+class ExpertsPicture:
+    """A picture of a layer of ``count`` experts, of which each token goes through ``per_token``, and of a pass that
+    checks up to ``tokens`` tokens."""
 
     count: int
     per_token: int
@@ -31,7 +32,7 @@ class Experts:
         return drawn
 
     def lines(self, moment: int, width: int) -> list[Line]:
-        """With ``moment`` tokens and one more in the pass."""
+        """The picture with ``moment + 1`` tokens in the pass, in lines of at most ``width`` cells."""
         newest = self.choices[moment]
         before = set[int]().union(*self.choices[:moment])
         gap = " " if 2 * min(PER_ROW, self.count) <= width - NAME_WIDTH else ""

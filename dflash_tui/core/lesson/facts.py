@@ -13,10 +13,11 @@ from statistics import fmean
 
 from engine.events import Step
 from engine.sampling.philox import uniform
+from engine.speculation.lookup import num_agreed
 
 from ..export.document import ExportedAnswer, is_set
 from ..figures import labels
-from .parsing import FigureRequest, LessonError, Stop, TextLine
+from .parsing import FigureRequest, LessonError, LessonStop, TextLine
 
 Fact = float | int | str
 Facts = Mapping[str, Fact]
@@ -31,7 +32,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 def words() -> dict[str, Fact]:
-    """What the screen calls its figures and colours, as ``words.…``, and what they are, as ``words.…_says``."""
+    """The facts ``words.NAME``, what the screen calls its figures and colours, and ``words.NAME_says``, what they
+    are."""
     known = {name.lower(): label for name, label in vars(labels).items() if isinstance(label, labels.Label)}
     known |= {str(fate): label for fate, label in labels.COLOURS.items()}
     named: dict[str, Fact] = {f"words.{name}": label.name for name, label in known.items()}
@@ -96,21 +98,16 @@ def same_tokens(answers: Sequence[ExportedAnswer]) -> dict[str, Fact]:
     """``same_t1_t2``: how many tokens two answers have in common from their beginning."""
     ids = [[token.text if token.id is None else token.id for token in answer.tokens] for answer in answers]
     return {
-        f"same_t{first + 1}_t{second + 1}": _common(ids[first], ids[second])
+        f"same_t{first + 1}_t{second + 1}": num_agreed(ids[first], ids[second])
         for first in range(len(ids))
         for second in range(first + 1, len(ids))
     }
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """0 of nothing; None when one of them is not known."""
+    """The mean of some values: 0 of nothing, None when one of them is not known."""
     known = list(values)
     return None if None in known else fmean(value or 0.0 for value in known) if known else 0.0
-
-
-def _common(first: list[int | str], second: list[int | str]) -> int:
-    pairs = zip(first, second, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _shown(text: str) -> str:
@@ -143,7 +140,7 @@ def _ends_with(step: Step, verdict: str) -> bool:
     return bool(step.emitted) and step.emitted[-1].verdict == verdict
 
 
-def fill(path: Path, stop: Stop, facts: Facts) -> str:
+def fill(path: Path, stop: LessonStop, facts: Facts) -> str:
     """The stop's text with its numbers, a paragraph per line of its own, empty lines between them; lines that begin
     with four blanks stay as they are. Raises :class:`LessonError` for a hole that can't be filled."""
     lines = (_fill_line(path, line, facts) for line in stop.lines)

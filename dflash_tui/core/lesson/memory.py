@@ -10,7 +10,7 @@ from ..rounds.playback import PHASES, Phase
 from .drawn import NAME_WIDTH, Ink, Line, said
 
 FADES = "░▒▓█"
-"""Of the memory's cells, the oldest first."""
+"""The characters of the memory's cells, the oldest first."""
 LONGEST_ROW, MOST_CELLS, HEIGHT = 9, 64, 2
 WORDS: dict[Phase, str] = {
     "block": "The memory stands behind all that was said. The older, the fainter: to learn it forgets.",
@@ -41,7 +41,7 @@ def memory_lines(answer: ExportedAnswer, index: int, phase: Phase, width: int) -
 
 
 def _memory(fresh: int, width: int) -> list[Line]:
-    """Its cells, the last ``fresh`` of which this round has brought."""
+    """Lines with the memory's cells, the last ``fresh`` of which this round has brought."""
     count = max(min(width - NAME_WIDTH, MOST_CELLS), 1)
     cells = "".join(FADES[place * len(FADES) // count] for place in range(count))
     old = count - min(fresh, count)
@@ -64,7 +64,7 @@ def _mark(step: Step, place: int) -> str:
 
 
 def _beside(rows: list[tuple[str, str, Ink]], width: int) -> list[Line]:
-    """As many lines as the rows take."""
+    """The rows of a pass, as text, mark and ink each, in as many lines as they take."""
     lines: list[Line] = []
     line: list[tuple[str, Ink]] = []
     used = 0

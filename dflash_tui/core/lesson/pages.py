@@ -25,13 +25,13 @@ from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.playback import PHASES
 from .copying import best_moment, copied_lines, copied_places
 from .drawn import Line, as_text
-from .experts import Experts
-from .facts import choose_round, fill, round_facts, same_tokens, turn_facts, words
+from .experts import ExpertsPicture
+from .facts import Fact, choose_round, fill, round_facts, same_tokens, turn_facts, words
 from .memory import memory_lines
-from .parsing import OF_A_ROUND, FigureKind, FigureRequest, Lesson, LessonError, Stop
+from .parsing import OF_A_ROUND, FigureKind, FigureRequest, Lesson, LessonError, LessonStop
 
 SET_WIDTH = 76
-"""Of a picture in letters on a page that doesn't move."""
+"""Cells that a picture in letters has on a page that doesn't move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Figure:
 
     kind: FigureKind
     turns: tuple[int, ...]
-    """Counted from 1."""
+    """The numbers of the turns that it is about, counted from 1."""
     answers: tuple[ExportedAnswer, ...]
-    """Those turns."""
+    """The answers of those turns."""
     round: int = 0
     """Index of the round in the first answer; for ``round`` and ``memory`` only."""
     plain_ms: float | None = None
     """What a token costs without speculation, as another turn of the trace tells."""
-    experts: Experts | None = None
+    experts: ExpertsPicture | None = None
 
     @property
     def num_moments(self) -> int:
@@ -68,7 +68,7 @@ class Figure:
 
     @property
     def set_moments(self) -> tuple[int, ...]:
-        """Those that a page shows which doesn't move."""
+        """The moments that a page which doesn't move shows one below the other."""
         if self.kind == "memory":
             return PHASES.index("judge"), PHASES.index("emit")
         return (self.still,) if self.kind == "copy" else (0, self.still)
@@ -89,12 +89,14 @@ class Figure:
         return inspect_step(answer.steps[index], before, answer.num_prompt_tokens + before, seed, self.plain_ms)
 
     def race(self) -> RaceResult:
-        """The answers as lanes."""
+        """The answers as the lanes of a race."""
         return as_race(self.answers[0].question, [(name_of(answer), answer) for answer in self.answers])
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """A stop of a lesson with its numbers filled in."""
+
     title: str
     text: str
     """Paragraphs separated by empty lines; a line that begins with four blanks keeps its columns."""
@@ -116,7 +118,7 @@ def lesson_pages(lesson: Lesson, answers: Sequence[ExportedAnswer]) -> tuple[Pag
     return tuple(_page(lesson.path, stop, answers, common) for stop in lesson.stops)
 
 
-def _page(path: Path, stop: Stop, answers: Sequence[ExportedAnswer], common: dict[str, float | int | str]) -> Page:
+def _page(path: Path, stop: LessonStop, answers: Sequence[ExportedAnswer], common: dict[str, Fact]) -> Page:
     figure = None if stop.figure is None else _figure(path, stop.figure, answers)
     facts = common
     if figure is not None and figure.kind in OF_A_ROUND:
@@ -126,7 +128,7 @@ def _page(path: Path, stop: Stop, answers: Sequence[ExportedAnswer], common: dic
 
 def _figure(path: Path, request: FigureRequest, answers: Sequence[ExportedAnswer]) -> Figure:
     if request.kind == "experts":
-        return Figure(request.kind, (), (), experts=Experts(*request.turns))
+        return Figure(request.kind, (), (), experts=ExpertsPicture(*request.turns))
     for turn in request.turns:
         if turn > len(answers):
             raise LessonError(path, request.line, f"the trace has {len(answers)} turns, there is no turn {turn}.")

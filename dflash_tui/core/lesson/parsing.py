@@ -63,7 +63,7 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class LessonStop:
     """One page of the lesson."""
 
     title: str
@@ -77,7 +77,7 @@ class Lesson:
     title: str
     trace: str
     """A bundled trace's name, or a file beside the lesson's."""
-    stops: tuple[Stop, ...]
+    stops: tuple[LessonStop, ...]
 
 
 def read_lesson(path: Path) -> Lesson:
@@ -127,11 +127,11 @@ def _fields(path: Path, head: list[TextLine]) -> dict[str, str]:
     return fields
 
 
-def _stops(path: Path, body: list[TextLine]) -> list[Stop]:
-    stops: list[Stop] = []
+def _stops(path: Path, body: list[TextLine]) -> list[LessonStop]:
+    stops: list[LessonStop] = []
     for line in _without_comments(path, body):
         if line.text.startswith("# "):
-            stops.append(Stop(line.text.removeprefix("# ").strip(), (), None))
+            stops.append(LessonStop(line.text.removeprefix("# ").strip(), (), None))
         elif not stops:
             if line.text:
                 raise LessonError(path, line.number, "text stands before the first stop; # begins one.")
@@ -156,15 +156,15 @@ def _without_comments(path: Path, body: list[TextLine]) -> list[TextLine]:
     return kept
 
 
-def _continued(path: Path, stop: Stop, line: TextLine) -> Stop:
+def _continued(path: Path, stop: LessonStop, line: TextLine) -> LessonStop:
     directive = _DIRECTIVE.fullmatch(line.text)
     if directive is None:
-        return Stop(stop.title, (*stop.lines, line), stop.figure)
+        return LessonStop(stop.title, (*stop.lines, line), stop.figure)
     if directive["name"] != "figure":
         raise LessonError(path, line.number, f"there is no @{directive['name']}, only @figure.")
     if stop.figure is not None:
         raise LessonError(path, line.number, f"this stop has a figure already, on line {stop.figure.line}.")
-    return Stop(stop.title, stop.lines, _figure(path, line.number, directive["rest"].split()))
+    return LessonStop(stop.title, stop.lines, _figure(path, line.number, directive["rest"].split()))
 
 
 def _figure(path: Path, line: int, words: list[str]) -> FigureRequest:

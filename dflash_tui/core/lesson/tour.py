@@ -24,6 +24,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
+    """Two recorded answers to one question, and the parts of the tour that are made of them."""
+
     alone: ExportedAnswer
     """Written by the target alone, a token in each pass."""
     drafted: ExportedAnswer
@@ -39,7 +41,7 @@ class Tour:
 
     @property
     def factor(self) -> float:
-        """How many times as fast."""
+        """How many times as fast as the first the second answer was decoded."""
         race = self.race
         return race.speed_up(race.lanes[1])
 
@@ -50,7 +52,7 @@ class Tour:
 
     @property
     def block_ms(self) -> float:
-        """The same of a pass that checks a whole block."""
+        """Milliseconds of a pass that checks a whole block."""
         whole = [step for step in self.drafted.steps if step.verify_width > len(step.draft) > 0]
         return mean(step.verify_ms for step in whole if step.verify_ms is not None)
 
@@ -104,7 +106,7 @@ LEAST_KEPT, MOST_KEPT = 8, 12
 
 
 def open_tour() -> Tour:
-    """From the bundled recording."""
+    """Make the tour from the bundled recording."""
     _, pages, origin = open_lesson(None)
     figure = next(page.figure for page in pages if page.figure is not None and page.figure.kind == "race")
     alone, drafted = figure.answers[:2]

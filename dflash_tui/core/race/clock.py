@@ -27,7 +27,7 @@ class LaneClock:
         self._steps = tuple(self.lane.shown.answer.steps)
 
     def advance(self, seconds: float) -> list[Step]:
-        """The rounds that ended since the call before."""
+        """Go on to ``seconds`` after the first token; returns the rounds that ended since the call before."""
         steps, begun = self._steps, self._shown
         while not self.over and steps[self._shown].time - steps[0].time <= seconds:
             self.tokens += len(steps[self._shown].emitted)
@@ -50,9 +50,9 @@ class RaceClock:
         self.length = result.seconds
         """Seconds until the slowest lane is done."""
         self.most_tokens = max((lane.num_tokens for lane in result.lanes), default=0)
-        """Of the longest answer: a bar is full there."""
+        """Tokens of the longest answer, at which a bar is full."""
         self.seconds = 0.0
-        """Of the race, not of whoever watches it."""
+        """Seconds of the race that have passed, not of whoever watches it."""
         self.pace = race_pace(self.length)
         """Seconds of the race in a second of the viewer's."""
         self.playing = False

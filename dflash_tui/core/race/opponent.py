@@ -1,4 +1,4 @@
-"""Who else answers in a race."""
+"""The source that answers beside the chat's own in a race: another server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Opponent:
 
     def __init__(self, source: SourceFactory) -> None:
         self.ready: EngineReady | None = None
-        """None until it can be asked."""
+        """The model that answers there; None until it can be asked."""
         self.failed = False
         """It has ended, and with it the race, but not the chat."""
         self._source: Source = source(events_only(self._take))

@@ -11,6 +11,7 @@ from statistics import median
 
 from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
+from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
 from ..export.document import AnswerCollector, ExportedAnswer
@@ -25,6 +26,8 @@ Joules = Callable[[], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Lane:
+    """One way to decode the question."""
+
     name: str
     settings: GenerationSettings
     side: int = 0
@@ -88,7 +91,7 @@ def lanes_against(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One lane, once."""
+    """One run of a lane."""
 
     answer: ExportedAnswer
     joules: float | None = None
@@ -198,11 +201,9 @@ class RaceResult:
         ours, theirs = (list(each.shown.answer.tokens) for each in (self.lanes[0], lane))
         if any(token.id is None for token in (*ours, *theirs)):
             return _parting_of_texts(ours, theirs)
-        for index in range(max(len(ours), len(theirs))):
-            first, other = _at(ours, index), _at(theirs, index)
-            if first is None or other is None or first.id != other.id:
-                return Divergence(index, first, other)
-        return None
+        index = num_agreed([token.id for token in ours], [token.id for token in theirs])
+        same = index == max(len(ours), len(theirs))
+        return None if same else Divergence(index, _at(ours, index), _at(theirs, index))
 
     @property
     def plain_ms(self) -> float | None:
@@ -228,8 +229,7 @@ def _parting_of_texts(ours: list[EmittedToken], theirs: list[EmittedToken]) -> D
     texts = ["".join(token.text for token in tokens) for tokens in (ours, theirs)]
     if texts[0] == texts[1]:
         return None
-    pairs = enumerate(zip(*texts, strict=False))
-    place = next((place for place, (one, other) in pairs if one != other), min(map(len, texts)))
+    place = num_agreed(*texts)
     index, first = _token_at(ours, place)
     return Divergence(index, first, _token_at(theirs, place)[1])
 
@@ -269,7 +269,7 @@ class Race:
         self.sides: tuple[EngineReady, ...] = ()
         """What the lanes run on, as far as that is known when the race is over."""
         self.result: RaceResult | None = None
-        """Of every run so far, from the moment on when each lane has had one."""
+        """The result of every run so far; None until each lane has had one."""
         self.failure: EngineError | None = None
         self.stopped = self.complete = False
         self.pausing = False

@@ -18,9 +18,9 @@ from .rows import COLUMNS, Piece, Row, row_of, step_of
 ROUNDS = 32
 """Rounds of a full block. Longer ones would hardly be smaller, and take longer to read one round of."""
 MAX_BYTES = 4 * 2**20
-"""Of a block, inflated: far more than rounds take."""
+"""Most bytes that a block may inflate to: far more than rounds take."""
 INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, KEPT, OWN = 0, 1, 2, 3, 4, 5, 9, 13, 14
-"""Places of a row."""
+"""Positions in a row (:mod:`.rows`)."""
 Columns = list[list[Any]]
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 

@@ -15,7 +15,7 @@ class RecordError(ValueError):
 
 
 def microseconds(seconds: float) -> int:
-    """In whole microseconds; what is no number, or out of range, is 0."""
+    """A time in whole microseconds; what is no number, or out of range, becomes 0."""
     return whole(seconds, SECOND)
 
 

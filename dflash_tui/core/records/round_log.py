@@ -33,7 +33,7 @@ class RoundLog:
             self.append(step)
 
     def append(self, step: Step) -> None:
-        """One more. Where nobody else has made blocks of twice the usual number of steps, this does."""
+        """Add a step. Makes blocks by itself once steps for two are waiting and nobody else has."""
         with self._lock:
             self._tail.append(step)
             waiting = len(self._tail)
@@ -41,14 +41,14 @@ class RoundLog:
             self.seal()
 
     def adopt(self, data: bytes, block: Block) -> None:
-        """A block of a file, as it stands there."""
+        """Add a block of a file, as it stands there."""
         self.seal(rest=True)
         with self._lock:
             self.blocks.append(data)
             self._ends.append(self._sealed + len(block))
 
     def seal(self, *, rest: bool = False) -> None:
-        """Make blocks of the steps that fill some, or with the ``rest`` of all of them."""
+        """Make blocks of the steps that wait: of as many as fill blocks, or with ``rest`` of all of them."""
         with self._sealing:
             while len(self._tail) >= (1 if rest else ROUNDS):
                 _, first = next(groupby(self._tail[:ROUNDS], attrgetter("turn")))
@@ -122,7 +122,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.rounds: RoundLog | None = None
-        """Of the latest turn; None before the first. Another log once they are settled."""
+        """The rounds of the latest turn; None before the first. They are another log once they are settled."""
         self._turn = 0
 
     def take(self, event: Event) -> RoundLog | None:

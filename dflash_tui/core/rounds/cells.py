@@ -14,8 +14,9 @@ from .trees import accepted_drafts, num_positions
 
 Fallen = Literal["discarded", "unverified", "ended"]
 Fate = Literal["accepted", "rejected", "corrected", "bonus", "plain", "unknown"] | Fallen
-"""Of a first choice: ``rejected`` differed, ``discarded`` stood behind and was never judged. ``unverified`` ones were
-never looked at; ``ended`` ones stand behind the end of the answer."""
+"""What became of a token of a round. Of drafts, ``rejected`` is the one that differed from the target's choice,
+``discarded`` ones stood behind it and were never judged, ``unverified`` ones were never looked at, and ``ended`` ones
+stand behind the end of the answer."""
 
 
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
@@ -27,7 +28,7 @@ UNKNOWN = "░"
 """Stands for a drafted token of which only its place is known."""
 NOTHING_SAID = "whether anything was drafted is not known"
 END_MARK = "‹end›"
-"""What it is called wherever a round is shown."""
+"""What the end mark is called wherever a round is shown."""
 SHORT_END = END_MARK[:-1]
 """The same in a cell that is too narrow for it."""
 
@@ -41,6 +42,8 @@ def show_blanks(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RoundCell:
+    """A token of a round, and what became of it."""
+
     text: str
     fate: Fate
     probability: float | None = None

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import get_args, overload
+from typing import get_args
 
 from engine.events import MICROSECONDS, Source, Step
 
@@ -20,6 +20,7 @@ from ..figures.statistics import (
     named_sources,
     num_verified,
 )
+from ..lazy_sequence import LazySequence
 from ..records.blocks import Block
 from ..records.numbers import SECOND, microseconds
 from ..records.round_log import RoundLog
@@ -27,7 +28,7 @@ from ..records.round_log import RoundLog
 NOT_SPECULATIVE, CORRECTED = 2**16 - 1, 2**14
 
 
-class Differences(Sequence[int]):
+class Differences(LazySequence[int]):
     """What each step added to a sum."""
 
     __slots__ = ("_sum",)
@@ -39,15 +40,7 @@ class Differences(Sequence[int]):
     def __len__(self) -> int:
         return len(self._sum)
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        places = range(len(self._sum))[index]
-        return self._at(places) if isinstance(places, int) else [self._at(place) for place in places]
-
-    def _at(self, place: int) -> int:
+    def item_at(self, place: int) -> int:
         return self._sum[place] - (self._sum[place - 1] if place else 0)
 
 

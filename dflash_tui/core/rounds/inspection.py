@@ -24,7 +24,7 @@ Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "b
 CHOICES = ("first", "second", "third", "fourth")
 """What the drafter's choices of a position are called."""
 LONGEST_LOOK = 120
-"""Rounds: more than any screen has room for."""
+"""How many rounds ``Inspection.widths`` goes back at most: more than any screen has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Inspection:
 
     step: Step
     first_token: int
-    """Which token of the answer the round's first one is."""
+    """The number, in the answer, of the round's first token, counted from 0."""
     columns: tuple[Column, ...]
     plain_ms: float | None = None
     """What a token costs without speculation, if that was measured."""
@@ -88,7 +88,8 @@ class Inspection:
 
     @property
     def found(self) -> str:
-        """Where the drafts were looked up, in a line; empty where they were not."""
+        """A line that says where in the text the round's drafts were found, such as ``found 120 tokens back: the newest
+        3 tokens stood there, then “for i”``; empty where they were not looked up."""
         match = self.step.match
         if match is None:
             return ""
@@ -100,7 +101,8 @@ class Inspection:
 
     @property
     def memory(self) -> str:
-        """What a target's memory takes in of a round that it checked, in a line; empty where it keeps none."""
+        """A line that says how many of the rows that were checked the target's memory takes in; empty for a target
+        without layers that recur."""
         step = self.step
         rows, counted = step.verify_width, len(step.emitted)
         if not self.recurs or rows < 2 or not counted:

@@ -92,7 +92,7 @@ class LensReading:
         return _FAST[sum(cost > limit * mean for limit in SLOWER)]
 
     def _of_draft(self, step: int, place: int, shades: Sequence[Shade | None]) -> Shade | None:
-        """From what is known of an accepted draft; the target's own tokens were never drafted."""
+        """The shade of token ``place`` of a step, by what is known of its draft; the target's own tokens have none."""
         if place >= self._history.accepted[step]:
             return "undrafted"
         block = step // ROUNDS

@@ -158,7 +158,7 @@ class SlowMotion:
         return player.phase in ("draft", "verify") and quiz.guess is None and player.history.verified[player.step] > 0
 
     def _ask(self) -> None:
-        """The target's choices would give the answer away: the round stands at its drafts."""
+        """Ask how many will be kept, with the round at its drafts: the target's choices would give the answer away."""
         if self._player is not None and self.quiz is not None:
             self._player.show_from("draft")
             self.quiz.ask()

@@ -71,7 +71,7 @@ class Traveller:
         return Place(turn, history.step_of_token(token), token)
 
     def of_position(self, turn: int, position: int) -> Place | None:
-        """A position of a turn's context: a token of its answer, or of an earlier one."""
+        """The place of the token at a position of a turn's context: one of its answer, or of an earlier answer."""
         for each in reversed(self.turns):
             if each.number <= turn and position >= each.num_prompt_tokens:
                 return self.of_token(each.number, position - each.num_prompt_tokens)

@@ -208,7 +208,7 @@ def _summarise(path: Path) -> SessionSummary | None:
 
 
 def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Nothing for a file that can't be read to its end."""
+    """Yields those lines of a file that a list has a use for, decoded, as far as it can be read."""
     with suppress(OSError), open(path, "rb") as file:
         for raw in file:
             if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and isinstance(line := decoded(raw), dict):

@@ -49,7 +49,7 @@ class PromptHistory:
 
 
 def _is_command(text: str) -> bool:
-    """``//`` begins a question with a slash."""
+    """Whether a text is a command: it begins with a slash. ``//`` begins a question that does."""
     return text.startswith("/") and not text.startswith("//")
 
 

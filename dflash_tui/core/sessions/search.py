@@ -18,6 +18,7 @@ from typing import Literal
 
 from ..files.places import sessions_directory
 from ..platforms import entries_of
+from ..text.harmless import without_surrogates
 from .sessions import SUFFIX, load_session
 
 INDEX_NAME = "search.sqlite"
@@ -216,7 +217,7 @@ class Search:
         return sorted(lacking, reverse=True)
 
     def _batches(self, missing: list[_Facts]) -> Iterator[list[_File]]:
-        """Small ones first: somebody waits for the first hit."""
+        """Yields the files in batches that grow from 2 to ``BATCH``: somebody waits for the first hit."""
         start, size = 0, 2
         while start < len(missing):
             yield [_File(self.directory / name, size, changed) for changed, name, size in missing[start : start + size]]
@@ -232,7 +233,7 @@ class Search:
                 self._database.execute("DELETE FROM files WHERE name = ?", (name,))
 
     def _take_in(self, files: list[_File]) -> list[_File]:
-        """Gives back those that could not be."""
+        """Put conversations into the index; returns those that could not be."""
         if self._database is None or not self._writes or not files:
             return files
         try:
@@ -269,7 +270,7 @@ class Search:
         database.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", facts)
 
     def _ask(self, wanted: list[str], name: str | None = None) -> Iterator[tuple[Hit, _File]]:
-        """``name``: only in this file."""
+        """Yields the hits that the index has, the latest first. ``name``: only in this file."""
         if self._database is None or not wanted:
             return
         query = " ".join(f'"{_WIDE.sub(" ", word)}"*' for word in wanted)
@@ -291,7 +292,7 @@ class Search:
             self._broken()
 
     def _rows_of(self, name: str | None) -> tuple[int, int]:
-        """The rows of a file, or all."""
+        """The first row of a file in the index, and the one behind its last; of all files without a name."""
         assert self._database is not None
         if name is None:
             return 0, 2**62
@@ -355,16 +356,12 @@ def _read(path: Path) -> tuple[str, list[_Said]]:
             said.append(_Said(turn.number, "name", turn.name))
     if conversation.title:
         said.append(_Said(0, "name", conversation.title))
-    return _whole(conversation.name), [replace(each, text=_whole(each.text)) for each in said if each.text]
-
-
-def _whole(text: str) -> str:
-    """Without half surrogate pairs, which JSON can hold and a database can't."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    said = [replace(each, text=without_surrogates(each.text)) for each in said if each.text]
+    return without_surrogates(conversation.name), said
 
 
 def _read_through(files: Iterable[_File], wanted: list[str]) -> Iterator[Hit]:
-    """Without an index."""
+    """Yields the hits in these files, read without an index."""
     for file in files:
         title, said = _read(file.path)
         for each in reversed(said):

@@ -43,7 +43,7 @@ from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
 FLUSH_SECONDS = 5.0
-"""So often the rounds of a slow answer are written that fill no block."""
+"""After so many seconds those rounds of a slow answer are written that fill no block yet."""
 
 
 class SessionLog:
@@ -151,7 +151,7 @@ class SessionLog:
         self._note({"type": "branch", "turn": turn, "name": name})
 
     def _note(self, line: dict[str, Any]) -> None:
-        """About turns that are in the file: before the first there is nothing to say."""
+        """Write a line about a turn that is in the file; before the first question there is none to write about."""
         with self._lock:
             if self.started:
                 self._write([line])
@@ -180,20 +180,21 @@ class SessionLog:
             self._batches.put(rounds, due=rounds.waiting == ROUNDS)
 
     def _follow(self, rounds: RoundLog) -> None:
-        """These are the rounds that come now."""
+        """Make ``rounds`` the log whose blocks are written from now on."""
         if rounds is not self._rounds:
             with self._lock:
                 self._rounds, self._num_blocks = rounds, 0
 
     def _write_rest(self) -> None:
-        """All rounds of the turn, which goes on no more, or for which something else comes next."""
+        """Write all rounds of the turn, also those that fill no block: it has ended, or something else comes next."""
         if self._rounds is not None:
             self._rounds.seal(rest=True)
             with self._lock:
                 self._write_blocks()
 
     def _write_batch(self, logs: Sequence[RoundLog]) -> None:
-        """What ``logs`` are now, one for each round that came; if these are few, much time has passed."""
+        """Write the blocks that the latest of ``logs`` has by now. There is an entry for each round that came; where
+        these are few, much time has passed, and rounds that fill no block are written too."""
         log = logs[-1]
         log.seal(rest=len(logs) < ROUNDS)
         with self._lock:
@@ -238,6 +239,8 @@ class SessionLog:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
+    """A conversation as its file tells it."""
+
     path: Path
     created: str
     """ISO 8601, local time with its offset."""

@@ -41,16 +41,16 @@ class StoredTurn:
     system: str | None = None
     parent: int = ROOT
     name: str = ""
-    """Of the branch that begins here."""
+    """The name of the branch that begins here; empty for none."""
     once: bool = False
     """The settings were for this answer alone."""
     target: str | None = None
     drafter: str | None = None
-    """Who answered."""
+    """The names of the models that answered."""
     started: TurnStarted | None = None
     prefill_ms: float = 0.0
     rounds: list[StepText] = field(default_factory=list)
-    """The text of each."""
+    """The text of each round."""
     blocks: list[bytes] = field(default_factory=list)
     """The rounds themselves. A block that begins at round 0 takes the place of those before it: they were settled."""
     settled: SettledLine | None = None
@@ -63,7 +63,7 @@ class StoredTurn:
     beside: QuestionContext = NOTHING
     """What went with the question."""
     runs: list[RunResult] = field(default_factory=list)
-    """Of code blocks of its answer."""
+    """What came of running code blocks of its answer."""
 
     @property
     def answer(self) -> str:
@@ -75,7 +75,7 @@ class StoredTurn:
 
     @property
     def begun(self) -> bool:
-        """Something came of it; otherwise it was never asked."""
+        """Whether anything came of the question; otherwise it was never asked."""
         return self.started is not None or bool(self.rounds) or self.error is not None or self.reason is not None
 
     def events(self) -> list[Event] | None:

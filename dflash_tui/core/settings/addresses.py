@@ -28,7 +28,7 @@ FIELDS: Mapping[str, str] = {
 }
 """What a ``[servers.NAME]`` table may say, and in which form."""
 COMMAND_SECONDS = 60.0
-"""A keyring may ask its owner for a password."""
+"""How long a command that prints a key may take: a keyring may ask its owner for a password."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HOST_AND_PORT = re.compile(r"(localhost|\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}(/\S*)?", re.IGNORECASE)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -39,12 +39,12 @@ class ServerError(Failure):
 
 
 def is_address(text: str | None) -> bool:
-    """``text`` stands for a server and not for a model: it has a scheme, as URLs have."""
+    """Whether ``text`` stands for a server and not for a model: it has a scheme, as URLs have."""
     return text is not None and _SCHEME.match(text) is not None
 
 
 def looks_like_host(text: str) -> bool:
-    """A host with a port, and no scheme before it."""
+    """Whether ``text`` is a host with a port, and no scheme before it."""
     return _HOST_AND_PORT.fullmatch(text) is not None
 
 
@@ -72,7 +72,7 @@ def address_named(name: str, config: Config, dialect: Dialect | None = None) -> 
 
 
 def address_for(target: str, config: Config) -> ServerAddress:
-    """``target``: a URL, or a name of ``[servers]``. Raises :class:`ServerError`."""
+    """The server that ``target`` stands for: a URL, or a name of ``[servers]``. Raises :class:`ServerError`."""
     return address_of(target) if is_address(target) else address_named(target, config)
 
 
@@ -134,7 +134,7 @@ def _is_header(name: str, text: Any) -> bool:
 
 
 def _key(name: str, table: Mapping[str, Entry]) -> str:
-    """The secret itself; empty where the server wants none."""
+    """The key of the server ``name``, as its table says where it is; empty where it wants none."""
     if "key_variable" in table:
         variable = table["key_variable"].value
         key = os.environ.get(variable, "").strip()

@@ -18,7 +18,7 @@ from platformdirs import user_config_path
 Gauges = Literal["full", "narrow", "off"]
 """How much room the gauges take beside the conversation."""
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
-"""Names another user file; empty means none."""
+"""The environment variable that names another user file; empty means none."""
 PROJECT_FILE = ".dflash-chat.toml"
 KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE = "keys", "servers", "presets"
 MAX_BYTES = 1024 * 1024
@@ -46,13 +46,13 @@ class Config:
     """What the files say, the nearer file's word last."""
 
     settings: Mapping[str, Entry] = field(default_factory=dict)
-    """By the flag's name."""
+    """Values of flags, by the flag's name."""
     keys: Mapping[str, Entry] = field(default_factory=dict)
-    """By the action's id, in the order of the lines; values are key names, several joined by commas."""
+    """Keys of actions, by the action's id in the order of the lines; several key names are joined by commas."""
     servers: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
-    """By the server's name."""
+    """Tables of servers, by the server's name."""
     presets: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
-    """By the preset's name."""
+    """Tables of presets, by the preset's name."""
 
     def over(self, other: Config) -> Config:
         """Both configurations in one; where both have an entry, this one's counts."""
@@ -110,7 +110,7 @@ def read_all() -> Config:
 
 
 def read_config(path: Path) -> Config:
-    """Raises :class:`ConfigError` when the file can't be read, or is not TOML of the expected shape."""
+    """Read one file. Raises :class:`ConfigError` when it can't be read, or is not TOML of the expected shape."""
     text = _read(path)
     try:
         data = tomllib.loads(text)
@@ -182,7 +182,8 @@ def syntax_place(message: str, text: str) -> tuple[str, int | None]:
 
 
 def no_such(kind: str, table: str, name: str, known: Collection[str], example: str) -> tuple[str, str]:
-    """In words, that the files describe no such ``kind``, and what to do: for the name of a ``table`` in them."""
+    """A message that the files describe no ``kind`` of this name, and a hint what to do. ``table``: where they
+    would."""
     near = get_close_matches(name, known, 1)
     if near:
         return f"There is no {kind} {name!r}. Did you mean {near[0]}?", f"It is [{table}.{near[0]}]."

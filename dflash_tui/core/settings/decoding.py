@@ -25,7 +25,7 @@ _DEFAULTS = GenerationSettings()
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One of them."""
+    """A setting of decoding, and what it is called everywhere."""
 
     name: SettingName
     """The field of ``GenerationSettings``."""

@@ -23,7 +23,7 @@ _SETTINGS = {setting.flag: setting for setting in SETTINGS}
 _KNOWN = (SYSTEM, *_SETTINGS)
 """What a preset may say."""
 NONE = "none"
-"""In the place of a name: what the program was started with."""
+"""Stands for no preset: what the program was started with."""
 _NO_SYSTEM = (NONE, "off")
 
 
@@ -33,11 +33,11 @@ class PresetError(Failure):
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What is asked under one name."""
+    """A system prompt and settings under one name."""
 
     name: str
     values: Mapping[str, Any]
-    """By the names of their flags; what is not in it stays as it is."""
+    """The system prompt and settings, by the names of their flags; what is not in it stays as it is."""
 
     @property
     def system(self) -> str | None:
@@ -54,7 +54,7 @@ class Preset:
 
 
 def find_preset(name: str, config: Config) -> Preset:
-    """Raises :class:`PresetError` for one that isn't there, or whose file can't be read."""
+    """The preset of that name. Raises :class:`PresetError` where there is none, or its file can't be read."""
     table = config.presets.get(name)
     if table is None:
         example = 'system = "You are patient and ask back."'
@@ -66,7 +66,8 @@ def find_preset(name: str, config: Config) -> Preset:
 
 
 def preset_in_force(config: Config, system: str | None, settings: GenerationSettings) -> Preset | None:
-    """The one whose own system prompt is in force: the first whose settings are, too, or else the first."""
+    """The preset whose system prompt is in force: the first whose settings are, too, or else the first of them; None
+    where none is."""
     found = []
     for name in config.presets:
         with suppress(PresetError):
@@ -117,7 +118,7 @@ def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
 
 
 def file_problems(config: Config) -> Iterator[str]:
-    """Presets whose system prompt is in a file that can't be read."""
+    """Complaints about presets whose system prompt is in a file that can't be read, in words for people."""
     for name in config.presets:
         try:
             find_preset(name, config)
@@ -126,7 +127,8 @@ def file_problems(config: Config) -> Iterator[str]:
 
 
 def _system(name: str, entry: Entry) -> str:
-    """The prompt itself. Anybody may write a project's file: what it names has to be in its folder."""
+    """The system prompt of a preset's entry. Anybody may write a project's file: what it names has to be in its
+    folder."""
     folder = entry.path.parent
     try:
         if entry.value.startswith("@") and not entry.value.startswith("@@") and entry.path.name == PROJECT_FILE:

@@ -18,12 +18,12 @@ class ServerAddress:
     url: str
     """``http://host:8000`` or with ``/v1`` behind it; no query, no fragment, no user or password."""
     model: str = ""
-    """By the name that the server knows; empty: the only one, or the first."""
+    """The model to ask, by the server's name for it; empty: the only one, or the first."""
     dialect: Dialect | None = None
-    """None: find out by asking."""
+    """How it tells of its rounds; None: find out by asking."""
     key: str = field(default="", repr=False)
     """Sent as ``Authorization: Bearer``; empty for none."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request; they may be secret, too."""
     direct: bool = False
-    """Past every proxy: it runs on this machine."""
+    """Whether to go past every proxy, since the server runs on this machine."""

@@ -46,7 +46,7 @@ _DEFAULT_NAMES = {
 _EXTENSIONS = {name.rpartition(".")[2]: language for language, name in sorted(_DEFAULT_NAMES.items())}
 """Extension to a language: enough to tell a file name from a language when it is the only word."""
 _DOCUMENTS = frozenset({"markdown", "md", "mdx", "mkd", "qmd", "rmd", "rmarkdown", "quarto", "gfm", "commonmark"})
-"""Languages, and endings of names."""
+"""Languages of documents, and endings of their names: fences are to be expected within such blocks."""
 _HEAD = 400
 """Characters of a block that tell what it is."""
 _BEGINNINGS = tuple(
@@ -114,7 +114,7 @@ def describe_blocks(text: str) -> str:
 
 
 _OFFERS = {"html": "/open shows it", "py": "/run runs it"}
-"""By the ending of a block's name."""
+"""What else can be done with a block, by the ending of its name."""
 
 
 def _dedent(content: str, indent: int) -> str:

@@ -20,8 +20,13 @@ def sanitise(text: str) -> str:
 
 
 def is_harmless(text: str) -> bool:
-    """:func:`sanitise` would change nothing."""
+    """Whether :func:`sanitise` would change nothing."""
     return _CHANGED.search(text) is None
+
+
+def without_surrogates(text: str) -> str:
+    """``text`` with a question mark for each half of a surrogate pair: JSON can hold these, UTF-8 can't."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def signed(text: str) -> str:

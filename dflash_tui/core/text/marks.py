@@ -31,7 +31,7 @@ class Marks:
         """Characters in all."""
 
     def extend(self, spans: Spans) -> None:
-        """Pieces at the end."""
+        """Add pieces at the end."""
         starts = list(accumulate(map(len, spans.texts), initial=self.length))
         self.length = starts.pop()
         self._starts.fromlist(starts)

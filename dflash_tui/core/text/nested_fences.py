@@ -10,7 +10,7 @@ from dataclasses import dataclass
 _FENCE = re.compile(
     r"\n(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>.*)(?=(?P<blank>\n[ \t\r]*$|\Z)?)", re.MULTILINE
 )
-"""From the end of the line before. Only a line feed ends a line, neither a form feed nor U+2028."""
+"""A fence, from the end of the line before on. Only a line feed ends a line, neither a form feed nor U+2028."""
 MOST_FENCES = 400
 """In a text with more of them nothing is nested: looking for that would take its time."""
 
@@ -21,7 +21,7 @@ class Fence:
 
     start: int
     end: int
-    """Characters before its line, with the line feed, and up to its line's end."""
+    """Characters of the text before the line feed in front of it, and up to the end of its line."""
     indent: int
     mark: str
     """Its backticks or tildes."""

@@ -6,9 +6,11 @@ from array import array
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from operator import and_
-from typing import Literal, NamedTuple, get_args, overload
+from typing import Literal, NamedTuple, get_args
 
 from engine.events import EmittedToken, Verdict
+
+from ..lazy_sequence import LazySequence
 
 TokenStyle = Literal[
     "prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error", "unknown",
@@ -47,7 +49,7 @@ def token_style(token: EmittedToken, provisional: bool) -> TokenStyle:
 
 
 class Labels:
-    """What each piece is, in ten bytes."""
+    """The labels of pieces of a text, in ten bytes each: style, turn and token."""
 
     __slots__ = ("styles", "tokens", "turns", "written")
 
@@ -116,7 +118,7 @@ class Labels:
             place = self.written.find(0, place + 1)
 
 
-class Spans(Sequence[Span]):
+class Spans(LazySequence[Span]):
     """Pieces in the order of the transcript. Append-only."""
 
     __slots__ = ("labels", "texts")
@@ -159,15 +161,7 @@ class Spans(Sequence[Span]):
     def __len__(self) -> int:
         return len(self.texts)
 
-    @overload
-    def __getitem__(self, index: int) -> Span: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Span]: ...
-    def __getitem__(self, index: int | slice) -> Span | list[Span]:
-        places = range(len(self))[index]
-        return self._span(places) if isinstance(places, int) else [self._span(place) for place in places]
-
-    def _span(self, place: int) -> Span:
+    def item_at(self, place: int) -> Span:
         text, style = self.texts[place], TOKEN_STYLES[self.labels.styles[place]]
         if not self.labels.written[place]:
             return Span(text, style)

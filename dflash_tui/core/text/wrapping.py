@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size, split_graphemes
 
+from ..lazy_sequence import LazySequence
 from .growing_text import GrowingText
 from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
@@ -81,14 +82,14 @@ class Row(NamedTuple):
     """Where its text begins in the document's."""
 
 
-class WrappedRows(Sequence[Row]):
+class WrappedRows(LazySequence[Row]):
     """The rows of a text, in some five bytes each."""
 
     def __init__(self, text: GrowingText) -> None:
         self._text = text
         self._starts = array("I", (0,))
         self._soft = bytearray()
-        """Of every row but the last."""
+        """1 for each row that was wrapped, 0 for each that a newline ended; of every row but the last."""
 
     def begin(self, start: int, soft: bool) -> None:
         """The last row ends, where it is wrapped or at a newline, and the next one begins at character ``start``."""
@@ -107,20 +108,12 @@ class WrappedRows(Sequence[Row]):
     def __len__(self) -> int:
         return len(self._starts)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        places = range(len(self))[index]
-        return self._row(places) if isinstance(places, int) else [self._row(place) for place in places]
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WrappedRows) and len(self) == len(other) and all(map(Row.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
-    def _row(self, place: int) -> Row:
+    def item_at(self, place: int) -> Row:
         start = self._starts[place]
         if place == len(self._soft):
             return Row(self._text.between(start, len(self._text)), False, start)

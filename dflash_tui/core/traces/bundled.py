@@ -24,7 +24,7 @@ SHOWN = {
 
 
 def bundled_traces() -> dict[str, Path]:
-    """By name, alphabetically."""
+    """The files of the bundled traces by their names, alphabetically."""
     return {path.stem: path for path in sorted(TRACES.glob(f"*{SUFFIX}"))}
 
 

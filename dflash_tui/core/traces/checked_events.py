@@ -12,6 +12,7 @@ from engine.events import TurnStarted, event_from_dict
 
 from ..records.numbers import MAX_NUMBER
 from ..settings.decoding import known_settings
+from ..text.harmless import without_surrogates
 from .format import JsonEvent
 
 MAX_NAME = 200
@@ -50,12 +51,7 @@ def _texts(event: JsonEvent) -> list[tuple[str, str]]:
 
 
 def _clean(name: str, text: str) -> str:
-    return _without_surrogates(text) if name in LONG_TEXTS else one_line(text)
-
-
-def _without_surrogates(text: str) -> str:
-    """Lone ones can't be sent to a terminal."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return without_surrogates(text) if name in LONG_TEXTS else one_line(text)
 
 
 def is_sound(value: Any) -> bool:

@@ -48,7 +48,7 @@ class FrameWriter:
         self._lines += json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
     def rounds(self, log: RoundLog, *, rest: bool = False) -> None:
-        """What of a turn's rounds is not in the file yet. ``rest``: what comes next is no round."""
+        """Write what of a turn's rounds is not in the file yet. ``rest``: what comes next is no round."""
         self.flush()
         if log is not self._log:
             self._log, self._num_blocks, self._num_rounds, self._instead = log, 0, 0, 0
@@ -64,7 +64,7 @@ class FrameWriter:
         self._num_blocks, self._instead = self._num_blocks + len(blocks), len(waiting)
 
     def flush(self) -> None:
-        """Hand out the lines."""
+        """Write the lines that were added as a frame."""
         if self._lines:
             deflated = self._deflate.compress(self._lines) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
             self._write(_frame(Frame.LINES, deflated.removesuffix(SYNC)), 0)

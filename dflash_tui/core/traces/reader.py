@@ -3,6 +3,7 @@ file can make this program wait for ever or take more memory than a long convers
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BufferedIOBase
@@ -114,26 +115,18 @@ class Trace:
 
     def number_of_step(self, step: int) -> int:
         """Which event of the trace its step number ``step`` is."""
-        low, high = 0, len(self.marks)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.marks[middle].steps_before <= step else (low, middle)
-        return step + low
+        return step + bisect_right(self.marks, step, key=lambda mark: mark.steps_before)
 
     def _marks_within(self, count: int) -> int:
         """How many of the first ``count`` events are marks."""
-        low, high = 0, len(self.marks)
-        while low < high:
-            middle = (low + high) // 2
-            inside = self.marks[middle].steps_before + middle < count
-            low, high = (middle + 1, high) if inside else (low, middle)
-        return low
+        places = range(len(self.marks))
+        return bisect_left(places, count, key=lambda place: self.marks[place].steps_before + place)
 
 
-def read_trace(path: Path, name: str | None = None) -> Trace:
+def read_trace(path: Path) -> Trace:
     """Read a file. Raises :class:`TraceError` when nothing in it can be replayed, and ``OSError``."""
     with path.open("rb") as file:
-        return read_stream(file, name or path.name)
+        return read_stream(file, path.name)
 
 
 def read_stream(file: BufferedIOBase, name: str) -> Trace:
@@ -174,15 +167,16 @@ class _TraceReader:
         self.trace = trace
         self._headed = False
         self._turn: int | None = None
-        """The latest one; what is said of it, nobody need say again."""
+        """The number of the latest turn; None before the first. Events that name no turn are of this one."""
         self._first = 0
         """The steps of the trace before that turn's."""
         self._moved: list[JsonEvent] = []
-        """What was said behind rounds that others have taken the place of: it comes behind those."""
+        """Events that were told behind guessed rounds; they come behind the settled ones that took the place of
+        those."""
         self._settings: dict[str, Any] = {}
         self._open: int | None = None
         """The turn whose end has not come yet."""
-        self._teller = StepSpans(0)
+        self._step_spans = StepSpans(0)
         self._texts: dict[str, list[str]] = {"text": [], "thought": []}
         """Of the latest turn that began; empty before one did: the first question may be refused."""
         self._meter = TurnMeter()
@@ -208,13 +202,14 @@ class _TraceReader:
             trace.ending.append(TurnFinished(self._open, "stopped", **said, statistics=self._meter.statistics()))
 
     def take(self, content: dict[str, Any] | bytes | Step) -> None:
-        """The first line is the header."""
+        """Take in the next content of the file: a block of rounds, a step of an older file, or an object, of which the
+        first is the header."""
         if isinstance(content, bytes):
             self._block(content)
         elif isinstance(content, Step):
             self._look_at(content)
             self.trace.steps.append(content)
-            self.trace.spans.append(self._teller.tell(content))
+            self.trace.spans.append(self._step_spans.tell(content))
         elif self._headed:
             self._event(content)
         else:
@@ -238,7 +233,7 @@ class _TraceReader:
             self._look_at(step)
         self.trace.steps.adopt(data, block, steps)
         for step in steps:
-            self.trace.spans.append(self._teller.tell(step))
+            self.trace.spans.append(self._step_spans.tell(step))
 
     def _begin_anew(self) -> None:
         """The rounds of the turn were guesses, and what they were in the end follows."""
@@ -251,13 +246,13 @@ class _TraceReader:
         self._begin(self._meter.num_prompt_tokens, self._meter.num_reused_tokens)
 
     def _begin(self, num_prompt_tokens: int, num_reused_tokens: int) -> None:
-        """Nothing of the turn has been said."""
+        """Begin to add up what the steps of a turn say."""
         self._seconds = 0.0
-        self._texts, self._teller = {"text": [], "thought": []}, StepSpans(self._turn or 0)
+        self._texts, self._step_spans = {"text": [], "thought": []}, StepSpans(self._turn or 0)
         self._meter = TurnMeter(num_prompt_tokens, num_reused_tokens)
 
     def _put_behind(self) -> None:
-        """What was said behind guesses, behind what they became."""
+        """Put the events that were told behind guessed rounds behind what these became."""
         self.trace.marks += [EventMark(len(self.trace.steps), event) for event in self._moved]
         self._moved = []
 

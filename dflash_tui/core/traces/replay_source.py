@@ -53,7 +53,7 @@ class ReplaySource:
         self._next: Event | None = None
         """The event to hand out next; None before the trace has been read, and at its end."""
         self._clock, self._since = 0.0, 0.0
-        """Where the clock of the turn stood, and when."""
+        """What the turn's clock showed, in seconds, when it was last set; and when that was."""
         self._told = 0.0
         """What that clock said when the latest event was due."""
         self._wanted: int | None = None
@@ -213,7 +213,7 @@ class ReplaySource:
         self._position += 1
 
     def _due(self, event: Event) -> float:
-        """When it comes, on the clock of its turn; a question, on that of the turn before."""
+        """The second at which an event comes, on the clock of its turn; a question, on that of the turn before."""
         match event:
             case TurnStarted():
                 return self._told + PAUSE * self.pace

@@ -28,6 +28,7 @@ from engine.statistics import TurnMeter
 from ..conversation.reducer import TurnState
 from ..records.batches import Batches
 from ..records.round_log import Recorder, RoundLog
+from ..version import NOT_INSTALLED, PROGRAM, installed_version
 from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import FrameWriter
 
@@ -152,13 +153,8 @@ class TraceWriter:
             if instead:
                 self._file.truncate()
         except OSError as error:
-            self._fail(error)
-
-    def _fail(self, error: OSError) -> None:
-        self.failure = (
-            f"The trace {self.path} ends here, at what was written so far: {error.strerror or error}. "
-            "The answer goes on without it."
-        )
+            here = f"The trace {self.path} ends here, at what was written so far: {error.strerror or error}."
+            self.failure = f"{here} The answer goes on without it."
 
 
 def write_conversation(path: Path, ready: EngineReady | None, turns: Iterable[TurnState]) -> None:
@@ -188,18 +184,9 @@ def turn_events(turn: TurnState) -> Iterator[Event]:
 
 
 def _header(source: str) -> TraceHeader:
-    names = ("torch", "triton", "transformers")
-    versions = ", ".join([f"Python {platform.python_version()}", *(f"{name} {found}" for name, found in _found(names))])
+    names = (PROGRAM, "torch", "triton", "transformers")
+    found = {name: known for name in names if (known := installed_version(name)) != NOT_INSTALLED}
+    own = found.pop(PROGRAM, "")
+    versions = ", ".join([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in found.items())])
     created = datetime.now().astimezone().isoformat(timespec="seconds")
-    return TraceHeader("dflash-chat", dict(_found(["dflash-chat"])).get("dflash-chat", ""), created, source, versions)
-
-
-def _found(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    # Imported here: it costs more than everything else that the first frame needs of this module.
-    from importlib.metadata import PackageNotFoundError, version
-
-    for name in names:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:
-            continue
+    return TraceHeader(PROGRAM, own, created, source, versions)

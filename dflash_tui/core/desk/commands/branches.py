@@ -16,7 +16,7 @@ def retry(desk: Desk, argument: Argument) -> None:
 
 
 def edit(desk: Desk, argument: Argument) -> None:
-    """``/edit``, ``/edit 2``, ``/edit 2 other words`` and ``/edit other words``."""
+    """Change a question: ``/edit``, ``/edit 2``, ``/edit 2 other words`` and ``/edit other words``."""
     first, _, rest = argument.text.partition(" ")
     named = desk.chat.tree.find(argument.text)
     if first.removeprefix("#").isdecimal():
@@ -37,7 +37,8 @@ def show_tree(desk: Desk, argument: Argument) -> None:
 
 
 def show_comparison(desk: Desk, argument: Argument) -> None:
-    """Two questions by number; with one, it and a version of it; with none, the newest that has versions."""
+    """Compare two questions by number; with one number it and a version of it, with none the newest that has
+    versions."""
     words = argument.text.split()
     if len(words) > 2:
         raise argument.wrong()
@@ -68,14 +69,14 @@ def compare(desk: Desk, number: int, other: int | None = None) -> None:
 
 
 def go(desk: Desk, argument: Argument) -> None:
-    """To where the next question will follow that one; 0 is the beginning."""
+    """End the path at the question that is named, so that the next one follows it; 0 is the beginning."""
     if not argument.text:
         raise argument.wrong()
     desk.go(ROOT if argument.text == str(ROOT) else desk.chosen(argument.text).number)
 
 
 def name(desk: Desk, argument: Argument) -> None:
-    """The branch that the newest question of the path begins, from here on; nothing takes the name away."""
+    """Name the branch that begins with the newest question of the path; without words its name is taken away."""
     newest = desk.chat.newest
     if newest is None:
         raise SlashError("There is no question yet: /rename gives the whole conversation a name.")

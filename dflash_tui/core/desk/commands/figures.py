@@ -24,7 +24,7 @@ def show_round(desk: Desk, argument: Argument) -> None:
 
 
 def race(desk: Desk, argument: Argument) -> None:
-    """The target alone against its drafter, or what answers here against a server."""
+    """Race the target alone against its drafter, or what answers here against a server."""
     desk.require_idle()
     if argument.text.split(" ", 1)[0] == AGAINST:
         _race_against(desk, argument.text.removeprefix(AGAINST).strip())
@@ -45,7 +45,7 @@ def race(desk: Desk, argument: Argument) -> None:
 
 
 def _race_against(desk: Desk, argument: str) -> None:
-    """``argument``: a server's URL or name, and maybe a question."""
+    """Race what answers here against the server whose URL or name begins ``argument``; a question may follow it."""
     ready, (against, _, question) = desk.ready, argument.partition(" ")
     if ready is None:
         raise SlashError("The race can begin when this chat is ready to answer.")

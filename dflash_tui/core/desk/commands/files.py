@@ -22,7 +22,7 @@ UNFINISHED = "It has no end yet: this is what is there so far."
 
 
 def save(desk: Desk, argument: Argument) -> None:
-    """``/save``, ``/save 2``, ``/save 2 page.html``, ``/save page.html`` and ``/save all``."""
+    """Save code blocks: ``/save``, ``/save 2``, ``/save 2 page.html``, ``/save page.html`` and ``/save all``."""
     every = argument.text == "all"
     first, _, rest = argument.text.partition(" ")
     number, name = (first, rest.strip()) if first.isdecimal() else ("", argument.text)
@@ -83,7 +83,7 @@ def export(desk: Desk, argument: Argument) -> None:
 
 
 def write_trace(desk: Desk, argument: Argument) -> None:
-    """Everything of the path since the program, or the new chat, began."""
+    """Write a trace of those answers of the path whose rounds are known."""
     if desk.chat.busy or not desk.chat.turns:
         raise SlashError("There is no finished answer to write a trace of yet.")
     stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")

@@ -67,7 +67,7 @@ def delete(desk: Desk, _: Argument) -> None:
 
 
 def write_markdown(desk: Desk, argument: Argument) -> None:
-    """The conversation up to now, from its file: what a reader finds later."""
+    """Write the conversation up to now, as its file has it, to a Markdown file."""
     if not desk.queue.log.started:
         raise SlashError("Nothing was said here yet.")
     conversation = open_session(desk.queue.log.path)

@@ -26,7 +26,8 @@ WHO_GUESSES = {
 
 
 def switch_model(desk: Desk, argument: Argument) -> None:
-    """The model, and another drafter behind the word ``drafter``."""
+    """Switch to the model that is named, ``/model NAME drafter OTHER`` with another drafter; without a name say which
+    models a server has."""
     name, _, drafter = argument.text.partition(" drafter ")
     if not name.strip():
         if served := names_served(desk.models.source.capabilities.models):
@@ -38,7 +39,7 @@ def switch_model(desk: Desk, argument: Argument) -> None:
 
 
 def model_names(desk: Desk) -> list[str]:
-    """What the server that answers has, then the models that are known by name."""
+    """The names of the models that the server which answers has, then of those that are known by name."""
     known = desk.begin.models.names() if desk.begin.models is not None else ()
     return [*dict.fromkeys((*desk.models.source.capabilities.models, *known))]
 
@@ -61,7 +62,8 @@ def block_sizes(desk: Desk) -> list[str]:
 
 
 def set_system(desk: Desk, argument: Argument) -> None:
-    """The text itself, or what is in the file behind an @; ``off`` takes it away. Without words: which it is."""
+    """Set the system prompt to the text, or to what is in the file behind an @; ``off`` takes it away. Without words,
+    say which it is."""
     desk.require("system")
     if argument.text:
         desk.chat.system = typed_system(argument.text)
@@ -74,7 +76,7 @@ def set_system(desk: Desk, argument: Argument) -> None:
 
 
 def set_preset(desk: Desk, argument: Argument) -> None:
-    """Without a name: which there are."""
+    """Put a preset in force; without a name, say which there are."""
     if not argument.text:
         known = ", ".join(desk.presets.names)
         there = f"Presets: {known}." if known else "config.toml describes no presets: [presets.NAME] is one."
@@ -86,7 +88,8 @@ def set_preset(desk: Desk, argument: Argument) -> None:
 
 
 def speculate(desk: Desk, argument: Argument) -> None:
-    """Without speculation the target's own speed is measured, which answers after that are compared with."""
+    """Choose who guesses. While nobody does, the target's own speed is measured, which later answers are compared
+    with."""
     desk.require("speculation")
     word = argument.choice("on", "off", "drafter", "lookup")
     by = word if word in get_args(DraftBy) else "both"

@@ -12,7 +12,7 @@ from .step_decoding import StepDecoder
 from .unpacking import Unpacker
 
 MAX_STEP = 64 * 2**10
-"""Bytes of one, packed."""
+"""Most bytes of a packed step."""
 MAX_PIECES, MAX_PIECE_TEXT = 2**17, 2 * 2**20
 """Entries of the table of tokens, half a vocabulary; and characters of all of them together."""
 
@@ -27,14 +27,14 @@ class OldSteps:
         self._pieces_seen, self._piece_text = 0, 0
 
     def coded(self, content: bytes, whole: bool) -> Iterator[Step]:
-        """How many steps there are, and the block of a range coder."""
+        """Yields the steps of a frame that holds their number and a block of a range coder."""
         count, start = _number_at(content, 0)
         decoder = RangeDecoder(content[start:], whole)
         for _ in range(count):
             yield self._unpacked(self._coded.packed(decoder))
 
     def packed(self, content: bytes, whole: bool) -> Iterator[Step]:
-        """Each step's length, and the step."""
+        """Yields the steps of a frame that holds the length of each, and the step."""
         place = 0
         while place < len(content):
             size, start = _number_at(content, place)

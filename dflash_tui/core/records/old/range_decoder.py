@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from math import isqrt
 
 TOP, FULL = 2**24, 2**32
-"""The range is kept between these."""
+"""The coder's range is kept between these two."""
 MOST = 2**12
 """What all symbols of a place may count together: then every count is halved, so that the latest weigh most."""
 RAW_BITS = 8
 SMALL = 4
 """Numbers below are symbols of their own; others share one by their length and their second bit."""
 SYMBOLS, SHORT = SMALL + 2 * 54, SMALL + 2 * 8
-"""For numbers of up to 56 bits, and for those below 1024."""
+"""How many symbols there are for numbers of up to 56 bits, and for numbers below 1024."""
 EVEN = (*(1,) * SMALL, *(1 + isqrt(2 << symbol // 2) for symbol in range(SHORT - SMALL)))
 """First counts of numbers of which many are large: those that share a symbol count for more."""
 
@@ -41,7 +41,7 @@ class Counts:
 
 
 class RangeDecoder:
-    """Reads one block."""
+    """Decodes symbols and plain bits out of one block of bytes."""
 
     def __init__(self, data: bytes, whole: bool) -> None:
         """``whole``: nothing of the block is missing, and zeros follow it. Else reading on raises :class:`CutShort`."""
@@ -91,7 +91,7 @@ class RangeDecoder:
 
 
 def get(decoder: RangeDecoder, counts: Counts) -> int:
-    """A number: small ones are symbols, of others a symbol says the length, and the lower bits follow."""
+    """Decode a number: small ones are symbols; of others a symbol says the length, and the lower bits follow."""
     symbol = decoder.symbol(counts)
     if symbol < SMALL:
         return symbol

@@ -12,14 +12,14 @@ from .range_decoder import EVEN, SHORT, SYMBOLS, Counts, RangeDecoder, get
 from .unpacking import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, SOURCED, TREE
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
-"""Of a step's draft, or of its answer; and of a token's text. No honest one has so many."""
+"""Most tokens of a step's draft or of its answer, and most bytes of a token's text."""
 SAME, FOLLOWS, RECENT, OLDER, NEW = range(5)
 """How a piece is told: as the discarded draft that stood there, as what came after the piece before it the last time,
 as one of the latest, by its place in the table, or as one that was never met."""
 CHOICES_APART = 4
-"""So many choices of a position have chances of their own."""
+"""Choices of a position are counted apart up to this one."""
 SOURCES_APART = 3
-"""So many sources have chances of their own of what comes next."""
+"""What comes behind a source is counted apart up to this one."""
 NEAR = 256
 """How many different pieces are the latest."""
 HOWS, BYTES = 5, 256
@@ -71,7 +71,8 @@ class StepDecoder:
         self._partial = False
 
     def packed(self, decoder: RangeDecoder) -> bytes:
-        """The next step of a block, packed. Raises ``Cut`` where its bytes end, :class:`RecordError` for nonsense."""
+        """The next step of a block, packed. Raises ``CutShort`` where the bytes end, :class:`RecordError` for
+        nonsense."""
         self._decoder, self._packed = decoder, bytearray()
         self._walk()
         return bytes(self._packed)
@@ -84,7 +85,7 @@ class StepDecoder:
         return found
 
     def _walk(self) -> None:
-        """Through the fields of one step."""
+        """Decode the fields of one step, in their order."""
         number = self._number
         head = number(("head", 0))
         self._partial = bool(head & PARTIAL)
@@ -111,7 +112,7 @@ class StepDecoder:
             number(("match", 1))
 
     def _tokens(self, has_tree: bool) -> int:
-        """How many were drafted, those of a tree counted by themselves."""
+        """Decode the tokens of a step; returns how many were drafted, those of a tree counted by themselves."""
         number = self._number
         self._drafted = _length(number(("drafted", 0), self._drafted))
         anchor = self._before
@@ -139,8 +140,8 @@ class StepDecoder:
         return len(draft) + branches
 
     def _tree(self, anchor: int, draft: list[int]) -> tuple[int, int]:
-        """A step's tree and what was kept: how many tokens of each. Nonsense counts for the newest, and the
-        unpacker refuses it."""
+        """Decode a step's tree and what was kept of it; returns the number of tokens of each. What refers to nothing
+        counts as the newest token here, and the unpacker refuses it."""
         number = self._number
         told = {(depth, 0): piece for depth, piece in enumerate(draft, 1)}
         rows, trunk = [(0, anchor)], True
@@ -260,18 +261,18 @@ def _length(count: int) -> int:
 
 
 def _choices(guesses: tuple[int | None, int | None]) -> int:
-    """Which guesses there are."""
+    """Which of the two guesses there are, as two bits."""
     same, follows = guesses
     return (same is not None) | (follows is not None) << 1
 
 
 def _doubtful(doubt: int) -> int:
-    """Sorts of places that a chance can stand at, by how unsure the drafter was."""
+    """The class, 0 to 3, of a drafter's doubt in thousandths: symbols are counted apart for each."""
     return (doubt >= 20) + (doubt >= 200) + (doubt >= 600)
 
 
 def _sort(byte: int) -> int:
-    """Of a character: what follows a vowel is another thing than what follows a blank."""
+    """The class of a byte, 0 to 6, for example vowels or digits: what follows it is counted apart for each."""
     if byte in b"aeiou":
         return 1
     if byte == 32:

@@ -33,11 +33,11 @@ HAS_ID, HAS_TEXT = 1, 2
 NEW_CHOICE = 1
 """Bit of a choice in a tree: what it is follows, for none before it tells that."""
 MOST_CHOICES = 256
-"""Of a position."""
+"""Most choices of a position."""
 
 
 class Unpacker:
-    """Unpacks steps, in order."""
+    """Unpacks the steps of a file, which must come in their order."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
@@ -111,7 +111,7 @@ class Unpacker:
         return step
 
     def _part(self) -> int | None:
-        """Microseconds of a part of the round."""
+        """Reads the microseconds of a part of the round; None where a partial step doesn't know them."""
         spent = self._number()
         return spent if not self._partial else spent - 1 if spent else None
 
