@@ -50,6 +50,7 @@ from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_targe
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
+from tests.engine.test_service import BUNDLED
 from tests.kernels.test_ahead import python, write_libcuda
 from tests.pace import only_in_ci
 
@@ -333,7 +334,7 @@ def test_loading_waits_for_it_unless_cancelled(
     compiling = StillCompiling(looks=3)
     monkeypatch.setattr(pair_loader, "compiling_beside", lambda *_: nullcontext(compiling))
     events: list[Event] = []
-    loaded = Runner.load(EngineOptions(device="cpu"), events.append, lambda: cancelled and compiling.looks_left < 3)
+    loaded = Runner.load(BUNDLED, events.append, lambda: cancelled and compiling.looks_left < 3)
     assert (loaded is None) == cancelled
     assert compiling.looks_left == (2 if cancelled else 0)
     assert isinstance(events[-1], EngineReady) != cancelled
