@@ -94,7 +94,7 @@ WAYS = {
     ),
     "lookup": Way(lambda _: told(LONG, ALONE), None, shows_match, repeats=True),
     "in turns": Way(lambda _: told(LONG, BESIDE, ALONE, NEITHER, DRAFT), shows=shows_match, repeats=True),
-    "beside": Way(lambda _: told(LONG, BESIDE), (0, None, None), shows_match, repeats=True, tokens=9),
+    "beside": Way(lambda _: told(LONG, BESIDE), (0, None, None), shows_match, repeats=True, tokens=14),
 }
 CELLS = [
     *(("dense", way) for way in ("none", "block", "own drafts", "tree", "lookup", "in turns")),
