@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from engine.commands import EngineOptions, Message
+from engine.commands import Message
 from engine.decoding import decoder
 from engine.events import EngineError, TurnFinished, TurnStarted
 from engine.tokenizer import ChatTokenizer
 from tests.engine.checkpoints import write_tokenizer
-from tests.engine.test_service import ask, running
+from tests.engine.test_service import BUNDLED, ask, running
 
-OPTIONS = EngineOptions(device="cpu")
 QUESTION = "Write a quicksort in Python"
 LONG_QUESTION = "Write an HTML page with ten drones that fly over a dark grid"
 WINDOW, SLACK = 256, 16
@@ -33,7 +33,7 @@ def test_a_checkpoint_s_own_template_wins(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("bundled_pair")
 def test_a_thought_stands_apart_and_leaves_the_history() -> None:
     """The next turn's prompt goes on from the question, where the caches were remembered."""
-    with running(OPTIONS) as session:
+    with running(BUNDLED) as session:
         session.service.send(ask(1, "What is 23 + 48?", max_new_tokens=200, thinking=True))
         first = session.wait_for(TurnFinished, 1)
         assert first.thought and "71" in first.text and first.thought not in first.text
@@ -42,7 +42,7 @@ def test_a_thought_stands_apart_and_leaves_the_history() -> None:
         started = session.wait_for(TurnStarted, 2)
         second = session.wait_for(TurnFinished, 2)
         assert started.num_reused_tokens >= first.statistics.num_prompt_tokens - 1
-    with running(OPTIONS) as session:
+    with running(BUNDLED) as session:
         session.service.send(ask(2, "And 30 + 12?", *history, max_new_tokens=200, thinking=True, speculation=False))
         fresh = session.wait_for(TurnFinished, 2)
         assert (fresh.text, fresh.thought) == (second.text, second.thought)
@@ -55,7 +55,7 @@ def test_a_thought_stands_apart_and_leaves_the_history() -> None:
 def test_asking_again_reuses_the_question_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer goes around the rings: only what was remembered leads back to the question."""
     monkeypatch.setattr(decoder, "PREFILL_CHUNK", SLACK)
-    with running(OPTIONS) as session:
+    with running(BUNDLED) as session:
         for turn in (1, 2):
             session.service.send(ask(turn, LONG_QUESTION, max_new_tokens=WINDOW + SLACK))
         first, second = session.wait_for(TurnFinished, 1), session.wait_for(TurnFinished, 2)
@@ -66,7 +66,7 @@ def test_asking_again_reuses_the_question_and_says_the_same(monkeypatch: pytest.
 
 @pytest.mark.usefixtures("bundled_pair")
 def test_editing_a_question_reuses_the_turns_before_it() -> None:
-    with running(OPTIONS) as session:
+    with running(BUNDLED) as session:
         session.service.send(ask(1, "Hello", max_new_tokens=60))
         hello = session.wait_for(TurnFinished, 1)
         history = (Message("user", "Hello"), Message("assistant", hello.text))
@@ -75,7 +75,7 @@ def test_editing_a_question_reuses_the_turns_before_it() -> None:
         session.service.send(ask(3, "Write a bubble sort in Python", *history, max_new_tokens=60))
         started, edited = session.wait_for(TurnStarted, 3), session.wait_for(TurnFinished, 3)
         assert started.num_reused_tokens > hello.statistics.num_prompt_tokens
-    with running(OPTIONS) as session:
+    with running(BUNDLED) as session:
         session.service.send(ask(3, "Write a bubble sort in Python", *history, max_new_tokens=60))
         assert session.wait_for(TurnFinished, 3).text == edited.text
 
@@ -87,7 +87,7 @@ def test_editing_a_question_reuses_the_turns_before_it() -> None:
 def test_a_full_context_leaves_a_conversation_that_goes_on() -> None:
     """The answer ends at the last token that fits; a longer question is refused with a next step; a shorter one, in
     place of the first, is answered as ever."""
-    with running(EngineOptions(device="cpu", max_context=90)) as session:
+    with running(replace(BUNDLED, max_context=90)) as session:
         session.service.send(ask(1, QUESTION, max_new_tokens=400))
         full = session.wait_for(TurnFinished, 1)
         assert full.reason == "context" and full.text

@@ -8,12 +8,13 @@ from typing import get_args
 
 import pytest
 
-from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.commands import Ask, Close, GenerationSettings, Message
 from engine.events import EngineError, Event, Notice, TurnFinished, TurnStarted
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.demo.texts.exchanges import Asking, read_exchanges, read_questions
 from engine.limits import ANYTHING, Limits, goes_in_circles
 from engine.service import EngineService
+from tests.engine.test_service import BUNDLED
 
 OWN = Limits.of(json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8")))
 
@@ -98,7 +99,7 @@ def test_an_answer_that_goes_in_circles_is_seen() -> None:
 
 def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
     told: SimpleQueue[Event] = SimpleQueue()
-    service = EngineService(EngineOptions(), told.put)
+    service = EngineService(BUNDLED, told.put)
     service.start()
 
     def ask(text: str, speculation: bool = True) -> list[Event]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from queue import Queue
@@ -36,6 +37,8 @@ from tests.engine.conftest import TinyPair
 
 E = TypeVar("E")
 SECONDS = 60.0
+BUNDLED = EngineOptions(device="cpu", time_rounds=False)
+"""The bundled pair. Timing rounds takes a second, which only a test of what is learnt from them is to spend."""
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +49,7 @@ def endless(dense_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> E
     (folder / "target" / "generation_config.json").unlink()
     config = json.loads((folder / "target" / "config.json").read_text())
     (folder / "target" / "config.json").write_text(json.dumps(config | {"eos_token_id": None}))
-    return EngineOptions(str(folder / "target"), str(folder / "drafter"), device="cpu")
+    return replace(BUNDLED, target=str(folder / "target"), drafter=str(folder / "drafter"))
 
 
 class Session:
@@ -227,8 +230,7 @@ def test_a_question_that_cannot_be_asked_keeps_the_caches(endless: EngineOptions
 
 
 def test_a_prompt_longer_than_the_context(endless: EngineOptions) -> None:
-    options = EngineOptions(endless.target, endless.drafter, "cpu", max_context=100)
-    with running(options) as session:
+    with running(replace(endless, max_context=100)) as session:
         session.service.send(ask(1, "word " * 200))
         session.wait_for(TurnFinished, 1)
         assert "100" in assert_failed(session, 1, "usage").message

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine.commands import EngineOptions
 from engine.decoding import decoder
 from engine.events import TurnFinished
 from engine.kv_cache.cache import Cache
@@ -19,7 +19,7 @@ from engine.sampling.sampling import Samples, sample
 from engine.tokenizer import ChatTokenizer
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, random_target, write_tokenizer
-from tests.engine.test_service import Session, ask, check_steps, running
+from tests.engine.test_service import BUNDLED, Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"
 TOKENS = 60
@@ -38,11 +38,6 @@ def answer(session: Session, turn: int, **values: object) -> TurnFinished:
     return finished
 
 
-@pytest.fixture(scope="module")
-def options() -> EngineOptions:
-    return EngineOptions(device="cpu")
-
-
 def propose(monkeypatch: pytest.MonkeyPatch, first: int, text: Sequence[int], shift: int) -> None:
     """Drafts become the tokens of ``text``, an answer that begins at position ``first``, each moved by ``shift``."""
     padded = [*text, *[0] * 32]
@@ -56,9 +51,9 @@ def propose(monkeypatch: pytest.MonkeyPatch, first: int, text: Sequence[int], sh
 
 
 @pytest.mark.usefixtures("bundled_pair")
-def test_an_oracle_and_an_adversary_say_the_same(options: EngineOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_oracle_and_an_adversary_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     temperature = 1.0
-    with running(options) as session:
+    with running(BUNDLED) as session:
         plain = answer(session, 1, speculation=False, temperature=temperature)
         text = emitted(session, 1)
         trained = answer(session, 2, temperature=temperature)
@@ -76,7 +71,7 @@ def test_an_oracle_and_an_adversary_say_the_same(options: EngineOptions, monkeyp
 
 @pytest.mark.parametrize("speculation", [True, False])
 def test_a_target_that_says_the_mask_token_loses_no_text(
-    speculation: bool, options: EngineOptions, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
+    speculation: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mask is a token like any other to the target; what stands around it must all arrive."""
 
@@ -85,7 +80,7 @@ def test_a_target_that_says_the_mask_token_loses_no_text(
         ids = [MASK if (first_position + row) % EVERY == 0 else token for row, token in enumerate(said.ids)]
         return said._replace(ids=ids)
 
-    with running(options) as session:
+    with running(BUNDLED) as session:
         monkeypatch.setattr(decoder, "sample", masking)
         finished = answer(session, 1, speculation=speculation)
         ids = emitted(session, 1)
@@ -101,7 +96,7 @@ def test_an_assistants_drafts_name_it(tmp_path: Path) -> None:
     theirs.save_pretrained(tmp_path / "target")
     write_tokenizer(tmp_path / "target")
     write_assistant(tmp_path / "assistant", theirs)
-    named = EngineOptions(str(tmp_path / "target"), str(tmp_path / "assistant"), device="cpu", time_rounds=False)
+    named = replace(BUNDLED, target=str(tmp_path / "target"), drafter=str(tmp_path / "assistant"))
     with running(named) as session:
         plain = answer(session, 1, speculation=False)
         drafted = answer(session, 2, block_size=3, draft_by="drafter")

@@ -38,7 +38,6 @@ from tests.engine.decoding.pairs import (
 )
 from tests.engine.small_decoders import (
     assert_caches_equal_recomputation,
-    prompt_ids,
     run_turn,
     settings,
 )
@@ -116,21 +115,6 @@ def test_settings_change_between_rounds(pair: Pair) -> None:
     assert [done.settings.temperature for done in answer.rounds] == [0.0] * 2 + [1.5] * 4
     cold = spoken(pair, cool)[len(PROMPT) :]
     assert answer.ids[:2] == cold[:2] and answer.ids[2:] != cold[2:]
-
-
-@DENSE
-def test_turns_with_and_without_the_drafter_share_the_caches(pair: Pair) -> None:
-    wanted = settings(max_new_tokens=3, block_size=3)
-    proposal = mostly_right(spoken(pair, wanted), 0.0)
-    device, host = on_device(pair, proposal), by_host(pair, proposal)
-    ids = list(PROMPT)
-    for number, speculation in enumerate((True, False, True)):
-        now = replace(wanted, speculation=speculation)
-        ours, theirs = run_turn(device, ids, now), run_turn(host, ids, now)
-        assert ours.ids == theirs.ids
-        assert_caches_equal_recomputation(device)
-        ids += [*ours.ids, *prompt_ids(5, number)]
-    assert device.prefix.tokens == host.prefix.tokens
 
 
 # --- for measuring

@@ -34,7 +34,7 @@ from tests.engine.small_decoders import (
     settings,
 )
 from tests.kernels.ordered_sums import sum_in_order
-from tests.pace import only_in_ci
+from tests.pace import IN_CI
 
 __all__ = ["pair"]
 
@@ -78,11 +78,9 @@ def continued(answer: Answer, number: int = 1) -> list[int]:
 
 
 @of("dense")
-@pytest.mark.parametrize("places", [PLACES, only_in_ci(device_rounds.INGEST_BATCH)])
-def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(
-    places: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a rest of one round, and of one that fills all the places that there are."""
+def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a rest of one round, and of one that fills all the places that there are: in CI as many as on a GPU."""
+    places = device_rounds.INGEST_BATCH if IN_CI else PLACES
     sum_in_order(monkeypatch)
     monkeypatch.setattr(device_rounds, "INGEST_BATCH", places)
     at_once, one_by_one = (drafting(on_device(pair), 0, 2, places + 3) for _ in range(2))

@@ -7,6 +7,7 @@ code around it becomes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.commands import EngineOptions
 from engine.decoding.decoder import Decoder
 from engine.errors import WeightsFailure
 from engine.events import EngineReady, TurnFinished
@@ -27,7 +27,7 @@ from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, VOCAB_SIZE, WINDOW, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import oracle, prompt_ids, run_turn, scripted, settings
-from tests.engine.test_service import ask, running
+from tests.engine.test_service import BUNDLED, ask, running
 
 BLOCK = torch.tensor([7] + [4] * 15)
 
@@ -82,9 +82,9 @@ def test_config_and_knob_replace_the_noise_embedding_scale(
 def test_the_knob_reaches_the_engine_and_changes_drafts_but_no_text(bundled_pair: Path) -> None:
     texts, accepted = [], []
     for knob in (None, 1.0):
-        with running(EngineOptions(device="cpu", noise_embed_scale=knob)) as session:
+        with running(replace(BUNDLED, noise_embed_scale=knob)) as session:
             assert isinstance(session.events[-1], EngineReady)
-            session.service.send(ask(1, "What is 23 + 48?", max_new_tokens=60))
+            session.service.send(ask(1, "What is 23 + 48?", max_new_tokens=30))
             finished = session.wait_for(TurnFinished, 1)
             texts.append(finished.text)
             accepted.append(finished.statistics.mean_acceptance_length)

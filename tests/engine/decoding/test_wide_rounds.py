@@ -77,7 +77,7 @@ def test_what_is_refused_leaves_no_trace(repeating: Pair) -> None:
 def test_a_stop_token_ends_it_inside_a_wide_round(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = replace(SAMPLED, seed=0)
     set_stops(monkeypatch, repeating.target, 3)
-    decoder = decoder_of(repeating, WIDE)
+    decoder = decoder_of(repeating, HALF)
     answer, expected = run_turn(decoder, PROMPT, wanted), plain(repeating, wanted)
     assert (answer.ids, answer.finish) == (expected.ids, "stop")
     assert len(answer.rounds[-1].emitted) > 16

@@ -43,7 +43,7 @@ def test_loading_stops_between_two_tensors(asked: int, dense_pair: TinyPair) -> 
 
 def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
     events: list[Event] = []
-    options = EngineOptions(str(dense_pair.folder / "target"), "none", device="cpu")
+    options = EngineOptions(str(dense_pair.folder / "target"), "none", device="cpu", time_rounds=False)
     assert Runner.load(options, events.append, cancelled=lambda: False) is not None
     ready = events[-1]
     assert isinstance(ready, EngineReady) and ready.drafter is None and ready.max_block_size == 1

@@ -32,7 +32,7 @@ from engine.models.attention_backends import (
 )
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import prompt_ids
-from tests.engine.test_service import Session, running
+from tests.engine.test_service import BUNDLED, Session, running
 
 CUDA = torch.device("cuda")
 REFERENCE = Backend("reference", reference_attention, lambda head_dim, device, dtype: None)
@@ -105,7 +105,8 @@ def test_an_impossible_choice_ends_the_engine_before_it_loads(which: str, dense_
 
 
 def test_what_was_picked_is_told(dense_pair: TinyPair) -> None:
-    options = EngineOptions(str(dense_pair.folder / "target"), str(dense_pair.folder / "drafter"), "cpu")
+    target, drafter = (str(dense_pair.folder / part) for part in ("target", "drafter"))
+    options = replace(BUNDLED, target=target, drafter=drafter)
     with running(options) as session:
         ready = next(event for event in session.events if isinstance(event, EngineReady))
         assert (ready.attention_backend, ready.draft_attention_backend) == ("sdpa", "sdpa")

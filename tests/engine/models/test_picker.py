@@ -17,6 +17,7 @@ from engine.kv_cache.cache import Cache
 from engine.models.dflash.draft_pass import DFlashDraftPass, RoundRows
 from engine.models.dflash.picker import ArgmaxPicker, Draft, Picker
 from tests.engine.conftest import CPU, TinyPair
+from tests.engine.decoding.pairs import DRAFT_TILES
 
 CONTEXT, BLOCK, ANCHOR = 64, 7, 200
 
@@ -58,7 +59,7 @@ def test_a_draft_is_what_the_picker_makes_of_the_logits(picker: Picker, dense_pa
         assert (torch.cat((torch.tensor([ANCHOR]), expected.ids)).diff() % 2 == 1).all()
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK, 0, 11)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-    launched = DFlashDraftPass(drafter, target, caches[1], features, tokens, where)
+    launched = DFlashDraftPass(drafter, target, caches[1], features, tokens, where, DRAFT_TILES)
     launched.block[0] = ANCHOR
     launched.ingest()
     launched.draft(BLOCK - 1)
