@@ -12,11 +12,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 OTHERWISE = [
     *("tests/cli/test_background.py", "tests/cli/test_code.py", "tests/cli/test_doctor.py", "tests/cli/test_plain.py"),
-    *("tests/cli/test_headless.py", "tests/cli/test_sessions.py", "tests/app/test_files.py", "tests/app/test_look.py"),
-    *("tests/app/test_themes.py", "tests/app/test_process.py", "tests/app/test_prompt.py", "tests/app/test_saving.py"),
+    "tests/app/test_process.py",
 ]
-"""Tests of what goes another way there: terminals and their colours, running code, files that one program at a
-time writes to, lines with a memory."""
+"""Tests of what goes another way there, all that ask ``core/platforms.py`` what there is: terminals and their colours,
+running code, lines with a memory, the driver of the screen."""
 IMPORT_ALL = """
 import importlib, pkgutil
 import dflash_tui, engine

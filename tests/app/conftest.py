@@ -7,13 +7,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 import pytest_asyncio
+from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.screen import Screen
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.chat.screen import ChatScreen
@@ -95,6 +99,8 @@ class Driver:
 
 Launch = Callable[..., Any]
 SIZE = (120, 36)
+DRAWN_FRAMES = 6
+"""The first, and every so-manieth from then on."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -111,6 +117,25 @@ def _style_sheets_are_parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _not_every_frame_is_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody sees them, and they take two fifths of the time: a few are enough to find what can't be drawn. Tests look
+    at the rows as they are. Drawn is everything where time is measured, and where whatever comes is to be drawn."""
+    if request.node.get_closest_marker("alone") or request.node.path.stem == "test_fuzz":
+        return
+    draw, frames = Compositor.render_update, WeakKeyDictionary[Compositor, Iterator[int]]()
+
+    def draw_now_and_then(
+        compositor: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, **options: Any
+    ) -> object:
+        if not full and next(frames.setdefault(compositor, count())) % DRAWN_FRAMES:
+            compositor._dirty_regions.clear()
+            return None
+        return draw(compositor, full, screen_stack, **options)
+
+    monkeypatch.setattr(Compositor, "render_update", draw_now_and_then)
 
 
 @asynccontextmanager

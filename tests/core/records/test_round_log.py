@@ -16,7 +16,7 @@ from tests.core.traces.steps import turns
 from tests.pace import examples
 
 
-@given(turns, st.lists(st.sampled_from(["", "seal", "rest"]), max_size=40))
+@given(turns(), st.lists(st.sampled_from(["", "seal", "rest"]), max_size=40))
 @settings(max_examples=examples(40))
 def test_sealed_or_not_it_holds_every_step(steps: list[Step], seals: list[str]) -> None:
     log = RoundLog()

@@ -22,7 +22,7 @@ from tests.pace import examples
 GOOD = replace(make_tree_step((0, 1, 0), rows=9), index=1)
 
 
-@given(turns, st.integers(0, 2**40))
+@given(turns(), st.integers(0, 2**40))
 @settings(max_examples=examples(60))
 def test_a_block_holds_what_was_put_in(steps: list[Step], first: int) -> None:
     steps = [replace(step, turn=7) for step in steps[:ROUNDS]]

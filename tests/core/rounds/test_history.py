@@ -24,7 +24,7 @@ def kept(steps: list[Step]) -> StepHistory:
     return history
 
 
-@given(turns, st.randoms())
+@given(turns(), st.randoms())
 @settings(max_examples=examples(30))
 def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -> None:
     history = kept(steps)
@@ -35,7 +35,7 @@ def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -
     assert history[-1] == steps[-1]
 
 
-@given(turns)
+@given(turns())
 @settings(max_examples=examples(30))
 def test_tokens_find_their_step(steps: list[Step]) -> None:
     history = kept(steps)
@@ -66,7 +66,7 @@ def rate_of(steps: list[Step]) -> float:
     return tokens / min(now - start, 1) if now > start else 0.0
 
 
-@given(turns, st.data())
+@given(turns(), st.data())
 @settings(max_examples=examples(40))
 def test_a_part_is_what_appending_its_steps_would_be_and_goes_on(steps: list[Step], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(steps)))

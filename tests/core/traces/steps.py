@@ -123,4 +123,8 @@ def sourced_steps(draw: st.DrawFn) -> Step:
     )
 
 
-turns = st.lists(steps() | tree_steps() | partial_steps() | sourced_steps(), min_size=1, max_size=35)
+@st.composite
+def turns(draw: st.DrawFn) -> list[Step]:
+    """Up to 35 rounds, which are more than a block, of up to six kinds: making one takes longer than what is tested."""
+    kinds = draw(st.lists(steps() | tree_steps() | partial_steps() | sourced_steps(), min_size=1, max_size=6))
+    return draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=35))

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.records.blocks import ROUNDS, decoded
@@ -16,7 +16,7 @@ from dflash_tui.core.traces.frames import FrameWriter
 from dflash_tui.core.traces.reader import TraceError
 from engine.events import Event, Step, TurnStarted, event_to_dict
 from tests.core.traces.test_traces import long_run, read
-from tests.pace import sampled
+from tests.pace import examples, sampled
 
 ENDED = long_run()
 STARTED = replace(next(event for event in ENDED if isinstance(event, TurnStarted)), turn=2)
@@ -75,12 +75,14 @@ numbers = st.sets(st.integers(0, len(ENDED) + len(GOING_ON)))
 
 
 @given(numbers)
+@settings(max_examples=examples(40))
 def test_what_was_handed_out_can_be_read(flushed: set[int]) -> None:
     events = [*ENDED, *GOING_ON]
     assert list(read(bytes(file_of(events, flushed).data)).events()) == events
 
 
 @given(numbers)
+@settings(max_examples=examples(40))
 def test_a_turn_takes_as_much_as_one_that_was_handed_out_at_once(flushed: set[int]) -> None:
     file, at_once = file_of(ENDED, flushed), file_of(ENDED, set())
     assert file.blocks() == at_once.blocks()

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from dflash_tui.core.traces.reader import read_trace
+from tests.pace import IN_CI
 
 ABSENT = ("click", "hypothesis", "platformdirs", "pytest", "rich", "textual")
 WITHOUT = """
@@ -19,10 +20,14 @@ runpy.run_module("dflash_tui.traces.record_traces", run_name="__main__")
 
 
 def test_a_trace_is_recorded_with_the_engine_alone(tmp_path: Path) -> None:
-    code = WITHOUT.format(absent=ABSENT, arguments=["--only", "maths", "gpu", "--into", str(tmp_path)])
+    """Elsewhere than in CI none is: that it imports what is there takes a tenth of the time."""
+    names = ["maths", "gpu"] if IN_CI else ["gpu"]
+    code = WITHOUT.format(absent=ABSENT, arguments=["--only", *names, "--into", str(tmp_path)])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["maths.dft"], "the other one belongs to a card"
+    assert [path.name for path in tmp_path.iterdir()] == ["maths.dft"][:IN_CI], "the other one belongs to a card"
+    if not IN_CI:
+        return
     trace = read_trace(tmp_path / "maths.dft")
     assert trace.problem is None and trace.ready is not None and trace.ready.device == "cpu"
     assert "19" in "".join(token.text for step in trace.steps for token in step.emitted)  # 12 and 7 more
