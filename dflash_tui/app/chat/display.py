@@ -158,7 +158,10 @@ class ChatDisplay(DeskScreen):
         return True
 
     def _show_mark(self) -> None:
-        self.query_one("#mark", Static).update("❯" if self.desk.editing is None else "✎")
+        """One cell in either case, so that nothing is laid out anew: that would cost half of what a turn's end does."""
+        mark, sign = self.query_one("#mark", Static), "❯" if self.desk.editing is None else "✎"
+        if mark.content != sign:
+            mark.update(sign, layout=False)
 
     def changed(self, change: Change, number: int = 0) -> None:
         conversation = self.conversation
