@@ -8,6 +8,7 @@ from textual.css.query import NoMatches
 from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.screens.palette import Palette
+from dflash_tui.app.theming import LIGHT_THEME
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.status import BEFORE, HELP, LOOKING, PROJECT, RACE, RUNNING, SAVE
 from dflash_tui.core.settings.config import ScreenOptions
@@ -49,6 +50,15 @@ async def test_what_fits_the_moment_comes_first_with_its_key(launch: Launch) -> 
         )
         first = chat.app.screen.query_one(CommandList).get_option_at_index(0)
         assert "Look inside" in str(first.prompt) and "F3" in str(first.prompt)
+
+
+async def test_another_theme_reaches_an_open_palette(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: isinstance(chat.app.screen, Palette))
+        before = chat.app.screen.styles.background
+        chat.app.theme = LIGHT_THEME
+        await chat.until(lambda: chat.app.screen.styles.background.rgb == (255, 255, 255) != before.rgb)
 
 
 async def test_a_menu_says_all_it_has_to_say_at_every_width(launch: Launch) -> None:
