@@ -33,7 +33,7 @@ from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, T
 from ..glyphs import fitting
 from ..notices import tell_saved
 from ..options import options_of
-from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines
+from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines, written
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
 from .once import LeavesOnce
@@ -259,12 +259,13 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             log.clear()
             self._live_tokens = 0
         steps = [event for event in events if isinstance(event, Step)]
-        if not steps:
+        ended = any(isinstance(event, TurnFinished) for event in events)
+        if not (steps or ended):
             return
         self._live_tokens += sum(len(step.emitted) for step in steps)
         log.append(list(token_spans(steps)))
-        most = self.race.lanes[place].settings.max_new_tokens
-        self._draw_bar(place, "▸ ", self._live_tokens / most, f" {self._live_tokens:>4} tokens")
+        share = 1.0 if ended else self._live_tokens / self.race.lanes[place].settings.max_new_tokens
+        self._draw_bar(place, "✓ " if ended else "▸ ", share, written(self._live_tokens))
 
     def _draw_bar(self, place: int, mark: str, share: float, figures: str) -> None:
         line = lane_line(place, self.race.lanes[place].name, self.size.width - 2, mark, share, figures)
@@ -317,6 +318,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
                 ("race ", "bold $primary"),
                 (pace_words(clock.pace), "bold"),
                 f" · {clock.seconds:.2f} of {clock.length:.2f} s{'' if clock.playing else ' · paused'}",
+                " · bars: what is written",
             )
         )
 
@@ -324,7 +326,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         passes = f" in {now.target_passes:>4} passes" if self.size.width - 2 >= ROOMY else ""
         taken = f" {now.seconds:6.2f} s" if now.over else ""
         mark = "✓ " if now.over else "▸ "
-        self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f" {now.tokens:>4} tokens{passes}{taken}")
+        self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")
 
     def _draw_result(self, result: RaceResult) -> None:
         """Bars as long as the time that each lane took, and how many times as fast the fastest was."""
@@ -343,7 +345,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         runs, (_, heats) = len(result.lanes[0].runs), self.race.progress
         all_runs = heats // 2 // len(result.lanes)
         told = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
-        self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {told}"))
+        self.query_one("#race-title", Static).update(
+            Content.assemble(("race ", "bold $primary"), f" {told} · bars: the time it took")
+        )
 
     # Keys
 

@@ -41,6 +41,11 @@ def lane_line(
     )
 
 
+def written(tokens: int) -> str:
+    """A lane's tokens, in one width."""
+    return f" {tokens:>4} token{'s' if tokens != 1 else ' '}"
+
+
 def time_line(result: RaceResult, place: int, width: int) -> Content:
     """How long a lane took, as a thick bar beside the slowest's."""
     lane = result.lanes[place]
@@ -65,7 +70,7 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
         else:
             share, mark = now.tokens / max(clock.most_tokens, 1), "✓ " if now.over else "▸ "
             bare = lane_line(place, "", width, "  ", share, "", TOOK)
-            figures = f" {now.tokens:>4} tokens"
+            figures = written(now.tokens)
             name = now.lane.lane.name
             lines += [lane_line(place, name, width, mark, share, figures, TOOK), *[bare] * (thick - 1)]
         passes = Content.styled(f"  passes of the target: {now.target_passes}", color_of(place))

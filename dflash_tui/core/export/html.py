@@ -116,7 +116,7 @@ def _winner(lanes: Lanes) -> str:
     place = min(lanes.answers.index(best), LAST_COLOUR)
     return (
         f'<p class="winner lane-{place}"><strong>{best.statistics.tok_s / first.statistics.tok_s:.1f}×</strong> '
-        f"<span><b>{_text(best.label)}</b> is so many times as fast as <b>{_text(first.label)}</b></span></p>"
+        f"<span>as fast: <b>{_text(best.label)}</b> against <b>{_text(first.label)}</b></span></p>"
     )
 
 
