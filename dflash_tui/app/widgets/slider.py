@@ -76,7 +76,7 @@ class Slider(Track, can_focus=True):
     value: reactive[float] = reactive(0.0)
     known: reactive[bool] = reactive(True)
     """False where the source of the answers sets it and doesn't tell: then no value shows."""
-    hint: ClassVar[str] = ""
+    hint: str = ""
     """What it sets and when that acts, for the status line while it has the focus."""
 
     @dataclass

@@ -13,7 +13,7 @@ from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
 from ..records.numbers import SECOND
 from ..rounds.pace import replay_pace
-from ..source import ASKING, Capabilities, Emit, Rewind
+from ..source import ASKING, Capabilities, Emit, Rewind, described
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 1e-4, 1000.0
@@ -75,9 +75,10 @@ class ReplaySource:
     def origin(self) -> str:
         if self.trace is None:
             return ""
-        made = self.trace.header.created[:10]
-        device = self.trace.ready.device if self.trace.ready else ""
-        return f"recorded {made} on {device}" if made and device else f"recorded {made}" if made else ""
+        made, ready = self.trace.header.created[:10], self.trace.ready
+        what = described(ready.banner).partition(" (")[0] if ready else ""
+        where = f"on {ready.device}" if ready and ready.device else ""
+        return " · ".join(filter(None, (f"{what} {where}".strip(), f"recorded {made}" if made else "")))
 
     @property
     def ended(self) -> bool:
