@@ -31,8 +31,8 @@ from .notices import clear_notices
 from .screens.palette import InOrder
 from .themed import ThemedApp
 
-PALETTE_NAMES = 24
-"""Cells of the palette's names; their keys stand behind them."""
+PALETTE_NAMES, PALETTE_KEYS = 23, 9
+"""Cells of the palette's names, and of the keys behind them; slash commands end its lines."""
 LEAVE_SECONDS = 5.0
 """How long an orderly way out may take once a signal has asked for it."""
 
@@ -69,10 +69,9 @@ class ChatApp(ThemedApp):
             keys = keys_in_force(screen.active_bindings)
             for action in by_fitness(ACTIONS.values(), screen.desk):
                 if action.listed:
-                    name = (
-                        f"{action.id.replace('-', ' ').capitalize():{PALETTE_NAMES}} {keys.get(action.id, '')}".rstrip()
-                    )
-                    yield SystemCommand(name, screen.said(action.title), partial(screen.action_act, action.id))
+                    slash = f"/{action.slash}" if action.slash else ""
+                    name = f"{action.label:{PALETTE_NAMES}} {keys.get(action.id, ''):{PALETTE_KEYS}} {slash}"
+                    yield SystemCommand(name.rstrip(), screen.said(action.title), partial(screen.action_act, action.id))
         yield from super().get_system_commands(screen)
 
     async def on_event(self, event: events.Event) -> None:

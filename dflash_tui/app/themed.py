@@ -83,6 +83,12 @@ class ThemedApp(OptionsApp):
         filters = super().get_line_filters()
         return [*filters, _ASCII] if self.screen_options.ascii else filters
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """The palette, which Textual counts among no application's children, would keep the colours it began with."""
+        super().refresh_css(animate)
+        if self.screen_stack and isinstance(self.screen, Palette):
+            self.stylesheet.update(self.screen, animate=animate)
+
     @on(DescendantFocus)
     def keep_caret_still(self, event: DescendantFocus) -> None:
         """Nothing blinks for who wants no motion; Textual's own fields do, the palette's among them."""

@@ -32,6 +32,11 @@ def _not_known(_ask: Ask) -> int | None:
     return None
 
 
+def described(banner: str) -> str:
+    """What a model says that it is, without what it could when it said so."""
+    return banner.partition(". ")[0].rstrip(".")
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a source can do. They may change until its ``EngineReady``: a server has to be asked."""

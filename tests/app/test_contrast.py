@@ -10,6 +10,7 @@ from textual.screen import ModalScreen
 
 from dflash_tui.app.theming import READABLE, bundled_themes_dir, contrast
 from dflash_tui.app.widgets.fence import NamedFence
+from dflash_tui.app.widgets.slider import Slider
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Launch
@@ -47,9 +48,12 @@ async def test_every_word_can_be_read(launch: Launch) -> None:
     """On what there are no pictures of: those are read where they are compared."""
     async with launch(screen_options=STILL) as chat:
         await chat.ask_and_wait()
-        for keys in (["f3", "home"], ["/"], ["f9"], ["ctrl+t"], [*"/theme", "enter"]):
+        for keys in (["f3", "home"], ["/"], ["f9"], ["ctrl+t"], ["ctrl+p"], [*"/theme", "enter"]):
             await chat.pilot.press(*keys)
             if keys == ["ctrl+t"]:
                 await chat.until(lambda: bool(chat.screen.query(NamedFence)))
             await read_in_every_theme(chat.app, chat.pilot.pause)
             await chat.pilot.press(*["ctrl+t"] if keys == ["ctrl+t"] else ["escape", "ctrl+u"])
+        for slider in chat.screen.query(Slider):
+            slider.offer("the server decides")
+        await read_in_every_theme(chat.app, chat.pilot.pause)

@@ -94,7 +94,7 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
         last = trace.steps_of_turn(replay.screen.chat.reducer.turns[-1].number)
         assert f"round {len(last) - 1} of {len(last) - 1} · ended" in replay.bar
         assert replay.screen.query_one(TemperatureSlider).value == (1 if name.endswith("sampled") else 0)
-        assert ("dflash-demo on cpu, 20" in replay.bar) == (size[0] == 120)
+        assert ("A tiny demo model on cpu" in replay.bar) == (size[0] == 120)
 
 
 async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:

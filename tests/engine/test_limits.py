@@ -45,8 +45,8 @@ def test_other_letters_than_its_own_are_not_read(text: str, reads: bool) -> None
         ("explain what is happening on the screen", "screen"),
         ("what does 'accepted if reached' mean", "screen"),
         ("summarize your last answer", "sum up"),
-        ("why is the sky blue", "nature"),
-        ("Why is the drone page blue", "colour"),
+        ("why is the sky blue", "world"),
+        ("why is that word orange", "one question in three"),
         ("What can you do?", "edits"),
         ("Write a quicksort in Python", ""),
         ("create a single-file HTML animation of a drone swarm", ""),
@@ -72,6 +72,9 @@ def test_no_held_out_question_of_its_report_is_refused() -> None:
     ("text", "refused"),
     [
         ("explain what is on the screen", True),
+        ("why is the sky blue", True),
+        ("Hey, what is a neural network?", True),
+        ("How many stars does Tom have?", False),
         ("what am I looking at?", True),
         ("please describe what's on the screen", True),
         ("can you write me a little game", True),
@@ -114,9 +117,9 @@ def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
     assert isinstance(end, TurnFinished) and not end.text
     refusal, end = [event for event in ask("write a snake game") if not isinstance(event, TurnStarted)]
     assert isinstance(refusal, EngineError) and "games" in refusal.message and isinstance(end, TurnFinished)
-    notice, *_ = ask("why is the page blue")
+    notice, *_ = ask("why is that word orange")
     assert isinstance(notice, Notice) and notice.ahead
-    assert not isinstance(ask("why is the page blue")[0], Notice), "once"
+    assert not isinstance(ask("why is that word orange")[0], Notice), "once"
     *_, circles, end = ask("{}[]()<>!@#$%^&*")
     assert isinstance(circles, Notice) and isinstance(end, TurnFinished) and end.statistics.num_tokens < 150
     *_, alone = ask("{}[]()<>!@#$%^&*", speculation=False)

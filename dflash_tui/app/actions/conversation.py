@@ -60,8 +60,17 @@ def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
 
 COMMANDS = {
     "new": (
-        Command("stop", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"),
-        Command("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
+        Command(
+            "stop", "Stop the answer", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"
+        ),
+        Command(
+            "interrupt",
+            "Copy, stop or quit",
+            "copy the selection, else stop, else quit",
+            interrupt,
+            "ctrl+c",
+            priority=True,
+        ),
     ),
-    "retry": (Command("quit", "leave", leave, slash="quit"),),
+    "retry": (Command("quit", "Quit", "leave", leave, slash="quit"),),
 }

@@ -49,6 +49,25 @@ def edit_outside(screen: ChatScreen, _: Argument) -> None:
 
 
 COMMANDS = {
-    "unfold": (Command("search", "search the questions asked before", search_questions, "ctrl+r", priority=True),),
-    "sessions": (Command("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),),
+    "unfold": (
+        Command(
+            "search",
+            "Search my questions",
+            "search the questions asked before",
+            search_questions,
+            "ctrl+r",
+            priority=True,
+        ),
+    ),
+    "sessions": (
+        Command(
+            "editor",
+            "Write in an editor",
+            "write the question in $EDITOR",
+            edit_outside,
+            "alt+e",
+            "editor",
+            priority=True,
+        ),
+    ),
 }

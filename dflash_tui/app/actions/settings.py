@@ -25,11 +25,23 @@ def _moves(slider: type[Slider], feature: Feature, by: int) -> Callable[[ChatScr
 
 COMMANDS = {
     "temperature": (
-        Command("block-up", BLOCK, _moves(BlockSlider, "block_size", 1), "alt+up", priority=True),
-        Command("block-down", BLOCK, _moves(BlockSlider, "block_size", -1), "alt+down", priority=True),
+        Command("block-up", "Larger block", BLOCK, _moves(BlockSlider, "block_size", 1), "alt+up", priority=True),
+        Command("block-down", "Smaller block", BLOCK, _moves(BlockSlider, "block_size", -1), "alt+down", priority=True),
         Command(
-            "temperature-down", TEMPERATURE, _moves(TemperatureSlider, "temperature", -1), "alt+left", priority=True
+            "temperature-down",
+            "Lower temperature",
+            TEMPERATURE,
+            _moves(TemperatureSlider, "temperature", -1),
+            "alt+left",
+            priority=True,
         ),
-        Command("temperature-up", TEMPERATURE, _moves(TemperatureSlider, "temperature", 1), "alt+right", priority=True),
+        Command(
+            "temperature-up",
+            "Higher temperature",
+            TEMPERATURE,
+            _moves(TemperatureSlider, "temperature", 1),
+            "alt+right",
+            priority=True,
+        ),
     ),
 }

@@ -41,10 +41,19 @@ def replay(screen: ChatScreen, argument: Argument) -> None:
 
 
 COMMANDS = {
-    "export": (Command("lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),),
+    "export": (
+        Command("lesson", "Lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),
+    ),
     "save": (
         Command(
-            "replay", "watch a recorded run", replay, keys="f7,alt+p", slash="replay", takes="[name]", priority=True
+            "replay",
+            "Watch a recording",
+            "watch a recorded run",
+            replay,
+            keys="f7,alt+p",
+            slash="replay",
+            takes="[name]",
+            priority=True,
         ),
     ),
 }

@@ -92,14 +92,17 @@ def lens(screen: ChatScreen, argument: Argument) -> None:
 
 COMMANDS = {
     "race": (
-        Command("step-back", ROUNDS, back, "comma"),
-        Command("step-forward", ROUNDS, forward, "full_stop"),
-        Command("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
-        Command("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
-        Command("kept", "the next round that kept n guesses, or as many", kept, "k", "kept", "[n]"),
-        Command("found", "to where this round's guesses stood before", found, "m", "found"),
+        Command("step-back", "Round before", ROUNDS, back, "comma"),
+        Command("step-forward", "Next round", ROUNDS, forward, "full_stop"),
+        Command("rejection-back", "Wrong guess before", REJECTIONS, rejection_back, "left_curly_bracket"),
+        Command("rejection-forward", "Next wrong guess", REJECTIONS, rejection_forward, "right_curly_bracket"),
+        Command(
+            "kept", "Next round like this", "the next round that kept n guesses, or as many", kept, "k", "kept", "[n]"
+        ),
+        Command("found", "Where it was found", "to where this round's guesses stood before", found, "m", "found"),
         Command(
             "lens",
+            "Colour by a figure",
             "colour the text by another figure",
             lens,
             "f4,alt+l",
@@ -108,14 +111,27 @@ COMMANDS = {
             choices=lens_names,
             priority=True,
         ),
-        Command("teach", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
+        Command("teach", "Slow motion", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
         Command(
-            "present", "the round alone in large cells, for a projector", present, "f8,alt+b", "present", priority=True
+            "present",
+            "Project on a wall",
+            "the round alone in large cells, for a projector",
+            present,
+            "f8,alt+b",
+            "present",
+            priority=True,
         ),
-        Command("phase-back", PHASES, phase_back, "left_square_bracket"),
-        Command("phase-forward", PHASES, phase_forward, "right_square_bracket"),
-        Command("play", "pause the view, or go on; the engine never waits", play, "space"),
-        Command("predict", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
-        Command("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.01–1"),
+        Command("phase-back", "Phase before", PHASES, phase_back, "left_square_bracket"),
+        Command("phase-forward", "Next phase", PHASES, phase_forward, "right_square_bracket"),
+        Command("play", "Pause, or go on", "pause the view, or go on; the engine never waits", play, "space"),
+        Command("predict", "Guess along", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
+        Command(
+            "pace",
+            "Pace of slow motion",
+            "how fast rounds are shown; 1 is the engine's pace",
+            set_pace,
+            slash="pace",
+            takes="0.01–1",
+        ),
     ),
 }

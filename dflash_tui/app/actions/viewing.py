@@ -84,21 +84,26 @@ def version_forward(screen: ChatScreen, _: Argument) -> None:
 
 COMMANDS = {
     "tree": (
-        Command("version-back", VERSIONS, version_back, "alt+j", priority=True),
-        Command("version-forward", VERSIONS, version_forward, "alt+k", priority=True),
+        Command("version-back", "Version before", VERSIONS, version_back, "alt+j", priority=True),
+        Command("version-forward", "Next version", VERSIONS, version_forward, "alt+k", priority=True),
     ),
     "statistics": (
-        Command("help", "keys and commands", show_help, "f1", "help"),
-        Command("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
+        Command("help", "Help", "keys and commands", show_help, "f1", "help"),
+        Command(
+            "thoughts", "Fold thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True
+        ),
         Command(
             "rendered",
-            "finished answers drawn, or in the colours of their tokens",
+            "Draw the answers",
+            "answers drawn, or in the colours of their tokens",
             toggle_rendered,
             "ctrl+t",
+            "rendered",
             priority=True,
         ),
         Command(
             "gauges",
+            "Gauges",
             "gauges in full, narrow or none",
             choose_gauges,
             "f2,alt+m",
@@ -106,15 +111,18 @@ COMMANDS = {
             "[full|narrow|off]",
             priority=True,
         ),
-        Command("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
-        Command("page-up", "scroll the transcript", page_up, "pageup", listed=False),
-        Command("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
-        Command("follow", "follow the end of the transcript", follow, "ctrl+end"),
+        Command(
+            "jump", "Go to a part by letter", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True
+        ),
+        Command("page-up", "Page up", "scroll the transcript", page_up, "pageup", listed=False),
+        Command("page-down", "Page down", "scroll the transcript", page_down, "pagedown", listed=False),
+        Command("follow", "Back to the end", "follow the end of the transcript", follow, "ctrl+end"),
     ),
     "steps": (
         Command(
             "theme",
-            "change the colours; without a name: look at them first",
+            "Colours (theme)",
+            "other colours; without a name, look at them first",
             choose_theme,
             slash="theme",
             takes="[name]",

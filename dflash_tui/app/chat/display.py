@@ -20,7 +20,7 @@ from dflash_tui.core.desk.face import Change, Place
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.settings.config import Gauges
-from dflash_tui.core.source import Happening, Rewind, SourceFactory
+from dflash_tui.core.source import Happening, Rewind, SourceFactory, described
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Notice, Source, TurnFinished, TurnStarted
@@ -49,6 +49,8 @@ from .viewer import Viewer
 FULL_LEGEND = 80
 """Cells that the longest legends need."""
 DRAW = "Ctrl+T draws it"
+RECORDED = "A recording. {}: a useful one writes far fewer tokens in a second."
+"""Above a recorded answer of a model that says what it is; what it could, another may be better at by now."""
 SETTLE_SECONDS = 0.3
 """After ready, before objects are set aside: it takes a quarter of a second, in which nothing could be drawn."""
 
@@ -158,7 +160,10 @@ class ChatDisplay(DeskScreen):
         return True
 
     def _show_mark(self) -> None:
-        self.query_one("#mark", Static).update("❯" if self.desk.editing is None else "✎")
+        """One cell in either case, so that nothing is laid out anew: that would cost half of what a turn's end does."""
+        mark, sign = self.query_one("#mark", Static), "❯" if self.desk.editing is None else "✎"
+        if mark.content != sign:
+            mark.update(sign, layout=False)
 
     def changed(self, change: Change, number: int = 0) -> None:
         conversation = self.conversation
@@ -353,7 +358,8 @@ class ChatDisplay(DeskScreen):
         if self.desk.begin.conversation is None:
             alone = not conversation.transcript.length
             if ready.banner and not any(exchange.answer for exchange in self.chat.tree.path):
-                conversation.note_above(ready.banner)
+                played = self.replay.recording is not None
+                conversation.note_above(RECORDED.format(described(ready.banner)) if played else ready.banner)
             self._offer_starters()
             if alone:
                 self.call_after_refresh(conversation.show_beginning)  # the questions to begin with have their rows then

@@ -42,7 +42,7 @@ def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_
     if looked_up:
         rows = (*rows[:1], FOUND_KEY, *rows[1:])
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
-    return ("← → token", *hints, "0-9 Enter go to", "Esc close")
+    return ("← → token", *hints, "0-9 Enter guess" if motion.waiting else "0-9 Enter go to", "Esc close")
 
 
 def looking_back(running: bool, way_back: str) -> tuple[str, ...]:
@@ -70,9 +70,12 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
     if quiz is None:
         return ""
     if quiz.asked:
-        if motion.num_guesses == 1:
-            return "One of these guesses is checked. Will it be kept? Type 1 for yes or 0 for no, and Enter."
-        return f"How many of the {motion.num_guesses} guesses that are checked will be kept? Type a number, and Enter."
+        most = motion.num_guesses
+        if most == 1:
+            return "One guess is checked. Will it be kept? Type 1 for yes or 0 for no."
+        return (
+            f"How many of the {most} guesses that are checked will be kept? Type a number from 0 to {most}, and Enter."
+        )
     if quiz.guess is None:
         return ""
     kept = inspection.step.num_accepted

@@ -260,12 +260,13 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             log.clear()
             self._live_tokens = 0
         steps = [event for event in events if isinstance(event, Step)]
-        if not steps:
+        ended = any(isinstance(event, TurnFinished) for event in events)
+        if not (steps or ended):
             return
         self._live_tokens += sum(len(step.emitted) for step in steps)
         log.append(list(token_spans(steps)))
-        most = self.race.lanes[place].settings.max_new_tokens
-        self._draw_bar(place, "▸ ", self._live_tokens / most, written(self._live_tokens))
+        share = 1.0 if ended else self._live_tokens / self.race.lanes[place].settings.max_new_tokens
+        self._draw_bar(place, "✓ " if ended else "▸ ", share, written(self._live_tokens))
 
     def _draw_bar(self, place: int, mark: str, share: float, figures: str) -> None:
         line = lane_line(place, self.race.lanes[place].name, self.size.width - 2, mark, share, figures)

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from dflash_tui.core.export.spans import token_spans
-from dflash_tui.core.lesson.tour import Part, Tour
+from dflash_tui.core.lesson.tour import AS_FAST, Part, Tour
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
 
@@ -31,7 +31,7 @@ FRAME = 1 / 15
 LEAD, REST = 1.0, 4.0
 """Seconds of a part before anything moves in it, and at its end, when all of it is there."""
 TOKENS_OF_BLOCK = 16
-KEYS = ("Space pause, or go on", "← → part", "Esc leave")
+KEYS, AT_END = (("Space pause, or go on", "← → part", "Esc leave"), ("Space again", "← → part", "Esc leave"))
 
 
 class TourScreen(LeavesOnce[None]):
@@ -139,7 +139,7 @@ class TourScreen(LeavesOnce[None]):
         self.query_one("#tour-head", Static).update(
             Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$foreground 25%"), f"  {told}")
         )
-        self.query_one("#tour-keys", Static).update(fitting(KEYS, self.size.width - 4))
+        self.query_one("#tour-keys", Static).update(fitting(AT_END if self.over else KEYS, self.size.width - 4))
         pictures: dict[str, Callable[[], None]] = {"alone": self._draw_alone, "round": self._draw_round}
         pictures.get(self.part.name, self._draw_picture)()
 
@@ -196,11 +196,7 @@ class TourScreen(LeavesOnce[None]):
         ascii = options_of(self).ascii
         scale = max(min(room.width // wide, room.height // 4, 4), 1)
         digits = large_number(f"{self.tour.factor:.1f}×", ascii, scale)
-        return [
-            *(Content.styled(row, "bold $verdict-bonus") for row in digits),
-            Content(),
-            Content("as fast as the target alone"),
-        ]
+        return [*(Content.styled(row, "bold $verdict-bonus") for row in digits), Content(), Content(AS_FAST)]
 
     # Keys
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widgets import Static
@@ -11,6 +13,8 @@ from dflash_tui.core.text.wrapping import shortened
 from ..completion import Candidate
 
 ROWS = 6
+SIDES = 2
+"""Cells of padding, left and right together."""
 
 
 class CompletionMenu(Static):
@@ -27,30 +31,52 @@ class CompletionMenu(Static):
     }
     """
 
-    def show(self, candidates: list[Candidate], chosen: int) -> None:
+    _candidates: Sequence[Candidate] = ()
+    _chosen = 0
+
+    def show(self, candidates: Sequence[Candidate], chosen: int) -> None:
         """Draw the rows around the chosen one."""
+        self._candidates, self._chosen = candidates, chosen
         self.display = bool(candidates)
-        if not candidates:
-            return
+        if candidates:
+            self._draw()
+
+    def on_resize(self) -> None:
+        """The names, the sentences and the line below them share another width."""
+        if self._candidates:
+            self._draw()
+
+    def _draw(self) -> None:
+        candidates, chosen = self._candidates, self._chosen
         first = min(max(chosen - ROWS // 2, 0), max(len(candidates) - ROWS, 0))
-        widest = max(cell_len(candidate.shown) for candidate in candidates) + 2
-        width = self.app.size.width - 2
+        widest = max(cell_len(candidate.shown) for candidate in candidates) + 1
+        width = self.app.size.width - SIDES
         name_width = min(widest, max(width - 18, 10))
         shown = candidates[first : first + ROWS]
-        left = len(candidates) - len(shown)
-        more = f"  {left} more · ↑ ↓" if left else "  ↑ ↓"
-        rows = [
-            _row(candidate, place == chosen, name_width, width - len(more))
-            for place, candidate in enumerate(shown, first)
-        ]
-        self.update(Content("\n").join([*rows[:-1], Content.assemble(rows[-1], (more, "$verdict-pending"))]))
+        rows = [_row(candidate, place == chosen, name_width, width) for place, candidate in enumerate(shown, first)]
+        self.update(Content("\n").join([*rows, self._below(len(candidates) - len(shown), name_width, width)]))
+
+    def _below(self, left: int, name_width: int, width: int) -> Content:
+        """How the chosen command is typed, or its sentence where its row had no room for that; and how to choose."""
+        chosen = self._candidates[self._chosen]
+        cut = cell_len(chosen.help) > _room(chosen, name_width, width)
+        words = chosen.help if cut else f"{chosen.text}{chosen.takes}" if chosen.takes else ""
+        keys = f"{left} more · ↑ ↓ Tab" if left else "↑ ↓ Tab"
+        if cell_len(words) + len(keys) + 4 > width and left:
+            keys = f"+{left} ↑ ↓"
+        words = set_cell_size(shortened(words, max(width - len(keys) - 4, 0)), max(width - len(keys) - 2, 0))
+        return Content.styled(f"  {words}{keys}", "$verdict-pending")
+
+
+def _room(candidate: Candidate, name_width: int, width: int) -> int:
+    """Cells for a sentence between the name and the key."""
+    return max(width - name_width - 2 - (cell_len(candidate.key) + 2 if candidate.key else 0), 0)
 
 
 def _row(candidate: Candidate, chosen: bool, name_width: int, width: int) -> Content:
-    """The name, what it does, what it takes where that fits whole, and the key that does it at the end."""
+    """The name, what it does, and the key that does it at the end."""
     mark, style = ("▸ ", "bold $primary") if chosen else ("  ", "")
+    room = _room(candidate, name_width, width)
+    told = set_cell_size(shortened(candidate.help, room), room + 2 * bool(candidate.key)) if candidate.help else ""
     name = f"{mark}{set_cell_size(candidate.shown, name_width)}"
-    room = max(width - cell_len(name) - cell_len(candidate.key) - 2, 0)
-    told = f"{candidate.help}  {candidate.takes}".rstrip()
-    told = shortened(told if cell_len(told) <= room else candidate.help, room) if candidate.help else ""
-    return Content.assemble((name, style), (set_cell_size(told, room + 2), "$verdict-pending"), (candidate.key, "bold"))
+    return Content.assemble((name, style), (told, "$verdict-pending"), (candidate.key, "bold"))

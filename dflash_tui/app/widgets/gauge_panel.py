@@ -20,6 +20,7 @@ from .gauges import NARROW_PITCH, Gauge, HistogramGauge, PositionGauge, RateGaug
 from .meters import ContextGauge, CostGauge, GpuGauge
 from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 
+OF_RECORDING = "pace of slow motion (F5); + and − change the recording's own"
 NO_DRAFTER = "No drafter is loaded: there is no block to size."
 GAP = 2
 """Cells between two gauges in one row."""
@@ -236,6 +237,9 @@ class Panel(Container):
         ):
             slider.offer(reason)
             slider.known = reason is None or recorded
+        if recorded:
+            pace = self.query_one(PaceSlider)
+            pace.hint = pace.tooltip = OF_RECORDING
 
     def limit_block(self, most: int) -> None:
         """No larger blocks than that; no drafter, no block."""

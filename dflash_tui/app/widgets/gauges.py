@@ -142,7 +142,7 @@ class RateGauge(Gauge):
         """The last second while it runs, the whole answer once it has ended."""
         turn = self.facts.turn
         value = turn.rate.mean if turn.finished else turn.rate.now
-        return f"{value:.0f}" if value else "–"
+        return f"{value:,.0f}".replace(",", " ") if value else "–"
 
     def _told(self) -> list[str]:
         """What else there is to tell of the answer: beside the digits a line each, where they have room."""

@@ -61,6 +61,7 @@ class Slider(Track, can_focus=True):
         width: 1fr;
         color: $text-muted;
         &:focus { color: $foreground; background: $panel; }
+        &:disabled:can-focus { opacity: 1; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,7 +76,7 @@ class Slider(Track, can_focus=True):
     value: reactive[float] = reactive(0.0)
     known: reactive[bool] = reactive(True)
     """False where the source of the answers sets it and doesn't tell: then no value shows."""
-    hint: ClassVar[str] = ""
+    hint: str = ""
     """What it sets and when that acts, for the status line while it has the focus."""
 
     @dataclass
@@ -117,10 +118,11 @@ class Slider(Track, can_focus=True):
             line = ("─" * length, "$foreground 22%")
             return Content.assemble(f"{self.label:<{LABEL_WIDTH}}├", line, f"┤ {NOT_KNOWN}")
         knob = round(self.share * (length - 1))
+        moved = "$primary" if not self.disabled else "$foreground 40%"  # its words stay readable
         return Content.assemble(
             f"{self.label:<{LABEL_WIDTH}}├",
-            ("━" * knob, "$primary"),
-            ("●", "bold $primary" if not self.has_focus else "bold reverse $primary"),
+            ("━" * knob, moved),
+            ("●", f"bold {moved}" if not self.has_focus else f"bold reverse {moved}"),
             ("─" * (length - 1 - knob), "$foreground 22%"),
             f"┤ {self.describe()}",
         )

@@ -72,19 +72,33 @@ def context(desk: Desk, _: Argument) -> None:
 
 
 OWN = (
-    Command("help", "this list, or one command of it", help, slash="help", takes="[command]"),
-    Command("quit", "leave; so does Ctrl+D", leave, slash="quit"),
-    Command("show", "read the conversation out, or one question with its answer", show, slash="show", takes="[n]"),
-    Command("thought", "read out what the model thought before its newest answer", thought, slash="thought"),
+    Command("help", "Help", "this list, or one command of it", help, slash="help", takes="[command]"),
+    Command("quit", "Quit", "leave; so does Ctrl+D", leave, slash="quit"),
+    Command(
+        "show",
+        "Read out",
+        "read the conversation out, or one question with its answer",
+        show,
+        slash="show",
+        takes="[n]",
+    ),
+    Command(
+        "thought",
+        "Read the thought",
+        "read out what the model thought before its newest answer",
+        thought,
+        slash="thought",
+    ),
     Command(
         "version",
+        "Another version",
         "go to another version of the newest question or answer that has some",
         version,
         slash="version",
         takes="[n|next|back]",
     ),
-    Command("settings", "what is in force", settings, slash="settings"),
-    Command("context", "how full the context is", context, slash="context"),
+    Command("settings", "Settings", "what is in force", settings, slash="settings"),
+    Command("context", "Context", "how full the context is", context, slash="context"),
 )
 
 COMMANDS: dict[str, Command[Desk]] = {command.slash: command for command in (*OWN, *SHARED.values()) if command.slash}

@@ -50,8 +50,10 @@ class TurnState:
     by: EngineReady | None = None
     """Who answers; None for what was not decoded here."""
     speculation: bool = True
+    plain_ms: float | None = None
+    """Milliseconds per token of the target alone that stood beside this answer before a race measured it anew."""
     before_race: bool = False
-    """A race has measured the target since then, warmed up as it may not have been for this answer."""
+    """Nothing stood there yet, and the race was warmed up, which this answer may not have been."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
     latest_drafted: Step | None = None
@@ -279,13 +281,16 @@ class Reducer:
 
     def plain_ms_of(self, turn: TurnState | None) -> float | None:
         """What a token costs the target alone that answered this turn; None where another was measured, or none."""
-        return self.plain_ms if turn is not None and _same_target(turn.by, self.ready) else None
+        if turn is None or not _same_target(turn.by, self.ready):
+            return None
+        return self.plain_ms if turn.plain_ms is None else turn.plain_ms
 
     def take_race(self, plain_ms: float) -> None:
-        """A race measured the target alone: the measure for the answers that come, not for those before it."""
-        self.plain_ms = plain_ms
+        """A race measured the target alone: the measure for the answers that come. Those before it keep theirs."""
         for turn in self.turns:
-            turn.before_race = True
+            turn.plain_ms = self.plain_ms_of(turn)
+            turn.before_race |= turn.plain_ms is None
+        self.plain_ms = plain_ms
 
     def show_question(self, text: str, files: Sequence[Span] = ()) -> None:
         """A question that this front end did not ask becomes part of the transcript, with lines for its files."""

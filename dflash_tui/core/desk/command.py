@@ -18,6 +18,8 @@ class Command(Generic[Host]):
 
     id: str
     """Names it in the configuration's ``[keys]``; never changes once released."""
+    label: str
+    """What it is called where people choose: in the palette, and in the line of keys by its first words."""
     title: str
     """What it does. Commands with the same title share a line of the help screen."""
     run: Callable[[Host, Argument], None]

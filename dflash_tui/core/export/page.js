@@ -228,7 +228,8 @@ class Race {
       bar.max = over ? length || 1 : Math.max(...this.lanes.map((each) => each.written.at(-1)));
       bar.value = over ? lane.seconds : tokens;
       bar.setAttribute("aria-label", over ? "Seconds it took" : "Tokens written");
-      told.textContent = over ? `${took.toFixed(2)} s` : `${seconds >= lane.seconds ? "✓ " : ""}${tokens} tokens`;
+      const wrote = `${seconds >= lane.seconds ? "✓ " : ""}${tokens} token${tokens === 1 ? "" : "s"}`;
+      told.textContent = over ? `took ${took.toFixed(2)} s` : wrote;
     });
     this.slider.value = Math.round(seconds / (length || 1) * this.slider.max);
     this.slider.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);

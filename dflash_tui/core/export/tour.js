@@ -29,15 +29,16 @@ const pictures = {
   round(part, share) {
     const phase = Math.min(Math.floor(share * 5), 4);
     part.querySelector(".picture").className = `picture phase-${phase}`;
+    part.classList.toggle("done", share === 1);
   },
   race(part, share) {
     const length = Math.max(...lanes.map((lane) => lane.at(-1)[0])), time = share * length;
     [...part.querySelectorAll(".lane")].forEach((lane, place) => {
       const rounds = lanes[place], ended = rounds.filter(([end]) => end <= time), over = share === 1;
-      const [took, tokens] = rounds.at(-1), written = ended.length ? ended.at(-1)[1] : 0;
+      const [took, tokens] = rounds.at(-1), [, written, run] = ended.length ? ended.at(-1) : [0, 0, 0];
       lane.querySelector("progress").value = over ? took / length : written / tokens;
-      const passes = `${ended.length} passes of the target`;
-      lane.querySelector("output").textContent = `${over ? `${took.toFixed(2)} s` : `${written} tokens`} · ${passes}`;
+      const passes = `${run} passes of the target`, wrote = `${written} token${written === 1 ? "" : "s"}`;
+      lane.querySelector("output").textContent = `${over ? `${took.toFixed(2)} s` : wrote} · ${passes}`;
     });
   },
   number() {},

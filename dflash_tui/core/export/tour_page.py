@@ -8,7 +8,7 @@ from typing import Any
 
 from ..figures.labels import caption
 from ..lesson.pages import name_of
-from ..lesson.tour import Part, Tour
+from ..lesson.tour import AS_FAST, Part, Tour
 from ..rounds.cells import END_MARK, draft_text, show_blanks
 from ..rounds.playback import PHASES
 from .document import ExportedAnswer
@@ -89,20 +89,21 @@ def _race(tour: Tour) -> Iterator[str]:
 
 
 def _number(tour: Tour) -> Iterator[str]:
-    yield f'<p class="factor">{tour.factor:.1f}×</p><p><b>as fast as the target alone</b></p>'
+    yield f'<p class="factor">{tour.factor:.1f}×</p><p><b>{AS_FAST}</b></p>'
 
 
 def _data(tour: Tour) -> str:
-    """What the script knows, as JSON: the seconds of each part, and of each answer when its rounds ended and how many
-    tokens it had by then. ``<`` never stands in it, so that nothing ends the element."""
+    """What the script knows, as JSON: the seconds of each part, and of each answer when its rounds ended, and how many
+    tokens and passes of the target it had by then. ``<`` never stands in it, so that nothing ends the element."""
     lanes = [_lane(answer) for answer in (tour.alone, tour.drafted)]
     data: dict[str, Any] = {"seconds": [part.seconds for part in tour.parts], "lanes": lanes}
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _lane(answer: ExportedAnswer) -> list[list[float]]:
-    tokens, first, rounds = 0, answer.steps[0].time, list[list[float]]()
+    tokens, passes, first, rounds = 0, 0, answer.steps[0].time, list[list[float]]()
     for step in answer.steps:
         tokens += len(step.emitted)
-        rounds.append([step.time - first, tokens])
+        passes += step.verify_width > 0
+        rounds.append([step.time - first, tokens, passes])
     return rounds

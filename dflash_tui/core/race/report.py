@@ -14,11 +14,11 @@ from .race import LOOKUP, Divergence, LaneResult, RaceResult
 
 HOW = (
     "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
-    "first token; the time to it stands apart. Figures are medians."
+    "first token; the time to it stands apart. Of several runs figures are medians."
 )
 IN_TURNS = (
     "The lanes ran in turns, never two at once, each warmed up by a short question. The clock starts at the first "
-    "token; the time to it stands apart. Figures are medians."
+    "token; the time to it stands apart. Of several runs figures are medians."
 )
 
 

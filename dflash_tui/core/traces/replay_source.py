@@ -13,7 +13,7 @@ from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
 from ..records.numbers import SECOND
 from ..rounds.pace import replay_pace
-from ..source import ASKING, Capabilities, Emit, Rewind
+from ..source import ASKING, Capabilities, Emit, Rewind, described
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 1e-4, 1000.0
@@ -76,8 +76,9 @@ class ReplaySource:
         if self.trace is None:
             return ""
         made, ready = self.trace.header.created[:10], self.trace.ready
-        what = f"{ready.target.rpartition('/')[2]} on {ready.device}" if ready else ""
-        return ", ".join(words for words in (what, made) if words)
+        what = described(ready.banner).partition(" (")[0] if ready else ""
+        where = f"on {ready.device}" if ready and ready.device else ""
+        return " · ".join(filter(None, (f"{what} {where}".strip(), f"recorded {made}" if made else "")))
 
     @property
     def ended(self) -> bool:

@@ -80,6 +80,10 @@ def test_the_targets_own_speed_comes_from_an_answer_without_speculation() -> Non
         reducer.apply(TurnFinished(turn, "stop", "x", statistics=TurnStatistics(num_tokens=tokens, tok_s=200.0)))
         assert before is None
     assert reducer.plain_ms == 5.0
+    reducer.take_race(4.0)
+    measured = reducer.turns[0]
+    assert reducer.plain_ms_of(measured) == 5.0 and not measured.before_race, "a race leaves what stood there"
+    assert reducer.plain_ms == 4.0
     reducer.apply(ready)
     assert reducer.plain_ms is None, "another model has another speed"
 

@@ -14,9 +14,10 @@ from textual.widget import Widget
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.source import PlayedRecord
+from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.traces.replay_source import FASTEST
 
-KEYS, AT_END = "Space , . + −", "Space again · − slower"
+KEYS, AT_END = "Space pause · , . round · + − pace", "Space again · − slower"
 
 
 class ReplayBar(Widget, can_focus=True):
@@ -105,8 +106,10 @@ class ReplayBar(Widget, can_focus=True):
         while keys and len(keys) > self.size.width - len(left) - 2:
             keys = keys.rpartition(" · ")[0]  # whole words: as many as fit
         room = self.size.width - len(left) - len(keys) - 3
-        origin = source.origin
-        middle = f" · {origin}" if origin and len(origin) + 3 <= room else ""
+        origin = sanitise(source.origin)
+        while origin and len(origin) + 3 > room:
+            origin = origin.rpartition(" · ")[0]
+        middle = f" · {origin}" if origin else ""
         mark = "■" if source.ended else "▶" if source.playing else "⏸"
         gap = " " * max(self.size.width - len(mark + left + middle + keys), 1)
         muted = "$foreground" if self.has_focus else "$verdict-pending"  # which could not be read on the focus's ground

@@ -87,11 +87,21 @@ def name(desk: Desk, argument: Argument) -> None:
 
 
 COMMANDS = (
-    Command("retry", "ask again, maybe set otherwise; both answers stay", retry, slash="retry", takes=TAKES),
-    Command("edit", "change a question and ask it as a new version", edit, slash="edit", takes="[n] [text]"),
+    Command(
+        "retry", "Ask again", "ask again, maybe set otherwise; both answers stay", retry, slash="retry", takes=TAKES
+    ),
+    Command(
+        "edit",
+        "Change a question",
+        "change a question and ask it as a new version",
+        edit,
+        slash="edit",
+        takes="[n] [text]",
+    ),
     Command(
         "tree",
-        "every version of this conversation, and the way to each",
+        "All versions",
+        "all versions of this conversation; go to any",
         show_tree,
         "f9,alt+g",
         "tree",
@@ -100,6 +110,7 @@ COMMANDS = (
     ),
     Command(
         "compare",
+        "Compare two versions",
         "two versions compared, by their numbers in /tree",
         show_comparison,
         "f10,alt+c",
@@ -107,6 +118,6 @@ COMMANDS = (
         "[n] [m]",
         priority=True,
     ),
-    Command("go", "go on from another answer of /tree", go, slash="go", takes="n|name"),
-    Command("name", "name this branch, from here on", name, slash="name", takes="[name]"),
+    Command("go", "Go to another answer", "go on from another answer of /tree", go, slash="go", takes="n|name"),
+    Command("name", "Name this branch", "name this branch, from here on", name, slash="name", takes="[name]"),
 )

@@ -11,4 +11,4 @@ def new(desk: Desk, _: Argument) -> None:
     desk.new()
 
 
-COMMANDS = (Command("new", "start a new chat", new, "ctrl+n", "new"),)
+COMMANDS = (Command("new", "New chat", "start a new chat", new, "ctrl+n", "new"),)

@@ -67,11 +67,14 @@ def _race_against(desk: Desk, argument: str) -> None:
 
 
 COMMANDS = (
-    Command("statistics", "the figures of an answer, as tables", show_statistics, slash="stats"),
-    Command("steps", "look at the rounds one by one", show_round, "f3,alt+s", "steps", "[n]", priority=True),
+    Command("statistics", "All figures", "the figures of an answer, as tables", show_statistics, slash="stats"),
+    Command(
+        "steps", "Look inside", "look at the rounds one by one", show_round, "f3,alt+s", "steps", "[n]", priority=True
+    ),
     Command(
         "race",
-        "the target alone against DFlash, or against a server",
+        "Race",
+        "with and without guesses, or against a server",
         race,
         "f6,alt+r",
         "race",

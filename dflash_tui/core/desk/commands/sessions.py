@@ -78,7 +78,8 @@ def write_markdown(desk: Desk, argument: Argument) -> None:
 COMMANDS = (
     Command(
         "unfold",
-        "show what is attached or folded: files, pastes, output",
+        "Files and pastes",
+        "shows what is folded: files, pastes, output",
         show_files,
         "alt+o",
         "files",
@@ -86,6 +87,7 @@ COMMANDS = (
     ),
     Command(
         "sessions",
+        "Older chats",
         "older conversations: resume, rename, delete",
         show_sessions,
         "ctrl+o",
@@ -93,9 +95,25 @@ COMMANDS = (
         "[words]",
         priority=True,
     ),
-    Command("find", "search everything that was ever said", find, "alt+w", "find", "[words]", priority=True),
-    Command("resume", "go on with an older conversation", resume, slash="resume", takes="[id]"),
-    Command("rename", "give this conversation a name", rename, slash="rename", takes="name"),
-    Command("delete", "delete this conversation, after asking", delete, slash="delete"),
-    Command("markdown", "write this conversation to a Markdown file", write_markdown, slash="markdown", takes="[name]"),
+    Command(
+        "find",
+        "Search all chats",
+        "search everything that was ever said",
+        find,
+        "alt+w",
+        "find",
+        "[words]",
+        priority=True,
+    ),
+    Command("resume", "Resume a chat", "go on with an older conversation", resume, slash="resume", takes="[id]"),
+    Command("rename", "Name this chat", "give this conversation a name", rename, slash="rename", takes="name"),
+    Command("delete", "Delete this chat", "delete this conversation, after asking", delete, slash="delete"),
+    Command(
+        "markdown",
+        "Save as Markdown",
+        "write this conversation to a Markdown file",
+        write_markdown,
+        slash="markdown",
+        takes="[name]",
+    ),
 )
