@@ -51,7 +51,7 @@ class TurnState:
     """Who answers; None for what was not decoded here."""
     speculation: bool = True
     before_race: bool = False
-    """A race has measured the target since then, warmed up as it may not have been for this answer."""
+    """Whether a race measured the target after this answer: then it was warm, as it may not have been for this one."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
     latest_drafted: Step | None = None
@@ -140,7 +140,7 @@ class TurnState:
 
     @property
     def ttft_ms(self) -> float | None:
-        """From the question to the first token; None before it came."""
+        """Milliseconds from the question to the first token; None before that came."""
         return self.history.time[0] / MICROSECONDS if self.history else None
 
     @property

@@ -39,7 +39,7 @@ def replay_pace(seconds: float) -> float:
 
 
 def pace_words(pace: float) -> str:
-    """For example ``slowed 40 times``."""
+    """A pace in words, such as ``slowed 40 times``."""
     if pace == 1:
         return "at its own pace"
     return f"slowed {1 / pace:.3g} times" if pace < 1 else f"sped up {pace:.3g} times"

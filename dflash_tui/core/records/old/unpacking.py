@@ -48,7 +48,7 @@ class Unpacker:
         self._data = b""
         self._offset = 0
         self._partial = False
-        """Of the step at hand."""
+        """Whether the step that is being read is a partial one."""
 
     def unpack(self, data: bytes) -> Step:
         """Raises :class:`RecordError` for anything but exactly one packed step."""
