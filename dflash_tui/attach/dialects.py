@@ -77,7 +77,7 @@ class Dialect(ABC):
         return {}
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
-        """What turns the stream of one answer into rounds."""
+        """Make what turns the stream of one answer into rounds."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
     def notice(self, report: TurnReport) -> Notice | None:

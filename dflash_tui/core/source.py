@@ -37,7 +37,7 @@ class Capabilities:
     """What a source can do. They may change until its ``EngineReady``: a server has to be asked."""
 
     refused: Mapping[Feature, str] = field(default_factory=dict)
-    """What it can't, and why, in words for the user who tries."""
+    """The features that it lacks, each with the reason in words for the user who tries it."""
     local: bool = True
     """Whether it computes on this machine, so that this machine's card and processor are worth watching."""
     placeholder: str = ""

@@ -266,7 +266,7 @@ class LessonScreen(LeavesOnce[bool]):
             self._clock = None
 
     def action_play(self) -> None:
-        """What plays by itself pauses, goes on, or plays again; a round goes on by one phase."""
+        """Pause a picture that plays by itself, go on, or play it again; of a round show the next phase."""
         figure = self.figure
         if figure is None:
             return

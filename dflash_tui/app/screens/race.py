@@ -165,7 +165,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self._draw_bar(place, "  ", 0.0, "")
 
     def _divert(self, event: Event) -> None:
-        """Called by the engine thread."""
+        """Take an event of the engine; called by its thread."""
         self._events.put(event)
         if isinstance(event, EngineReady | TurnFinished):
             with suppress(RuntimeError):  # the loop has been closed

@@ -76,7 +76,7 @@ class CostGauge(Gauge):
 
 
 class ContextGauge(Gauge):
-    """How much of the context is used."""
+    """Shows how much of the context is used."""
 
     section = "context"
     compact_width = 24

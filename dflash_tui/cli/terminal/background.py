@@ -108,7 +108,7 @@ class Suited:
     """What a screen that opens takes from its terminal."""
 
     wanted: str | None
-    """A theme's name; None: none was asked for."""
+    """The theme's name, ``auto`` included; None where none was asked for."""
     background: Background
 
     @property

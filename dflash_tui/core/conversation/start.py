@@ -34,7 +34,7 @@ class Start:
     questions: PromptHistory = field(default_factory=lambda: PromptHistory(None))
     """Questions asked before, in this conversation and others."""
     conversation: Conversation | None = None
-    """Goes on where this one ended; the event queue's log writes to its file."""
+    """The conversation to go on with; the event queue's log writes to its file. None to begin a new one."""
     choose: bool = False
     """Whether to ask at once which conversation to resume."""
     wanted: Wanted = field(default_factory=dict)

@@ -48,7 +48,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     head: tuple[str, ...] = ()
     note: str = ""
-    """How to read it."""
+    """A sentence below the table that says how to read it; empty for none."""
 
 
 def tables(facts: GaugeFacts) -> tuple[Table, ...]:

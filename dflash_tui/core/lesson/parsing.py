@@ -105,7 +105,7 @@ def parse_lesson(path: Path, text: str) -> Lesson:
 
 
 def _split(path: Path, lines: list[TextLine]) -> tuple[list[TextLine], list[TextLine]]:
-    """What stands between the first two fences, and what follows them."""
+    """The lines between the first two fences of a lesson's file, and the lines behind them."""
     fences = [place for place, line in enumerate(lines) if line.text == _FENCE][:2]
     if len(fences) < 2 or any(line.text for line in lines[: fences[0]]):
         raise LessonError(path, 1, f"a lesson begins with {_FENCE}, title: and trace: lines, and {_FENCE} again.")

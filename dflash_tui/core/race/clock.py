@@ -64,7 +64,7 @@ class RaceClock:
         return [lane.advance(seconds) for lane in self.lanes]
 
     def play(self, now: float) -> None:
-        """Run, as ``now`` does: the viewer's clock in seconds, here and below."""
+        """Let the race run on from ``now``, the viewer's clock in seconds."""
         self.playing, self._seen = True, now
 
     def tick(self, now: float) -> list[list[Step]]:

@@ -34,7 +34,7 @@ def race_pace(seconds: float) -> float:
 
 
 def replay_pace(seconds: float) -> float:
-    """For a recording of so many seconds, if nobody says another."""
+    """The pace at which a recording of ``seconds`` is played if nobody says another."""
     return pace_for(seconds, REPLAY, SHORT_REPLAY)
 
 

@@ -35,7 +35,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class ServerError(Failure):
-    """There is no such server to attach to, or its description can't be used."""
+    """Raised when there is no such server to attach to, or its description can't be used."""
 
 
 def is_address(text: str | None) -> bool:

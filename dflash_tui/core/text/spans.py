@@ -65,7 +65,8 @@ class Labels:
         self.written = bytearray(written)
         """1 where the piece is a token, 0 where no model wrote it."""
         self.turns = array("I", turns)
-        """What no model wrote belongs to the piece before it; the first one, to the turn that its span names."""
+        """The turn of each piece. One that no model wrote has that of the piece before it; the first, what its span
+        names."""
         self.tokens = array("I", tokens)
         """Tokens of the turn up to and with this piece, so that pieces of one turn are in order."""
 

@@ -236,7 +236,7 @@ class ReplaySource:
 
 
 def _length(trace: Trace) -> int:
-    """Events to hand out, its ending included."""
+    """How many events there are to hand out, the trace's ending included."""
     return len(trace) + len(trace.ending)
 
 

@@ -20,7 +20,7 @@ from .large_round import GROUNDS, OWN_GROUNDS, QUIET, round_lines
 from .step_table import Scene
 
 SECONDS: dict[Phase, float] = {"block": 1.0, "draft": 2.0, "verify": 2.0, "judge": 2.0, "emit": 3.5}
-"""How long each phase stands."""
+"""Seconds that each phase stands."""
 TRACE = "code"
 """The bundled recording to take a round from."""
 LARGE = 6

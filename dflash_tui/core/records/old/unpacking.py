@@ -43,7 +43,7 @@ class Unpacker:
         self.pieces: list[Piece] = []
         """The table of tokens, which grows as steps are unpacked."""
         self._turn, self._index, self._context, self._time_us = 0, -1, 0, 0
-        """Of the step before."""
+        """The turn, the number, the context's length and the time in microseconds of the step before."""
         self._block_size, self._temperature = 0, 0.0
         self._data = b""
         self._offset = 0
