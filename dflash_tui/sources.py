@@ -55,7 +55,7 @@ def llama_source(options: EngineOptions) -> SourceFactory:
 
 
 def require_folder() -> None:
-    """Raises :class:`Failure` in a folder that is gone, where PyTorch ends the process while it loads."""
+    """Raise :class:`Failure` in a folder that is gone, where PyTorch would end the process while it loads."""
     try:
         working_folder.require_folder()
     except UsageFailure as failure:

@@ -34,7 +34,7 @@ from .themed import ThemedApp
 PALETTE_NAMES, PALETTE_KEYS = 23, 9
 """Cells of the palette's names, and of the keys behind them; slash commands end its lines."""
 LEAVE_SECONDS = 5.0
-"""How long an orderly way out may take once a signal has asked for it."""
+"""Seconds that an orderly way out may take once a signal has asked for it."""
 
 
 class ChatApp(ThemedApp):
@@ -57,7 +57,7 @@ class ChatApp(ThemedApp):
         super().__init__(theme, screen_options)
         self.chat_screen = BoundChatScreen(settings, out_dir, queue, source, begin)
         self.typed = begin.typed if begin else b""
-        """Keys that came before the driver listened, which takes them from here."""
+        """Bytes of keys pressed before Textual's driver listened; the driver takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """The user's own keys, and which of them could not be taken."""
         self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)
@@ -83,11 +83,11 @@ class ChatApp(ThemedApp):
         await super().on_event(event)
 
     async def action_quit(self) -> None:
-        """Ctrl+Q, from wherever: what else would end is said first."""
+        """What Ctrl+Q does on every screen: leave; where more would end with it, only when pressed again."""
         self.chat_screen.leave()
 
     def notify(self, message: str, *, title: str = "", markup: bool = True, **options: Any) -> None:
-        """With the keys that the user has, and the title on the message's own line."""
+        """Show a notice as Textual does, but name the user's own keys in it and put the title on the message's line."""
         message = self.chat_screen.said(message)
         if title:
             text = Content.from_markup(message) if markup else Content(message)
@@ -95,7 +95,7 @@ class ChatApp(ThemedApp):
         super().notify(message, markup=markup, **options)
 
     def on_notify(self) -> None:
-        """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""
+        """Remove the notices on show, so that the new one, which Textual adds after this, stands alone."""
         clear_notices(self.screen)
 
     def on_mount(self) -> None:

@@ -20,11 +20,11 @@ class Candidate:
     """The prompt up to the cursor, once this is taken: all of a command, or the line with the file's name."""
     help: str = ""
     takes: str = ""
-    """What can stand behind it, where there is room to say so."""
+    """The arguments a command takes, such as ``[N]``; shown where there is room."""
     key: str = ""
-    """Does the same."""
+    """The key that does the same, such as ``F4``; empty when there is none."""
     label: str = ""
-    """In the list, where that isn't the text itself."""
+    """What the list shows instead of ``text``; empty to show ``text``."""
 
     @property
     def shown(self) -> str:

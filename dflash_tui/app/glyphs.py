@@ -24,7 +24,7 @@ _DIGITS = {
     "–": ("    ", "    ", "####", "    ", "    ", "    "),
     "×": ("     ", "     ", "## ##", " ### ", "## ##", "     "),
 }
-"""Pixels, two above each other in a cell."""
+"""Digits as six rows of pixels (``#``), of which two above each other make one cell of the screen."""
 _HALVES = {"  ": " ", "# ": "▀", " #": "▄", "##": "█"}
 
 
@@ -44,7 +44,7 @@ _ASCII_DIGITS = {
     "–": ("   ", " _ ", "   "),
     "×": ("   ", r"\ /", r"/ \\"),
 }
-"""As on a pocket calculator: lines drawn as corners and crosses can't be told apart."""
+"""Digits for an ASCII screen, three rows each, drawn as a pocket calculator does."""
 
 
 def large_number(text: str, ascii: bool = False, scale: int = 1) -> tuple[str, ...]:
@@ -64,8 +64,8 @@ def bars(values: Sequence[float], height: int) -> list[str]:
 
 
 def fitting(hints: Sequence[str], width: int, brief: Sequence[str] = ()) -> str:
-    """As many hints as have room in so many cells: the last, and before it the first ones. ``brief``: the same in fewer
-    words, for where not all of them have."""
+    """A line of as many hints as have room in ``width`` cells: the last one, and before it the first ones. ``brief``
+    are the same in fewer words, for where not all have room."""
     *first, last = brief if brief and cell_len(" · ".join(hints)) > width else hints
     while first and cell_len(" · ".join([*first, last])) > width:
         first.pop()
@@ -79,12 +79,12 @@ def scaled(values: Sequence[float]) -> list[float]:
 
 
 def spaced(row: str, pitch: int) -> str:
-    """Characters ``pitch`` cells apart."""
+    """The characters of ``row``, one every ``pitch`` cells: ``spaced("ab", 3)`` gives ``"a  b"``."""
     return (" " * (pitch - 1)).join(row)
 
 
 def axis(labels: dict[int, str], count: int, pitch: int) -> str:
-    """Labels below columns ``pitch`` cells apart, each starting at its column."""
+    """The line below a chart of ``count`` columns, ``pitch`` cells apart: ``labels`` by the column they start at."""
     cells = [" "] * (count * pitch + 2)
     for column, label in labels.items():
         start = column * pitch

@@ -22,14 +22,14 @@ from .line import Line, is_remote
 
 ESCAPE = "\x1b"
 SEQUENCE_SECONDS = 0.5
-"""How long the rest of a sequence may take on its way. Nobody types the beginning of one by hand."""
+"""Seconds that the rest of a sequence may take on its way. Nobody types the beginning of one by hand."""
 INTRODUCERS = "[O" + ESCAPE
-"""What goes on behind an Esc; any other character makes a whole key with it: Alt and that character."""
+"""The characters that go on with a sequence behind an Esc; any other one makes Alt and that character with it."""
 READ_BYTES = 1 << 16
 LAST_WORD_SECONDS = 1.0
-"""How long leaving waits for an answer that is on its way."""
+"""Seconds that leaving waits for the terminal's answer to a question that was asked before."""
 IDLE_SECONDS = 0.1
-"""Between two looks at whether the program ends."""
+"""Seconds the reader waits for a key before it looks again at whether the program ends."""
 
 
 class PatientParser(XTermParser):
@@ -43,7 +43,8 @@ class PatientParser(XTermParser):
         """The last characters fed: the beginning of a marker may be among them."""
 
     def feed(self, data: str) -> Iterator[Message]:
-        """As Textual's, but a paste comes in one piece and whole, whatever is in it."""
+        """Give the messages for what the terminal sent, as Textual does, but a paste in one piece, whatever is in
+        it."""
         if not data:
             yield from super().feed(data)
         while data:
@@ -61,7 +62,8 @@ class PatientParser(XTermParser):
                     yield from self._end_paste(self._pasted)
 
     def _feed_keys(self, data: str, follows: str) -> Iterator[Message]:
-        """As Textual's, but Alt with a key waits for nothing behind it. ``follows``: the character fed before."""
+        """Give the messages for keys, as Textual does, but Alt with a key at once. ``follows``: the character fed
+        before."""
         start = 0
         for place, character in enumerate(data):
             if follows == ESCAPE and character not in INTRODUCERS:
@@ -81,7 +83,7 @@ class PatientParser(XTermParser):
             yield events.Paste(text.replace("\x00", "")) if isinstance(message, events.Paste) else message
 
     def tick(self) -> Iterable[Message]:
-        """What waited long enough to be a key."""
+        """The messages for keys whose rest has not come within the time a sequence may take, such as a lone Esc."""
         return () if self.patience is None or self.patience > 0 else super().tick()
 
     @property
@@ -97,14 +99,14 @@ class PatientDriver(LinuxDriver):
     """Textual's driver with :class:`PatientParser` as its reader. Says when a slow line holds up what is written."""
 
     _line: Line | None = None
-    """Asked while the screen is shown at the far end of a line."""
+    """Measures how far behind the terminal is; None unless the screen is shown over SSH."""
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._line = Line() if is_remote() else None
 
     def stop_application_mode(self) -> None:
-        """What the terminal still has to say is heard here, and not by the shell."""
+        """Leave as Textual does, after reading the terminal's last answer: the shell would take it for typing."""
         deadline = monotonic() + LAST_WORD_SECONDS
         while self._line is not None and self._line.expects and monotonic() < deadline:
             sleep(0.01)
@@ -141,12 +143,12 @@ class PatientDriver(LinuxDriver):
 
     @property
     def backed_up(self) -> bool:
-        """The terminal has not taken yet what was written before, or not shown it."""
+        """Whether the terminal has still to take, or to show, what was written before."""
         waiting = self._writer_thread is not None and not self._writer_thread._queue.empty()
         return waiting or (self._line is not None and self._line.backed_up)
 
     def _read(self) -> bytes:
-        """What arrived; nothing when the terminal is gone."""
+        """The bytes that the terminal has sent; empty when the terminal is gone."""
         try:
             return os.read(self.fileno, READ_BYTES)
         except OSError:

@@ -26,18 +26,18 @@ PALETTE = "ctrl+p"
 
 @dataclass(frozen=True, slots=True)
 class AcceptedKeys:
-    """What becomes of the keys that the user wants."""
+    """The user's own keys that are taken over, and what is to be said about the others."""
 
     keymap: dict[str, str]
-    """For Textual: keys by the action's id, no key twice."""
+    """Keys by an action's id, spelt as Textual does and separated by commas; no key twice."""
     mistakes: list[str]
-    """Lines that can't be followed, by their place."""
+    """What is wrong with each line that can't be followed: a sentence with the line's file and number."""
     losses: list[str]
-    """Actions whose key was given to another, which is no mistake."""
+    """A sentence for each action whose key was given to another one, which is no mistake."""
 
 
 def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Command[Any]]) -> AcceptedKeys:
-    """Of two lines that want the same key the later gets it."""
+    """Check the keys that the user wants, by an action's id; of two lines that want the same key the later gets it."""
     asked: dict[str, list[str]] = {}
     mistakes: list[str] = []
     for id, entry in wanted.items():
@@ -63,7 +63,7 @@ def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Command[Any
 
 
 def _keys(value: str) -> list[str]:
-    """``"Ctrl+S, f5"`` as Textual spells it."""
+    """The keys of a setting, spelt as Textual does: ``"Ctrl+S, f5"`` gives ``["ctrl+s", "f5"]``."""
     parts = (part.strip() for part in value.split(","))
     return [part if len(part) == 1 else part.lower() for part in parts if part]
 
@@ -86,7 +86,7 @@ def _problem(id: str, value: str, actions: Mapping[str, Command[Any]]) -> str:
 
 
 def _is_named(key: str) -> bool:
-    """Whether Textual has a key of this name: a sign, one of a keyboard, or what Unicode calls a sign."""
+    """Whether Textual knows a key by this name: ``a``, ``f5``, or a sign's Unicode name such as ``full_stop``."""
     own = {each.rpartition("+")[2] for each in Keys}.union(KEY_NAME_REPLACEMENTS.values(), FUNCTIONAL_KEYS.values())
     if len(key) < 2 or key in own:
         return True
@@ -104,14 +104,14 @@ _NAMES = {
 
 
 def key_name(key: str) -> str:
-    """``ctrl+end`` as ``Ctrl+End``; a letter alone stays as it is typed."""
+    """A key as people write it: ``ctrl+end`` becomes ``Ctrl+End``; a letter alone stays as it is typed."""
     if len(key) == 1:
         return key
     return "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
 Said = Callable[[str], str]
-"""A sentence with the keys that the user has."""
+"""Gives a sentence back with the user's own keys in the place of the usual ones."""
 
 
 def said_with(keymap: Mapping[str, str], actions: Mapping[str, Command[Any]]) -> Said:

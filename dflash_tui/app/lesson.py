@@ -15,7 +15,7 @@ from .themed import ThemedApp
 
 
 class LessonApp(ThemedApp):
-    """Ends when the lesson is left."""
+    """An application that shows a lesson and ends when the lesson is left."""
 
     TITLE = "dflash-chat lesson"
 
@@ -31,7 +31,7 @@ class LessonApp(ThemedApp):
         super().__init__(theme, screen_options)
         self.lesson_screen = LessonScreen(lesson, pages, origin, out_dir)
         self.wants_chat = False
-        """The lesson was left for the chat."""
+        """Whether the user left the lesson to go on to the chat."""
 
     def on_mount(self) -> None:
         self.push_screen(self.lesson_screen, self._leave)

@@ -9,7 +9,7 @@ from math import inf
 from time import monotonic
 
 QUESTION = "\x1b[6n"
-"""Where is the cursor? Textual reads the answer, and nobody here needs to know."""
+"""The control sequence that asks for the cursor's place; Textual's reader gets the answer, which nobody uses."""
 SLACK = 0.05
 """Seconds that an answer may take longer than the quickest one did."""
 PATIENCE = 5.0
@@ -17,18 +17,18 @@ PATIENCE = 5.0
 
 
 def is_remote() -> bool:
-    """The terminal is at the other end of an SSH connection."""
+    """Whether the terminal is at the other end of an SSH connection."""
     return bool(os.environ.get("SSH_CONNECTION"))
 
 
 class Line:
-    """Has at most one question on its way. One thread asks, another hears."""
+    """Measures how far a terminal is behind: at most one question is on its way. One thread asks, another hears."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._asked = -inf
         self._open = False
-        """A question has no answer yet."""
+        """Whether a question waits for its answer."""
         self._quickest = inf  # until a first answer came: some terminals have none
 
     def ask(self) -> str:
@@ -39,22 +39,22 @@ class Line:
         return QUESTION
 
     def hear(self) -> None:
-        """An answer has come."""
+        """Take note that the terminal has answered the question."""
         if self._open:
             self._quickest = min(self._quickest, self._age)
             self._open = False
 
     @property
     def expects(self) -> bool:
-        """An answer is still to come from a terminal that gives them."""
+        """Whether an answer is still to come from a terminal that has answered before."""
         return self._open and self._quickest < inf and self._age < PATIENCE
 
     @property
     def backed_up(self) -> bool:
-        """What was written before is still on its way."""
+        """Whether the terminal has not shown yet what was written before: its answer is overdue."""
         return self.expects and self._age > self._quickest + SLACK
 
     @property
     def _age(self) -> float:
-        """Seconds since the newest question."""
+        """Seconds since the newest question was written."""
         return self._clock() - self._asked

@@ -19,7 +19,7 @@ from .application import ChatApp
 SWITCH_INTERVAL = 0.0005
 """Seconds a thread keeps the interpreter lock: at the default 5 ms the engine waits for most of a frame."""
 JOIN_SECONDS = 3.0
-"""How long leaving waits for the engine's round in flight."""
+"""Seconds that leaving waits for the engine to end the round it is in."""
 
 
 def run_chat(

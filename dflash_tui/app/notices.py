@@ -1,4 +1,4 @@
-"""What the screens say for a moment, when something was kept, say, or could not be."""
+"""Notices that a screen shows for a moment: that something was saved, or could not be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dflash_tui.core.failures import Failure
 
 
 def link(path: Path) -> Content:
-    """The path, to be clicked where the terminal knows links."""
+    """A path that opens when it is clicked, in terminals that know links."""
     whole = path.resolve()
     return Content.styled(str(whole), f"link='{whole.as_uri()}'")
 
@@ -30,7 +30,7 @@ def clear_notices(screen: Screen[Any]) -> None:
 
 
 def tell_saved(screen: Screen[Any], save: Callable[[], Path]) -> None:
-    """Save something, and say where it is now, or why it isn't."""
+    """Call ``save`` and show a notice with the path it returns, or with why nothing was saved."""
     try:
         path = save()
     except Failure as failure:

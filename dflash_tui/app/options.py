@@ -1,4 +1,4 @@
-"""What the user wants of every screen: an application that knows it."""
+"""The application that knows what the user wants of every screen: motion, ASCII, keys."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dflash_tui.core.settings.config import ScreenOptions
 
 
 class OptionsApp(App[None]):
-    """Its parts ask :func:`options_of`."""
+    """An application with the user's ``screen_options``; its widgets get them from :func:`options_of`."""
 
     screen_options: ScreenOptions
 
 
 def options_of(part: DOMNode) -> ScreenOptions:
-    """The options of the application that a part is in."""
+    """The user's options, which the application of ``part`` keeps."""
     return cast(OptionsApp, part.app).screen_options

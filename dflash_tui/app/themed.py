@@ -27,7 +27,7 @@ from .theming import DEFAULT_THEME, MONO_DARK, MONO_LIGHT, ThemeWatcher, default
 _ASCII = AsciiFilter()
 _log = logging.getLogger(__name__)
 WATCH_SECONDS = 1.0
-"""How often the theme files are looked at."""
+"""Seconds between two looks at whether theme files have changed."""
 
 
 class ThemedApp(OptionsApp):
@@ -91,7 +91,7 @@ class ThemedApp(OptionsApp):
 
     @on(DescendantFocus)
     def keep_caret_still(self, event: DescendantFocus) -> None:
-        """Nothing blinks for who wants no motion; Textual's own fields do, the palette's among them."""
+        """Stop the caret of a field from blinking for users who want no motion; Textual's own fields blink."""
         if self.screen_options.reduced_motion and isinstance(event.widget, Input):
             event.widget.cursor_blink = False
 

@@ -13,6 +13,7 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from dflash_tui.core.files.places import bundled_themes_dir
 from dflash_tui.core.settings.config import config_directory, line_of, syntax_place
 
 DARK_THEME, LIGHT_THEME = "dflash-dark", "dflash-light"
@@ -24,23 +25,16 @@ _COLORS = {
     "error",
 }  # fmt: skip
 RAMP = ("1", "2", "3", "4")
-"""Grounds of a lens that shows how much, the weakest first; below them lies the background itself."""
+"""Names of the four background colours of a lens that shows an amount, the weakest first."""
 _TABLES = {"colors": _COLORS, "verdict": set(VERDICTS), "style": set(VERDICTS), "ramp": set(RAMP)}
 READABLE, NEARLY = 4.5, 1.04
 """WCAG's contrast ratio for text, and how much more is sure to be enough of it once colours are in whole steps."""
 MONO_DARK, MONO_LIGHT = "mono", "mono-light"
-"""For who wants no colour: the others' would turn into greys too near to each other."""
+"""Themes for users who want no colour; the other themes' colours would turn into greys too near to each other."""
 
 
 class ThemeError(Exception):
     """A theme file that can't be used: which one, which line, and what is wrong with it."""
-
-
-def bundled_themes_dir() -> Path:
-    """Beside the package in a checkout, inside it once installed."""
-    package = Path(__file__).parents[1]
-    installed = package / "themes"
-    return installed if installed.is_dir() else package.parent / "themes"
 
 
 def user_themes_dir() -> Path:
@@ -76,7 +70,7 @@ def theme_files() -> Iterator[Path]:
 
 
 def read_theme(path: Path) -> Theme:
-    """Raises :class:`ThemeError` when the file can't be read, is not TOML, or says something that is no theme."""
+    """Read a theme from a TOML file. Raises :class:`ThemeError` when the file can't be read or holds no theme."""
     return _ThemeFile.read(path).theme()
 
 
@@ -147,7 +141,7 @@ def _at(line: int | None) -> str:
 
 
 def _is_color(value: Any) -> str:
-    """What is wrong with a colour; empty when nothing is."""
+    """A sentence that says why ``value`` is no colour; empty when it is one."""
     try:
         Color.parse(value)
     except (ColorParseError, TypeError, AttributeError):
@@ -161,7 +155,7 @@ def _in_content(style: str) -> str:
 
 
 def _is_style(value: Any) -> str:
-    """What is wrong with text attributes; empty when nothing is."""
+    """A sentence that says why ``value`` names no text attributes; empty when it does."""
     words = value.split() if isinstance(value, str) else []
     if words and all(word in ATTRIBUTES for word in words) and (len(words) == 1 or "none" not in words):
         return ""
@@ -183,7 +177,7 @@ def _luminance(color: str) -> float:
 
 
 def text_on(ground: str) -> str:
-    """Black or white, whichever stands out."""
+    """The colour of text on ``ground``: black or white, whichever stands out more."""
     return max(("#000000", "#FFFFFF"), key=lambda text: contrast(text, ground))
 
 
@@ -201,7 +195,7 @@ and what nobody guessed, which stands on the background, are three greys that a 
 
 
 def landed(verdicts: Mapping[str, str], dark: bool) -> dict[str, str]:
-    """Grounds in the hues of the verdicts, and the text on them."""
+    """Variables for a block that just landed: ``landed-X``, a ground in verdict X's hue, and ``landed-X-text``."""
     grounds = {
         verdict: with_lightness(verdicts[verdict], steps[not dark])
         for verdict, steps in LANDED.items()
@@ -214,7 +208,7 @@ def landed(verdicts: Mapping[str, str], dark: bool) -> dict[str, str]:
 
 
 SHOWN: dict[str, float] = {"plain": 1.0, "accepted": 0.5, "bonus": 0.5, "corrected": 0.0}
-"""Of a text for a hall, which has no grounds: how far from as near to its ground as can be read to black or white."""
+"""How much a verdict's colour stands out in a hall: from 0, just readable, to 1, nearly black or white."""
 
 
 def shown(verdicts: Mapping[str, str], grounds: Iterable[str], dark: bool) -> dict[str, str]:
@@ -230,11 +224,11 @@ def shown(verdicts: Mapping[str, str], grounds: Iterable[str], dark: bool) -> di
 
 
 MIXTURES = 50
-"""Steps between a colour and black or white."""
+"""In how many steps a colour is mixed with black or white to find the nearest mixture wanted."""
 
 
 def lightness(color: str) -> float:
-    """L* of CIELAB, from 0 to 100."""
+    """How light a colour is: L* of CIELAB, from 0 (black) to 100 (white)."""
     return _lightness(_luminance(color))
 
 
@@ -275,7 +269,7 @@ def default_variables(dark: bool = True, grounds: tuple[str, ...] = ()) -> dict[
 
 
 def ground_of(theme: Theme) -> str:
-    """What text stands on: where a theme names no colour, or the terminal's own, what Textual would take."""
+    """The background colour of a theme; what Textual would take where the theme names none, or the terminal's own."""
     named = theme.background or ""
     return named if named.startswith("#") else _ground(theme.dark)
 

@@ -10,7 +10,7 @@ from .themed import ThemedApp
 
 
 class TourApp(ThemedApp):
-    """Ends when the tour is left."""
+    """An application that shows the tour and ends when the tour is left."""
 
     TITLE = "dflash-chat tour"
 

@@ -43,7 +43,7 @@ class Facts:
     block_size: int = 1
     """The anchor and what a round drafts; 1 where it doesn't say."""
     speculates: bool | None = None
-    """None where it doesn't say."""
+    """Whether the server guesses ahead; None where it doesn't say."""
     template: str = ""
     """The chat template, where the server shows it."""
     version: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class Dialect(ABC):
     """One kind of server. What isn't said here is as any server with this interface has it."""
 
     owner = ""
-    """``owned_by`` of its list of models; empty where that doesn't tell the dialect."""
+    """The ``owned_by`` in its list of models by which the dialect is known; empty where that doesn't tell."""
     times: Clock = "arrival"
     relays = False
     """Whether its stream carries the engine's own events."""
@@ -77,7 +77,7 @@ class Dialect(ABC):
         return {}
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
-        """What turns the stream of one answer into rounds."""
+        """Make what turns the stream of one answer into rounds."""
         return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
 
     def notice(self, report: TurnReport) -> Notice | None:

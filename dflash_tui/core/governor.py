@@ -20,7 +20,8 @@ class FrameGovernor:
         self._load = 0.0
 
     def observe(self, cpu_seconds: float, wall_seconds: float) -> None:
-        """Say what the thread spent since the frame before, and how long ago that was."""
+        """Take note of the CPU seconds that the thread spent since the frame before, and of the time that has
+        passed."""
         if wall_seconds <= 0:
             return
         self._cost += SMOOTHING * (cpu_seconds - self._cost)

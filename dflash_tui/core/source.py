@@ -42,9 +42,9 @@ class Capabilities:
     """What a source can do. They may change until its ``EngineReady``: a server has to be asked."""
 
     refused: Mapping[Feature, str] = field(default_factory=dict)
-    """What it can't, and why, in words for the user who tries."""
+    """The features that it lacks, each with the reason in words for the user who tries it."""
     local: bool = True
-    """It computes on this machine: this machine's card and processor are worth watching."""
+    """Whether it computes on this machine, so that this machine's card and processor are worth watching."""
     placeholder: str = ""
     """What the empty prompt says, when something other than usual."""
     leaving: str = ""
@@ -70,7 +70,7 @@ class PlayedRecord(Protocol):
 
     name: str
     pace: float
-    """As a multiple of the recorded pace."""
+    """How fast it plays, as a multiple of the recorded pace."""
     played: int
     """Rounds handed out so far."""
     playing: bool
@@ -81,11 +81,11 @@ class PlayedRecord(Protocol):
 
     @property
     def origin(self) -> str:
-        """When and where it was made, in words; empty when that is not known."""
+        """A sentence that says when and where the recording was made; empty when that is not known."""
 
     @property
     def ended(self) -> bool:
-        """Everything was handed out."""
+        """Whether everything was handed out."""
 
     def set_playing(self, playing: bool) -> None: ...
 
@@ -132,7 +132,7 @@ class StepBatch:
     spans: Spans
     """What they add to the transcript."""
     settled: Settled | None = None
-    """What settled the turn, without its steps."""
+    """What a server's count made of the turn, without its steps; None where nothing was settled."""
 
     def steps(self) -> Iterator[Step]:
         return islice(self.history.steps(self.start), self.stop - self.start)

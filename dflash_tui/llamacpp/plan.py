@@ -65,7 +65,7 @@ class LlamaPlan:
     gpus: tuple[str, ...]
     """GPUs that take as many layers as fit; with none, all layers stay on the processor."""
     threads: int
-    """0 lets llama.cpp count the processor's cores."""
+    """How many threads compute; 0 lets llama.cpp count the processor's cores."""
     version: str
     """The version of the package that llama.cpp came in."""
     remarks: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ def checked_target(model: GgufHeader) -> GgufHeader:
 
 
 def check_match(model: GgufHeader, drafter: GgufHeader) -> None:
-    """Raises ``WeightsFailure`` for a drafter that was made for another target."""
+    """Raise ``WeightsFailure`` for a drafter that was made for another target."""
     problem = mismatch(model, drafter)
     if problem:
         raise WeightsFailure(

@@ -14,9 +14,9 @@ from .failures import ApiFailure
 from .replies import encoded
 
 HEAD_SECONDS = 15.0
-"""How long a client may take to send a request's head; a new connection may be silent as long."""
+"""Seconds that a client may take to send a request's head; a new connection may be silent as long."""
 STALLED_SECONDS = 60.0
-"""How long a client may leave unread what was sent to it."""
+"""Seconds that a client may leave unread what was sent to it."""
 LOOK_SECONDS, PROBE_SECONDS = 0.1, 10.0
 """Seconds between two looks at whether a client that sends no more is still there; between two probes that tell."""
 MAX_HEAD_BYTES = 16 * 1024

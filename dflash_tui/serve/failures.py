@@ -29,7 +29,7 @@ class ApiFailure(Exception):
         code: str | None = None,
         retry_after: int | None = None,
     ) -> None:
-        """``retry_after`` in seconds."""
+        """``retry_after`` says after how many seconds to ask again; None to say nothing."""
         super().__init__(message)
         self.status = status
         self.param = param

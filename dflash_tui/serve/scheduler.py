@@ -76,7 +76,7 @@ class Scheduler:
         self.ready: EngineReady | None = None
         self.since = int(time.time())
         self.meters: Meters | None = None
-        """None until the engine is ready."""
+        """Counts what the engine does, for ``/metrics``; None until it is ready."""
         self._send = send
         self._most_waiting = most_waiting
         self._note = note
@@ -93,7 +93,8 @@ class Scheduler:
     # Requests
 
     def require_ready(self) -> EngineReady:
-        """Raises :class:`ApiFailure` while the models load, and when the engine has ended."""
+        """What the engine said when it was ready. Raises :class:`ApiFailure` while models load, and when it has
+        ended."""
         if self._closed is not None:
             raise self._closed
         if self.ready is None:

@@ -28,7 +28,7 @@ from .scheduler import Scheduler, Ticket
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 BODY_SECONDS = 30.0
-"""How long a client may take to send its request."""
+"""Seconds that a client may take to send its request."""
 HEAD_SECONDS, SIGN_SECONDS = 0.2, 10.0
 """Seconds after which a stream begins although nothing is known yet, so that what is refused at once can have its own
 status; then seconds between two signs of life."""

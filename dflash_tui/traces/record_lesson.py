@@ -20,7 +20,7 @@ CODE, TALK = "Write a quicksort in Python", "What is a compiler?"
 GREEDY = GenerationSettings(block_size=MAX_BLOCK_SIZE, max_new_tokens=256)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=3)
 RUNS = 9
-"""Of each question, in turns. The fastest is kept: what else the machine does can only slow a run down."""
+"""How often each question is asked, in turns. The fastest run is kept: other work can only slow one down."""
 
 TURNS: tuple[tuple[str, GenerationSettings], ...] = (
     (CODE, replace(GREEDY, speculation=False)),

@@ -89,7 +89,7 @@ RECORDINGS: dict[str, TraceRecipe] = {
         ("create a single-file HTML animation of a drone swarm",), replace(GREEDY, block_size=AUTO), device="cuda"
     ),
 }
-"""By the name under which they are replayed."""
+"""The recordings to make, by the name under which they are replayed."""
 
 
 def main() -> None:

@@ -8,9 +8,10 @@ from textual.app import App
 from textual.color import Color
 from textual.screen import ModalScreen
 
-from dflash_tui.app.theming import READABLE, bundled_themes_dir, contrast
+from dflash_tui.app.theming import READABLE, contrast
 from dflash_tui.app.widgets.fence import NamedFence
 from dflash_tui.app.widgets.slider import Slider
+from dflash_tui.core.files.places import bundled_themes_dir
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Launch

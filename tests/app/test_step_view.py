@@ -9,13 +9,13 @@ import pytest
 from textual.color import Color
 from textual.geometry import Region
 
-from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
 from dflash_tui.app.widgets.rounds.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.rounds.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.rounds.step_view import StepView
 from dflash_tui.core.figures.labels import FOUND_SURE
+from dflash_tui.core.files.places import bundled_themes_dir
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES

@@ -15,7 +15,6 @@ from dflash_tui.app.theming import (
     VERDICTS,
     ThemeError,
     ThemeWatcher,
-    bundled_themes_dir,
     default_variables,
     defaults_for,
     ground_of,
@@ -23,6 +22,7 @@ from dflash_tui.app.theming import (
     load_themes,
     read_theme,
 )
+from dflash_tui.core.files.places import bundled_themes_dir
 
 from .colour_vision import VISIONS, Vision, closest, contrast, neighbours
 from .conftest import Launch

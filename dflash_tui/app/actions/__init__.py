@@ -39,7 +39,7 @@ ACTIONS: dict[str, Action] = {
     for command in commands.COMMANDS.values()
     for action in (*OWN.get(command.id, ()), _at_the_desk(command))
 }
-"""By id, in the order of the help screen."""
+"""Every action by its id, in the order of the help screen."""
 
 
 class BoundChatScreen(ChatScreen):

@@ -12,11 +12,11 @@ from ..chat.screen import ChatScreen
 from ..notices import clear_notices
 
 AGAIN_SECONDS = 2.0
-"""A second Ctrl+C, or Esc while the models load, leaves within this time."""
+"""Seconds within which a second Ctrl+C, or Esc while the models load, leaves the program."""
 
 
 def stop(screen: ChatScreen, _: Argument) -> None:
-    """The innermost thing that can be ended: answer, program, edit, slow motion, loading; else the prompt gets the
+    """End the first of these that goes on: answer, program, edit, slow motion, loading; else give the prompt the
     keyboard."""
     if screen.desk.stop():
         screen.draw_status()
@@ -32,7 +32,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
 
 
 def interrupt(screen: ChatScreen, argument: Argument) -> None:
-    """A selection is copied, what Esc stops is stopped, and twice in a row quits."""
+    """What Ctrl+C does: copy a selection, else stop what Esc stops, and quit when pressed twice in a row."""
     prompt = screen.prompt
     selected = prompt.selected_text or screen.get_selected_text()
     if selected:
@@ -46,7 +46,7 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
 
 
 def leave(screen: ChatScreen, _: Argument) -> None:
-    """At once, unless more ends with the screen."""
+    """Leave the program: at once, or when asked again where more than the screen would end."""
     _leave_on_repeat(screen, screen.desk.source.capabilities.leaving)
 
 

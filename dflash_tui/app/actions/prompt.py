@@ -1,4 +1,4 @@
-"""Actions on the question that is being written."""
+"""Actions on the prompt: fill it with an earlier question, or edit it in a program of the user's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def search_questions(screen: ChatScreen, _: Argument) -> None:
 
 
 def edit_outside(screen: ChatScreen, _: Argument) -> None:
-    """The prompt in ``$VISUAL`` or ``$EDITOR``; the chat goes on behind it."""
+    """Edit the prompt's text in ``$VISUAL`` or ``$EDITOR``; an answer goes on being written meanwhile."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise SlashError("Set EDITOR to the editor you like, such as EDITOR=nano.")

@@ -1,4 +1,4 @@
-"""Actions that open another screen to watch: the lesson, and recorded runs."""
+"""Actions that open another screen above the chat: the lesson, and recorded runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..screens.picker import TracePicker
 
 
 def lesson(screen: ChatScreen, argument: Argument) -> None:
-    """The lesson that comes with the program, or a file; the chat waits behind it."""
+    """Open the lesson that comes with the program, or the one in the file that was named; the chat waits behind it."""
     from dflash_tui.core.lesson.bundled import open_lesson
     from dflash_tui.core.lesson.parsing import LessonError
 

@@ -30,7 +30,7 @@ def rejection_forward(screen: ChatScreen, _: Argument) -> None:
 
 
 def kept(screen: ChatScreen, argument: Argument) -> None:
-    """Without a number, as many as the round on show."""
+    """Go to the next round that kept as many guesses as ``argument`` says, or else as the round on show."""
     step = screen.viewer.step
     alike = step.num_accepted if step else 0
     screen.viewer.visit_kept(argument.integer() if argument.text else alike)
@@ -53,7 +53,7 @@ def teach(screen: ChatScreen, _: Argument) -> None:
 
 
 def present(screen: ChatScreen, _: Argument) -> None:
-    """The round alone, for who shows it to many: slow motion over the whole screen."""
+    """Show slow motion over the whole screen, for an audience."""
     from ..chat.presenter import PresenterScreen
 
     viewer = screen.viewer
@@ -80,7 +80,7 @@ def lens_names(_: ChatScreen) -> list[str]:
 
 
 def lens(screen: ChatScreen, argument: Argument) -> None:
-    """Without a name, the next one."""
+    """Colour the transcript through the lens that was named, or else through the next one."""
     if not argument.text:
         screen.viewer.lenses.choose(screen.viewer.lenses.next())
         return

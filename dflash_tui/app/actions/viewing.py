@@ -33,7 +33,7 @@ def toggle_rendered(screen: ChatScreen, _: Argument) -> None:
 
 
 def choose_gauges(screen: ChatScreen, argument: Argument) -> None:
-    """Without a word, the next of them."""
+    """Show the gauges as wide as the word says, or else in the next of the widths."""
     widths: tuple[Gauges, ...] = get_args(Gauges)
     following = widths[(widths.index(screen.gauges) + 1) % len(widths)]
     chosen = argument.choice(*widths) if argument.text else following

@@ -23,11 +23,11 @@ from ..widgets.token_log import TokenLog
 
 
 class Told(NamedTuple):
-    """A question in the transcript."""
+    """Where in the transcript a question stands, and what it looked like when it was written there."""
 
     exchange: Exchange
     start: int
-    """Its first character's place."""
+    """The place of its first character in the transcript."""
 
 
 class ConversationView(Container):
@@ -37,10 +37,10 @@ class ConversationView(Container):
         super().__init__(id=id)
         self._chat = chat
         self.said: Said = str
-        """Sentences with the keys that the user has."""
+        """Puts the user's own keys into a sentence that names keys."""
         self._told: list[Told] = []
         self._untold: int | None = None
-        """From which question on a program has ended that is not shown yet."""
+        """The place on the path of a question below which a program's outcome is still to be shown; or None."""
 
     def compose(self) -> ComposeResult:
         yield LoadPanel(id="load")
@@ -55,7 +55,7 @@ class ConversationView(Container):
     # Loading
 
     def show_loading(self, phases: list[LoadProgress], beginning: str) -> None:
-        """``beginning``: what happens before the first phase."""
+        """Show how far the models are loaded; ``beginning`` says what happens before the first phase."""
         panel = self.query_one(LoadPanel)
         panel.remove_class("-error")
         panel.show_progress(phases, beginning)
@@ -72,11 +72,11 @@ class ConversationView(Container):
     # Adding
 
     def note(self, text: str) -> None:
-        """A remark of the program's own."""
+        """Add a remark of the program's own to the transcript."""
         self.transcript.append([Span(f"{self.said(text)}\n\n", "note")])
 
     def note_above(self, text: str) -> None:
-        """A remark of models that are ready now: above the question that has waited for them."""
+        """Add a remark about the models that have just become ready, above the question that waited for them."""
         waited = self._chat.busy and bool(self._told)  # a recording's question is not shown from here
         self._cut_to(len(self._told) - waited)
         self.note(text)
@@ -84,7 +84,7 @@ class ConversationView(Container):
             self._show_question()
 
     def add(self, spans: Spans) -> None:
-        """What the source said, with the user's keys where the program itself speaks."""
+        """Add text that the source said; where the program itself speaks, with the user's own keys."""
         if self.said is not str:
             spans = Spans.of(
                 span._replace(text=self.said(span.text)) if span.style == "note" else span for span in spans
@@ -92,7 +92,7 @@ class ConversationView(Container):
         self.transcript.append(spans)
 
     def show_asked(self) -> None:
-        """The newest question where it stands in the tree, in the place of what followed its parent."""
+        """Add the newest question to the transcript, in the place of what followed its parent in the tree."""
         self.show_tokens()
         self.query_one(Starters).display = False
         self._cut_to(min(self._common(), len(self._chat.tree.path) - 1))
@@ -105,7 +105,7 @@ class ConversationView(Container):
         self.transcript.append(question_spans(self._chat.tree, exchange.number))
 
     def show_program(self, number: int) -> None:
-        """A block of this answer has run: what came of it, below the answer."""
+        """Show below answer ``number`` what came of a program that was run from it."""
         path, place = self._chat.tree.path, self._chat.tree.on_path(number)
         if place is None:
             return
@@ -118,7 +118,7 @@ class ConversationView(Container):
             self.transcript.show_character(self._told[place + 1].start, low=True)
 
     def after_turn(self) -> None:
-        """The answer is whole: what came of programs meanwhile has its place now."""
+        """Called when an answer has ended: show what came of programs that ended while it was being written."""
         if self._untold is not None:
             self._retell(min(self._untold, len(self._chat.tree.path)))
             self._untold = None
@@ -126,17 +126,17 @@ class ConversationView(Container):
     # Telling again
 
     def clear(self) -> None:
-        """Nothing of the conversation before stays."""
+        """Empty the transcript."""
         self._told.clear()
         self.show_tokens()
         self.transcript.clear()
 
     def show_path(self) -> None:
-        """The path as it is now, from where it differs on."""
+        """Show the chat's path through the tree as it is now, rewriting the transcript from where it differs on."""
         self._retell(self._common())
 
     def show_withdrawn(self) -> None:
-        """The newest question was not asked."""
+        """Take the newest question out of the transcript: it was not asked after all."""
         common = self._common()
         if common == len(self._chat.tree.path):
             self._cut_to(common)
@@ -144,7 +144,7 @@ class ConversationView(Container):
             self._retell(0)
 
     def show_named(self, number: int) -> None:
-        """A branch is called otherwise."""
+        """Show the new name of the branch at question ``number``."""
         place = self._chat.tree.on_path(number)
         if place is not None and not self._chat.busy:
             self._retell(place)
@@ -172,7 +172,7 @@ class ConversationView(Container):
             del self._told[count:]
 
     def _retell(self, start: int) -> None:
-        """The path from its question number ``start`` on, counted from 0, as it is now."""
+        """Rewrite the transcript from question ``start`` of the path on, counted from 0."""
         self.show_tokens()
         self._cut_to(start)
         for exchange, spans in zip(self._chat.tree.path[start:], retell(self._chat, start), strict=True):
@@ -184,7 +184,7 @@ class ConversationView(Container):
 
     @property
     def rendered(self) -> bool:
-        """Finished answers are shown as Markdown."""
+        """Whether finished answers are shown as Markdown."""
         return not self.transcript.display
 
     def show_rendered(self) -> None:
@@ -199,11 +199,11 @@ class ConversationView(Container):
     # Beginning
 
     def offer(self, questions: Sequence[str]) -> None:
-        """To whoever begins a chat with a pair that is good at few things."""
+        """Offer questions to begin with; for a pair of models that is good at few things."""
         self.query_one(Starters).offer(tuple(questions))
 
     def show_beginning(self) -> None:
-        """An introduction that has no room is read from its first line, until something is asked."""
+        """Scroll to the first line of an introduction that has no room, until something is asked."""
         if self.query_one(Starters).display:
             self.transcript.scroll_home(animate=False, immediate=True)
 

@@ -47,16 +47,16 @@ from .step_words import ELSEWHERE, keys_line
 from .viewer import Viewer
 
 FULL_LEGEND = 80
-"""Cells that the longest legends need."""
+"""Cells in which the longest legend of the transcript's colours has room."""
 DRAW = "Ctrl+T draws it"
 RECORDED = "A recording. {}: a useful one writes far fewer tokens in a second."
 """Above a recorded answer of a model that says what it is; what it could, another may be better at by now."""
 SETTLE_SECONDS = 0.3
-"""After ready, before objects are set aside: it takes a quarter of a second, in which nothing could be drawn."""
+"""Seconds from the source's being ready to setting objects aside, which takes a quarter of one without a frame."""
 
 
 class ChatDisplay(DeskScreen):
-    """The parts, and the rest of what a desk asks of its face."""
+    """The chat screen's widgets, kept in step with the desk: all of :class:`Face` that :class:`DeskScreen` lacks."""
 
     def __init__(
         self,
@@ -75,20 +75,20 @@ class ChatDisplay(DeskScreen):
         self.viewer = Viewer(self.desk, self.replay, self.show_view, self.show_lens)
         self.gpu = GpuMonitor()
         self.quit_until = 0.0
-        """Until when a second Ctrl+C leaves."""
+        """The time, by the monotonic clock in seconds, until which a second Ctrl+C leaves."""
         self.settled = False
-        """What loading left has been put aside."""
+        """Whether the objects that loading left were taken from what the garbage collector looks at."""
         self.gauges: Gauges = "full"
         self.said: Said = str
-        """Sentences with the keys that the user has."""
+        """Puts the user's own keys into a sentence that names keys."""
         self._started = self._log_failure_told = False
         self._gpu_shown: GpuReading | None = None
         self._warned = False
-        """Something was said ahead of the answer that runs, which a drawn answer would hide."""
+        """Whether the transcript has a remark above the answer that runs, which an answer as Markdown would hide."""
         self._offered = False
-        """The user has heard that answers can be drawn."""
+        """Whether the user was told that answers can be shown as Markdown."""
         self._guessers: set[Source] | None = None
-        """Whom the source lens's legend named when they last changed."""
+        """The sources of guesses that the lens's legend names; None before they are known."""
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
@@ -125,13 +125,13 @@ class ChatDisplay(DeskScreen):
             super().say(text, place, grave=grave)
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
-        """A line stays when the notice has gone, unless it would stand within an answer."""
+        """Say in a notice where files were saved, and in the transcript too unless an answer is being written there."""
         super().saved(paths, remark)
         if offer is not None and not self.chat.busy:
             self.conversation.note(f"saved to {', '.join(map(str, paths))}{f' · {offer}' if offer else ''}")
 
     def give_back(self, questions: Sequence[str]) -> None:
-        """A single question goes back into an empty prompt; others can be recalled."""
+        """Give questions back that were not asked: a single one into an empty prompt, others to be recalled with ↑."""
         if len(questions) == 1 and not self.prompt.text:
             self.prompt.fill(questions[0])
         else:
@@ -148,8 +148,8 @@ class ChatDisplay(DeskScreen):
         self.notify("Enter asks it as a new version; Esc leaves everything as it is.", timeout=4)
 
     def leave_edit(self) -> bool:
-        """The question that is being edited stays as it was; False when none is. What was written meanwhile can be
-        recalled with ↑."""
+        """Stop editing a question, which stays as it was, and return True; return False when none is edited. What was
+        written can be recalled with ↑."""
         edited, self.desk.editing = self.desk.editing, None
         self._show_mark()
         if edited is None:
@@ -249,19 +249,20 @@ class ChatDisplay(DeskScreen):
         self.show_legend()
 
     def show_legend(self) -> None:
-        """What the colours of the transcript mean."""
+        """Show what the colours of the transcript mean now."""
         lenses, narrow, ready = self.viewer.lenses, self.size.width < FULL_LEGEND, self.desk.ready
         guessers = lenses.guessers if lenses.lens == "source" else None
         served = ready is not None and bool(ready.server)
         self.query_one("#ask").border_title = lens_legend(lenses.lens, served, narrow, guessers)
 
     def show_gauges(self, *, update: bool = True) -> None:
-        """As wide as the user wants them."""
+        """Give the gauges the width that the user wants."""
         wanted = {"-narrow-gauges": self.gauges == "narrow", "-no-gauges": self.gauges == "off"}
         self.update_classes(wanted, update=update)
 
     def show_statistics(self, section: str = "") -> None:
-        """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
+        """Open the tables behind the gauges at the one with id ``section``. Raises ``SlashError`` when all are
+        empty."""
         facts = self.gauge_facts()
         if facts.turn.step is None:
             raise SlashError("There are no numbers before the first answer.")
@@ -328,7 +329,7 @@ class ChatDisplay(DeskScreen):
             self.conversation.show_loading(reducer.loading, beginning(self.desk))
 
     def _conclude(self) -> None:
-        """An answer is whole: say which code it holds, and what comes behind it."""
+        """Called when an answer has ended: say which code it holds, and what can be done with it."""
         turn = self.chat.reducer.turn
         drawn = options_of(self).rendered and turn is not None and turn.error is None and bool(turn.text)
         drawn, self._warned = drawn and not self._warned, False
@@ -377,7 +378,7 @@ class ChatDisplay(DeskScreen):
                 self.chat.adjust(block_size=panel.size_chosen)
 
     def _tell_lacking(self) -> None:
-        """Flags that were typed and that the source can't follow."""
+        """Say which flags of the command line the source can't follow."""
         if lacking := self.desk.source.capabilities.lacks(self.desk.begin.wanted):
             words = "\n".join(f"{flag}: {reason}" for flag, reason in lacking.items())
             self.notify(words, title="Not set", severity="warning", timeout=10, markup=False)
@@ -393,7 +394,7 @@ class ChatDisplay(DeskScreen):
         self.show_steps()
 
     def gauge_facts(self) -> GaugeFacts:
-        """Where the user looks."""
+        """What the gauges show: the figures of the round on show."""
         return gauge_facts(self.desk, self.viewer, self.gpu.latest, self.pump.governor.load)
 
     def draw_status(self) -> None:
@@ -416,6 +417,6 @@ class ChatDisplay(DeskScreen):
 
 
 def _set_objects_aside() -> None:
-    """Loading left some hundred thousand objects that never go away: each full collection would stall a frame."""
+    """Tell the garbage collector to leave alone what loading made: some hundred thousand objects that never go away."""
     gc.collect()
     gc.freeze()

@@ -27,7 +27,7 @@ from .viewer import Viewer
 from .views import open_view
 
 LEAST_SECONDS, CHARACTERS_A_SECOND = 3.0, 25
-"""How long a notice stays: for people who read slowly."""
+"""Seconds that a notice stays at least, and characters of it that a slow reader reads in one."""
 
 
 class DeskScreen(Screen[None]):
@@ -68,7 +68,7 @@ class DeskScreen(Screen[None]):
         open_view(self.app, self.desk, view, self.attempt)
 
     def copy(self, what: str, block: CodeBlock) -> None:
-        """To the terminal's clipboard and this machine's; a text too long for terminals goes into a file."""
+        """Copy a text to the terminal's clipboard and this machine's; one too long for terminals goes into a file."""
         if len(block.content.encode("utf-8", "replace")) > LONGEST_SEQUENCE:
             path = save_block(block, self.desk.out_dir)
             notice = Content.assemble(f"{what} is longer than terminals accept. It is in ", link(path))
@@ -82,7 +82,7 @@ class DeskScreen(Screen[None]):
     def wait(
         self, work: Callable[[], Result], then: Callable[[Result], None], stop: Callable[[], object] | None = None
     ) -> None:
-        """``stop`` is the desk's: Esc asks it."""
+        """Do ``work`` on a thread, then call ``then`` with its result here. ``stop`` is unused: Esc asks the desk."""
 
         def wait() -> None:
             result = work()

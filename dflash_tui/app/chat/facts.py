@@ -1,9 +1,10 @@
-"""What the gauges and the status line say, of where the user looks."""
+"""What the gauges and the status line say about the place that the user looks at."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from dflash_tui.core.desk import views
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
@@ -14,24 +15,13 @@ from .viewer import Viewer
 
 
 def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float) -> GaugeFacts:
-    """``load``: the screen's own share of one core, in [0, 1]."""
-    turn, ready = viewer.turn, desk.ready
-    return GaugeFacts(
-        _shown(desk, viewer),
-        max_context=ready.max_context if ready else 0,
-        plain_ms=desk.chat.reducer.plain_ms_of(turn),
-        before_race=turn.before_race if turn else False,
-        speculation=turn.speculation if turn else True,
-        gpu=gpu,
-        times=viewer.times,
-        num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
-        num_reused_tokens=turn.num_reused_tokens if turn else 0,
-        screen_load=load if desk.chat.busy else None,
-    )
+    """What the gauges show at the place on show. ``load``: the screen's own share of one core, in [0, 1]."""
+    facts = views.gauge_facts(desk.chat, viewer.turn, _shown(desk, viewer))
+    return replace(facts, gpu=gpu, screen_load=load if desk.chat.busy else None)
 
 
 def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFacts:
-    """``hint``: what the focused part of the screen does."""
+    """What the status line shows. ``hint`` says what the focused part of the screen does."""
     chat = desk.chat
     turn, state = chat.reducer.turn, _state(desk)
     if turn is None or chat.reducer.ready is None:
@@ -52,7 +42,7 @@ def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFa
 
 
 def _keys(desk: Desk, viewer: Viewer) -> tuple[str, ...]:
-    """What can be done now, what is done most first."""
+    """The keys that do something now, such as ``F6 race``; what is done most comes first."""
     chat, can = desk.chat, desk.source.capabilities.can
     if can("ask") and (chat.busy or desk.program.block):
         return RUNNING if can("drafts") and chat.busy else (RUNNING[0], HELP)
@@ -65,7 +55,7 @@ def _keys(desk: Desk, viewer: Viewer) -> tuple[str, ...]:
 
 
 def _shown(desk: Desk, viewer: Viewer) -> TurnSnapshot:
-    """A question that was refused has left the context as it was."""
+    """The figures of the turn on show; after a refused question with the context's length of the turn before."""
     shown = viewer.snapshot or TurnSnapshot()
     if shown.context_length or desk.chat.busy:
         return shown

@@ -12,11 +12,11 @@ BEFORE = ("model", "replay", "lesson", "sessions", "find", "theme", "system", "b
 RUNNING = ("stop", "teach", "steps", "present", "lens")
 CODE = ("save", "open", "run", "copy")
 LOOKING = ("steps", "teach", "race", "present", "predict", "lens", "rendered", "retry", "edit", "statistics", "export")
-"""Before the first answer, while one runs, where one holds code, and where there is one to look at."""
+"""Ids of the commands that fit before the first answer, while one runs, after one with code, and after any other."""
 
 
 def by_fitness(commands: Iterable[Command[Any]], desk: Desk) -> list[Command[Any]]:
-    """All of them, those first that fit what the chat shows now; the rest in the order of the help."""
+    """Sort commands: first those that fit what the chat shows now, then the others in the order of the help."""
     newest, chat = desk.chat.newest, desk.chat
     if chat.busy:
         first: tuple[str, ...] = RUNNING

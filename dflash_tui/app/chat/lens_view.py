@@ -23,7 +23,7 @@ class LensView:
     """Keeps the lens, and gives the transcript the shade of every token it draws."""
 
     def __init__(self, desk: Desk, travel: Traveller, painted: Callable[[], None]) -> None:
-        """``painted``: the transcript is to be coloured by another lens."""
+        """``painted`` is called when the lens changes, to have the transcript coloured anew."""
         self.lens: Lens = "verdict"
         self._desk, self._travel, self._painted = desk, travel, painted
         self._readings: dict[int, LensReading] = {}
@@ -56,11 +56,11 @@ class LensView:
         return guessers
 
     def forget(self) -> None:
-        """The turns of the chat have changed."""
+        """Forget the shades that were worked out: the turns of the chat have changed."""
         self._readings.clear()
 
     def shade(self, turn: int, token: int) -> Shade | None:
-        """How far from the usual a token is; None where its rounds are not known."""
+        """The shade of a token of a turn, both counted from 0, through the lens. None where its round is not known."""
         if turn not in self._readings:
             history = self._travel.history(turn)
             if history is None:

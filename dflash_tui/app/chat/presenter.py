@@ -30,12 +30,12 @@ from .viewer import NO_MORE, NO_REJECTION, Viewer
 
 FRAME = 1 / 20
 ROUNDS_OF_TEXT = 40
-"""Whose tokens stand above the round: more than there is room for."""
+"""How many rounds' tokens are written above the round on show: more than there is room for."""
 KEYS = ("[ ] phase", ", . round", "p guess", "− + pace", "{ } rejection", "F1 keys", "Esc back")
 
 
 class PresenterScreen(LeavesOnce[None]):
-    """Above a chat in slow motion, whose viewer it steers."""
+    """Shows the round at which a chat in slow motion stands, and steers that chat's viewer."""
 
     AUTO_FOCUS = ""
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
@@ -81,7 +81,7 @@ class PresenterScreen(LeavesOnce[None]):
         self.typed = ""
         """Digits of a guess, or of a round to go to."""
         self._paused = False
-        """By a key: nothing but a key ends that."""
+        """Whether a key paused the presentation; only a key ends that."""
         recording = viewer.replay.recording
         self._played = recording is not None and recording.playing
         """Whether a recording went on when this screen opened."""
@@ -120,7 +120,7 @@ class PresenterScreen(LeavesOnce[None]):
             recording.set_playing(playing)
 
     def _fetch(self) -> bool:
-        """Have a recording hand out one more round, where all that are out have been seen."""
+        """Have a recording hand out one more round, and return True; return False where there is none to hand out."""
         recording, motion = self._viewer.replay.recording, self._viewer.motion
         if recording is None or recording.ended:
             return False
@@ -155,7 +155,7 @@ class PresenterScreen(LeavesOnce[None]):
         self.query_one("#present-keys", Static).update(fitting((*play, *KEYS), width))
 
     def _write(self, scene: Scene) -> None:
-        """The answer up to this round; its own tokens once they have joined it."""
+        """Write the answer up to this round above it; the round's own tokens once they have joined the answer."""
         place = self._viewer.place or self._viewer.travel.latest()
         if place is None:
             return
@@ -171,7 +171,7 @@ class PresenterScreen(LeavesOnce[None]):
             log.append(list(token_spans(islice(history.steps(first), joined - first))))
 
     def _tally(self, scene: Scene) -> str:
-        """What has been written by now, and how often the target ran for it."""
+        """A line that says how many tokens have been written by now, and how often the target ran for them."""
         viewer = self._viewer
         place = viewer.place or viewer.travel.latest()
         history = viewer.travel.history(place.turn) if place else None
@@ -185,7 +185,7 @@ class PresenterScreen(LeavesOnce[None]):
     # Keys
 
     def _do(self, act: Callable[[], None]) -> None:
-        """Move the view, or say why not."""
+        """Call ``act``, which moves the view; show a notice where it can't."""
         self.typed = ""
         try:
             act()
@@ -194,16 +194,12 @@ class PresenterScreen(LeavesOnce[None]):
         self.show()
 
     def action_play(self) -> None:
-        """Pause, or go on: at the end of an answer with what a recording still has, else from its beginning."""
-        viewer, recording = self._viewer, self._viewer.replay.recording
-        if viewer.motion.playing:
-            self._paused = True
-            self._do(viewer.play)
-        elif viewer.motion.at_end and recording is not None and not recording.ended:
-            self._paused = False
-        else:
-            self._paused = False
-            self._do(viewer.play)
+        """Pause or go on. At the end of an answer, go on with what a recording still has, else from the beginning."""
+        motion, recording = self._viewer.motion, self._viewer.replay.recording
+        goes_on = motion.at_end and recording is not None and not recording.ended
+        self._paused = motion.playing
+        if self._paused or not goes_on:
+            self._do(self._viewer.play)
 
     def action_phase(self, direction: int) -> None:
         self._paused = True
@@ -224,7 +220,7 @@ class PresenterScreen(LeavesOnce[None]):
         self._do(lambda: viewer.visit(viewer.travel.next_step(viewer.here(), direction), NO_MORE))
 
     def _is_newest(self) -> bool:
-        """The round on show is the last that there is by now."""
+        """Whether the round on show is the last that there is by now."""
         viewer = self._viewer
         latest = viewer.travel.latest()
         return viewer.place is None or latest is None or replace(viewer.place, token=None) == latest
@@ -265,7 +261,7 @@ class PresenterScreen(LeavesOnce[None]):
 
 
 def _phases(scene: Scene) -> Content:
-    """Where in a round this is."""
+    """The names of a round's phases in a line, the one on show marked."""
     steps = [
         Content.styled(f" {name} ", "reverse bold" if phase == scene.phase else "")
         for phase, name in PHASE_NAMES.items()

@@ -21,9 +21,9 @@ BACKED_UP_INTERVAL = 0.005
 GAUGE_INTERVAL = 0.2
 """Seconds between two looks at the gauges: people can't read figures faster."""
 STILL_SECONDS = 0.06
-"""How long the screen stays as it is after a question, if the answer takes so long to begin."""
+"""Seconds that the screen stays as it is after a question, unless the answer begins before."""
 MAX_EVENTS = 1024
-"""Per frame; the rest waits for the next one."""
+"""Events applied in one frame at most; the rest wait for the next one."""
 
 
 class FramePump:
@@ -40,7 +40,7 @@ class FramePump:
         there are no frames: dozens would wait in the line, and every key's echo behind them."""
         self.governor = FrameGovernor(CPU_SHARE)
         self.lively = False
-        """Something moves on the screen although no answer runs."""
+        """Whether something moves on the screen although no answer runs."""
         self._chat = chat
         self._queue = queue
         self._draw = draw
@@ -50,12 +50,12 @@ class FramePump:
         self._still = False
         self._gauges_due = 0.0
         self._undrawn: list[Happening] = []
-        """The newest round that the gauges have not heard of."""
+        """The newest round, where the gauges have not shown it yet; else empty."""
         self._frame_at = time.monotonic()
         self._spent = time.thread_time()
 
     def on_gpu(self, gpu: bool) -> None:
-        """The engine's work happens elsewhere: frames may cost more."""
+        """Say whether the engine works on a GPU: then frames may take more of the CPU."""
         self.governor.share = GPU_SHARE if gpu else CPU_SHARE
 
     def hurry(self) -> None:
@@ -94,7 +94,7 @@ class FramePump:
         return self.governor.interval if self._chat.busy or self.lively else IDLE_INTERVAL
 
     def frame(self) -> None:
-        """One frame, now."""
+        """Draw one frame now."""
         self._still = False
         self._stillness.close()
         self._measure()
@@ -119,7 +119,7 @@ class FramePump:
         self._draw(events, gauges)
 
     def _measure(self) -> None:
-        """Everything this thread did since the last frame is the screen's cost: drawing happens between frames."""
+        """Measure what the screen costs: all that this thread did since the last frame. Textual draws in between."""
         now, spent = time.monotonic(), time.thread_time()
         if self._chat.busy or self.lively:
             self.governor.observe(spent - self._spent, now - self._frame_at)

@@ -10,10 +10,10 @@ from dflash_tui.core.traces.replay_source import FASTEST, SLOWEST
 
 
 class Replay:
-    """Every method does nothing where the source is no recording."""
+    """Plays and seeks a recording; every method does nothing where the source is none."""
 
     def __init__(self, recording: PlayedRecord | None, frame: Callable[[], None]) -> None:
-        """``frame`` shows at once what a jump has told."""
+        """``frame`` is called after a jump, to draw at once what the recording then told."""
         self.recording, self._frame = recording, frame
 
     def num_rounds(self, turn: int) -> int:
@@ -42,7 +42,7 @@ class Replay:
             self._frame()
 
     def reach(self, turn: int, index: int) -> None:
-        """Have a round of a turn played, if it is still to come."""
+        """Play the recording up to round ``index`` of turn ``turn``, if that is still to come."""
         recording = self.recording
         if recording is not None and recording.steps_of_turn(turn)[: max(index, 0) + 1].stop > recording.played:
             recording.seek_round(turn, index)
@@ -59,7 +59,7 @@ class Replay:
 
     @property
     def can_leap(self) -> bool:
-        """Its length is known."""
+        """Whether the recording's length is known, so that one can leap in it."""
         return self.recording is not None and self.recording.length is not None
 
     def leap(self, tenths: float) -> None:

@@ -47,11 +47,11 @@ WAYS_OUT = WaysOut("Ctrl+Q leaves; so does /quit.", "/ lists them all, as does F
 MAX_UNFOLDED = 32 * 1024
 """Characters of a prompt whose pastes are shown. Each key in a longer one would take a noticeable while."""
 OWN_STACK = 2
-"""Screens of the program when the replay is all it shows: Textual's own empty one is below."""
+"""How many screens are open when a replay is all that the program shows: the chat, and Textual's empty one below."""
 
 
 def _tab_place(widget: Widget) -> int:
-    """Prompt, sliders, everything else in its order on the screen, the transcript last."""
+    """Sorts widgets for Tab: the prompt, sliders, everything else in its order on the screen, the transcript last."""
     places = ((Prompt, 0), (Slider, 1), (TokenLog, 3))
     return next((place for kind, place in places if isinstance(widget, kind)), 2)
 
@@ -61,14 +61,15 @@ class ChatScreen(ChatDisplay):
     view. The commands it has are given by whoever knows them, in a subclass."""
 
     ACTIONS: ClassVar[Mapping[str, Command[Any]]] = {}
-    """By id, in the order of the help screen; each works on this screen."""
+    """The commands of this screen by their ids, in the order of the help screen."""
     CSS_PATH = Path(__file__).with_name("screen.tcss")
     AUTO_FOCUS = "#prompt"
     HORIZONTAL_BREAKPOINTS = WIDTHS = [(0, "-tiny"), (60, "-slim"), (80, "-narrow"), (100, "-wide"), (150, "-vast")]
     VERTICAL_BREAKPOINTS = HEIGHTS = [(0, "-flat"), (18, "-low"), (20, "-short"), (32, "-tall")]
 
     def compose(self) -> ComposeResult:
-        """With the looks to begin with, of which the parts then take their styles once."""
+        """Make the parts, once the width of the gauges and the classes of the size are set: so they take their styles
+        once."""
         self.gauges = options_of(self).gauges
         self.show_gauges(update=False)
         self._fit(self.app.size, update=False)
@@ -110,7 +111,7 @@ class ChatScreen(ChatDisplay):
             self.desk.source.join(seconds)
 
     async def _on_resize(self, event: events.Resize) -> None:
-        """In Textual's place, which draws three times: keys that wait are heard between the parts."""
+        """Override Textual's, which draws three times: lay out for the new size, hearing keys that wait in between."""
         event.prevent_default()
         event.stop()
         self._fit(event.size)
@@ -223,7 +224,7 @@ class ChatScreen(ChatDisplay):
 
     @on(HistogramGauge.Picked)
     def visit_like(self, message: HistogramGauge.Picked) -> None:
-        """A round that kept as many guesses as the bar that was clicked; again, and the next such."""
+        """Show a round that kept as many guesses as the bar that was clicked; another click shows the next such."""
         self.attempt(lambda: self.viewer.visit_kept(message.accepted))
 
     @on(TokenLog.Picked)
@@ -236,7 +237,7 @@ class ChatScreen(ChatDisplay):
 
     @on(TokenLog.Turned)
     def turn_version(self, message: TokenLog.Turned) -> None:
-        """The ends of a version mark turn it over, the number between them opens the tree."""
+        """Show another version when an end of a version mark was clicked; open the tree when the number in it was."""
         marked = self.conversation.marked(message.place)
         if marked is not None:
             self.attempt(lambda: self.desk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
@@ -276,7 +277,7 @@ class ChatScreen(ChatDisplay):
 
     @on(ReplayBar.Left)
     def leave_replay(self) -> None:
-        """From a replay that was opened above a chat, back to it."""
+        """Leave a replay that was opened above a chat, which is on show again; does nothing where there is no chat."""
         if len(self.app.screen_stack) > OWN_STACK:
             self.app.pop_screen()
 

@@ -30,7 +30,7 @@ TEACHING_KEYS = (
 """Pairs of actions and what their keys do, for the line under the step view."""
 
 ELSEWHERE = ("Tab, or a click, brings the keys here",)
-"""Stands there while the keys go to another part of the screen."""
+"""What that line says while the keys go to another part of the screen."""
 
 
 def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_up: bool = False) -> tuple[str, ...]:
@@ -46,13 +46,13 @@ def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_
 
 
 def looking_back(running: bool, way_back: str) -> tuple[str, ...]:
-    """That a round of the past is on show, in more words and in fewer; ``way_back`` names the key to the newest."""
+    """Notes that say that a past round is on show, the longest first; ``way_back`` names the key to the newest."""
     stands = "the view stands, the engine goes on" if running else "a look back"
     return f"{stands} · {way_back}", way_back
 
 
 def slowed(motion: SlowMotion) -> tuple[str, ...]:
-    """That rounds are shown in slow motion, stand, or are guessed at, in more words and in fewer."""
+    """Notes that say that rounds are shown in slow motion, stand, or are guessed at, the longest first."""
     pace = f"slowed {motion.pace:.2g}×" if motion.pace < FULL else ""
     stands = "" if motion.playing or motion.waiting else "paused"
     quiz = motion.quiz
@@ -65,7 +65,7 @@ def slowed(motion: SlowMotion) -> tuple[str, ...]:
 
 
 def remark(motion: SlowMotion, inspection: Inspection) -> str:
-    """What the game says."""
+    """What the guessing game says about the round: a question to guess, or what came of the guess."""
     quiz = motion.quiz
     if quiz is None:
         return ""

@@ -37,20 +37,20 @@ class Viewer:
     def __init__(
         self, desk: Desk, replay: Replay, changed: Callable[[bool], None], painted: Callable[[], None]
     ) -> None:
-        """``changed``: the place is another; with True the step view is to have the keyboard. ``painted``: the lens
-        is another."""
+        """``changed`` is called when another place is on show, with True to give the step view the keyboard;
+        ``painted`` when another lens is."""
         self._desk, self.replay, self._changed = desk, replay, changed
         self.travel = Traveller(lambda: desk.chat.turns)
         self.place: Place | None = None
-        """None is the live end."""
+        """The round on show; None at the live end."""
         self.open = False
-        """The step view is on the screen."""
+        """Whether the step view is on the screen."""
         self.lenses = LensView(desk, self.travel, painted)
         self.motion = SlowMotion()
         self._seen_turns = (0, 0)
-        """How many there were, and the last of them."""
+        """How many turns the chat had at the last look, and the last one's number: shows whether they changed."""
         self._shown_token = 0
-        """The first of the round on show."""
+        """The place in its answer of the first token of the round on show."""
 
     # What is on show
 
@@ -65,12 +65,12 @@ class Viewer:
 
     @property
     def happens_now(self) -> bool:
-        """The newest round is the latest there is; in a recording more may be still to come."""
+        """Whether the newest round is the latest there is; in a recording more may be still to come."""
         return self.replay.recording is None
 
     @property
     def times(self) -> Clock:
-        """Who takes the times of the rounds."""
+        """Whose clock took the times of the turn's rounds."""
         ready = self._desk.ready
         return ready.times if ready else "engine"
 
@@ -79,7 +79,7 @@ class Viewer:
 
     @property
     def snapshot(self) -> TurnSnapshot | None:
-        """What the gauges show."""
+        """The figures of the turn up to the round on show; None before there are any."""
         turn = self.turn
         if turn is None or self.place is None:
             return turn.snapshot if turn else None
@@ -162,11 +162,11 @@ class Viewer:
             self._open()
 
     def visit_kept(self, accepted: int) -> None:
-        """The next round of the answer on show that kept so many drafts, from the start again after the last."""
+        """Go to the next round of the answer on show that kept ``accepted`` drafts, in a circle."""
         self.visit(self.travel.next_with(self.here(), accepted), f"No round of this answer kept {accepted}.")
 
     def visit_found(self) -> None:
-        """Where the tokens stood that the round on show looked up; answers alone have places to stand at."""
+        """Go to where the tokens stood that the round on show looked up, if that was in an answer."""
         shown, turn = self.inspection, self.turn
         if shown is None or turn is None or shown.step.match is None:
             raise SlashError("This round looked nothing up.")
@@ -174,7 +174,7 @@ class Viewer:
         self.visit(self.travel.of_position(turn.number, place), NO_ANSWER)
 
     def go_to_number(self, number: int) -> None:
-        """A round of the turn on show, or a guess where one was asked for."""
+        """Go to round ``number`` of the turn on show; or take it as a guess where one was asked for."""
         if self.motion.waiting:
             if number > self.motion.num_guesses:
                 raise SlashError(f"Type a number from 0 to {self.motion.num_guesses}.")
@@ -184,13 +184,13 @@ class Viewer:
             self.visit_round(number)
 
     def visit_round(self, number: int) -> None:
-        """A round of the turn on show, or the nearest that it has. In a recording also one that is still to come."""
+        """Go to a round of the turn on show, or the nearest that it has; in a recording also to one that is to come."""
         turn = self.here().turn
         self.replay.reach(turn, number)
         self.visit(self.travel.at(turn, number))
 
     def move(self, move: Move) -> None:
-        """By one of the step view's own keys."""
+        """Move the place by one of the step view's own keys."""
         here = self.here()
         match move:
             case "first":
@@ -208,7 +208,7 @@ class Viewer:
     # Slow motion
 
     def teach(self) -> None:
-        """Slow motion with the phases of every round, or an end to it."""
+        """Begin slow motion with the phases of every round, or end it."""
         if self.motion.teaching:
             self.close()
             return
@@ -249,7 +249,7 @@ class Viewer:
 
     @property
     def _ended(self) -> bool:
-        """Nothing will be added to the answer on show."""
+        """Whether nothing will be added to the answer on show."""
         turn = self.turn
         return turn is not None and turn.reason is not None
 
@@ -258,7 +258,7 @@ class Viewer:
         self.show()
 
     def change_phase(self, direction: int) -> None:
-        """One phase of the round on (1), or back (-1)."""
+        """Go one phase of the round on (1), or back (-1)."""
         if not self.motion.teaching:
             self.teach()
             self.motion.playing = False
@@ -290,7 +290,7 @@ class Viewer:
             self.replay.play_from(place)
 
     def step_recording(self, direction: int) -> None:
-        """One round back among those that were played, or one on. The replay pauses."""
+        """Pause the replay and go one round back (-1) among those that were played, or one on (1)."""
         self.replay.pause()
         place = self.travel.next_step(self.here(), direction)
         if direction > 0 and (self.place is None or place is None):
@@ -326,7 +326,7 @@ class Viewer:
             self._tick()
 
     def settle(self, turn: int) -> None:
-        """The rounds of an answer are others than those that were shown: the place keeps its token."""
+        """Called when an answer has other rounds than were shown: move the place to the round of its token."""
         self.lenses.forget()
         if self.place is None or self.place.turn != turn:
             return
@@ -342,12 +342,12 @@ class Viewer:
         self.show()
 
     def _still_there(self, place: Place) -> bool:
-        """A recording that goes back takes rounds away."""
+        """Whether the round at ``place`` still exists: a recording that goes back takes rounds away."""
         history = self.travel.history(place.turn)
         return history is not None and place.step < len(history) and self.motion.plays(history)
 
     def _fall_behind(self) -> None:
-        """The view begins to play a running answer in slow motion."""
+        """Begin to play a running answer in slow motion."""
         turn, place = self._desk.chat.reducer.turn, self.travel.latest()
         if turn is not None and place is not None and place.turn == turn.number:
             self._play_from(place)
@@ -384,7 +384,7 @@ class Viewer:
 
     @property
     def num_rounds(self) -> int:
-        """Of the answer on show, as far as they are known."""
+        """How many rounds of the answer on show are known."""
         place = self.round_place
         if place is None:
             return 0
@@ -392,7 +392,7 @@ class Viewer:
 
     @property
     def scene(self) -> Scene | None:
-        """The round on show, and what is said about it."""
+        """What the step view draws: the round on show, and what is said about it."""
         inspection, place = self.inspection, self.round_place
         if inspection is None or place is None:
             return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The first frame needs none of these screens: each is imported when it is asked for.
 
 Attempt = Callable[[Callable[[], object]], None]
-"""Does something, or says why not."""
+"""Calls a function, and shows a notice with the reason when it can't be done."""
 
 
 def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt) -> None:

@@ -22,7 +22,7 @@ KEYS = "↑ ↓ move · Enter takes it · Esc: none of it"
 
 
 class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
-    """Gives the value of the way that was chosen, or None. The first one is under the cursor."""
+    """Asks a question with a few ways to answer, the first under the cursor. Gives the chosen way's value, or None."""
 
     DEFAULT_CSS = """
     AskScreen { align: center middle; }

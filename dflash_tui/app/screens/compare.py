@@ -27,11 +27,11 @@ LOOKS: dict[TokenStyle, str] = {
     "corrected": "$verdict-corrected-style $verdict-corrected", "plain": "$verdict-plain-style $verdict-plain",
     "thought": "italic $verdict-pending",
 }  # fmt: skip
-"""As in the transcript; what is not known is plain."""
+"""How each kind of token looks, as in the transcript; kinds that are missing here are plain."""
 
 
 class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
-    """Gives the number of the version to go on with, or None."""
+    """Shows two versions side by side. Gives the number of the version to go on with, or None."""
 
     DEFAULT_CSS = """
     CompareScreen > VerticalScroll {
@@ -81,7 +81,7 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         self._show()
 
     def action_turn(self, side: int, by: int) -> None:
-        """Another version on one side; not the one that stands on the other."""
+        """Show the next version (1) or the one before (-1) on a side (0 left, 1 right), skipping the other side's."""
         place = self._places[side] + by
         if place == self._places[1 - side]:
             place += by
@@ -106,7 +106,7 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
             self.query_one(side, Static).update(self._text(exchange))
 
     def _figures(self, lines: Sequence[Compared]) -> Content:
-        """Three columns; what differs is bold."""
+        """The figures of both versions in three columns: name, left, right; what differs is bold."""
         width = max(self.app.size.width - 6, 24)
         name = min(max(len(line.name) for line in lines) + 2, width // 3)
         cell = (width - name) // 2
@@ -129,6 +129,6 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
 
 
 def _cut(text: str, cells: int) -> str:
-    """Filled up, or cut with a sign that it was."""
+    """``text`` in exactly ``cells`` cells: filled up with blanks, or cut with ``…`` at its end."""
     text = sanitise(text)
     return set_cell_size(text, cells) if cell_len(text) <= cells else f"{set_cell_size(text, cells - 1)}…"

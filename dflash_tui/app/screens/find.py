@@ -14,11 +14,11 @@ from dflash_tui.core.text.harmless import sanitise
 from .indexed import IndexedScreen
 
 NAME_SHARE = 4
-"""A conversation's name takes this part of the line."""
+"""A conversation's name takes one part in so many of the line."""
 
 
 class FindScreen(IndexedScreen[Hit]):
-    """Gives the place to open, or None."""
+    """Finds what was said in any conversation. Gives the place to open, or None."""
 
     HEAD = "everything that was said"
     KEYS = "↑ ↓ move · Enter opens it at that place · Esc closes"

@@ -42,7 +42,7 @@ _PROMPT_KEYS = {
 
 
 class HelpScreen(ModalScreen[None], LeavesOnce[None]):
-    """Any of Esc, F1 or q closes it."""
+    """Shows the keys, the slash commands and the colours of the screen below. Esc, F1 or q closes it."""
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }

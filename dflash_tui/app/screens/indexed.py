@@ -19,7 +19,7 @@ Entry = TypeVar("Entry")
 
 
 class IndexedScreen(PickerScreen[Entry]):
-    """Subclasses ask :meth:`said`."""
+    """A list with a search index of its own; subclasses look words up with :meth:`said`."""
 
     def __init__(self, directory: Path, words: str = "") -> None:
         super().__init__(words)
@@ -35,7 +35,7 @@ class IndexedScreen(PickerScreen[Entry]):
             self._search.close()
 
     def said(self, words: str) -> Iterable[Hit]:
-        """Where all the words were said, as far as the index knows."""
+        """The places where all of ``words`` were said, as far as the index knows."""
         if self._search is None:
             from dflash_tui.core.sessions.search import Search  # the first frame needs no database
 
@@ -43,7 +43,7 @@ class IndexedScreen(PickerScreen[Entry]):
         return (hit for hit in self._search.known(words) if hit.path.exists())
 
     def _take_in(self) -> None:
-        """On a thread of its own, with its own connection."""
+        """Bring the index up to date, on a thread with a connection of its own."""
         from dflash_tui.core.sessions.search import Search
 
         worker, search = get_current_worker(), Search(self._directory)
@@ -56,7 +56,7 @@ class IndexedScreen(PickerScreen[Entry]):
             search.close()
 
     def _tell(self, left: int) -> None:
-        """More of it can be found now."""
+        """Called while the index is brought up to date: ``left`` conversations are still to be read."""
         if self.is_active:
             if self.words:
                 self.refill()

@@ -24,7 +24,7 @@ KEY_WIDTH, WIDTH, FRAME = 20, 84, 7
 
 
 class KeysScreen(ModalScreen[None], LeavesOnce[None]):
-    """Any of Esc, F1 or q closes it."""
+    """Lists the keys of a screen. Esc, F1 or q closes it."""
 
     DEFAULT_CSS = """
     KeysScreen { align: center middle; }

@@ -40,12 +40,12 @@ FRAME = 1 / 30
 MOMENT: dict[FigureKind, float] = {"copy": 4.0, "experts": 0.4}
 """Seconds that a moment of a picture stands which plays by itself."""
 ROWS_FOR_LARGE = 34
-"""Of a screen that has room for a round in large cells above its table."""
+"""Rows from which on a screen has room for a round in large cells above its table."""
 
 
 class LessonScreen(LeavesOnce[bool]):
-    """Leaves with whether the chat was wanted. Remembers its page whenever it changes, and begins with the one it was
-    left at."""
+    """Shows a lesson. Gives whether the chat is wanted next. Remembers its page whenever that changes, and begins with
+    the one it was left at."""
 
     CSS_PATH = "lesson.tcss"
     AUTO_FOCUS = ""
@@ -77,7 +77,7 @@ class LessonScreen(LeavesOnce[bool]):
         self._out_dir = out_dir
         self._round = 0
         self._moment = 0
-        """Of the picture on this page, see ``Figure.num_moments``."""
+        """Which moment of the page's picture is on show, counted from 0 and below ``Figure.num_moments``."""
         self._next: float | None = None
         """When the picture's next moment comes, by the clock; None while it stands still."""
         self._clock: RaceClock | None = None
@@ -115,7 +115,7 @@ class LessonScreen(LeavesOnce[bool]):
         self.action_go(min(max(self.place + by, 0), len(self.pages) - 1))
 
     def action_go(self, place: int) -> None:
-        """To a page; negative numbers count from the last."""
+        """Go to a page, counted from 0; negative numbers count back from the last."""
         self.place = range(len(self.pages))[place]
         self._resumed = False
         keep_place(self.lesson, self.place)
@@ -134,7 +134,7 @@ class LessonScreen(LeavesOnce[bool]):
         self.dismiss(False)
 
     def action_scroll(self, by: int) -> None:
-        """The text to its end, then the answer under it."""
+        """Scroll the text by ``by`` rows; at its end scroll the answer under it."""
         text = self.query_one("#lesson-text")
         at_end = text.scroll_y >= text.max_scroll_y if by > 0 else text.scroll_y <= 0
         log = self.query_one(TokenLog)
@@ -248,7 +248,7 @@ class LessonScreen(LeavesOnce[bool]):
         self.query_one("#lesson-chart", Static).update(Content("\n").join(lines))
 
     def _draw_answer(self, figure: Figure) -> None:
-        """As far as it has been written by now; all of it where nothing plays."""
+        """Draw the page's answer as far as it has been written by now; all of it where nothing plays."""
         if self._clock is not None:
             for steps in self._clock.tick(monotonic()):
                 self.query_one(TokenLog).append(list(token_spans(steps)))
@@ -266,7 +266,7 @@ class LessonScreen(LeavesOnce[bool]):
             self._clock = None
 
     def action_play(self) -> None:
-        """What plays by itself pauses, goes on, or plays again; a round goes on by one phase."""
+        """Pause a picture that plays by itself, go on, or play it again; of a round show the next phase."""
         figure = self.figure
         if figure is None:
             return
@@ -288,7 +288,7 @@ class LessonScreen(LeavesOnce[bool]):
             self._draw_figure()
 
     def _go_on(self, figure: Figure) -> None:
-        """The picture's next moment comes by itself, until the last stands there."""
+        """Show the picture's next moment when its time has come, until the last one stands there."""
         last = self._moment >= figure.num_moments - 1
         self._next = None if last else monotonic() + MOMENT[figure.kind]
 
@@ -300,7 +300,7 @@ class LessonScreen(LeavesOnce[bool]):
             clock.play(monotonic())
 
     def action_step(self, by: int) -> None:
-        """Look at the rounds before and after the one that the text speaks of, or at a picture's other moments."""
+        """Show the round, or the picture's moment, ``by`` further than the one on show."""
         figure = self.figure
         if figure is not None and figure.kind in OF_A_ROUND:
             self._round = min(max(self._round + by, 0), len(figure.answers[0].steps) - 1)

@@ -11,8 +11,8 @@ Result = TypeVar("Result")
 
 
 class LeavesOnce(Screen[Result]):
-    """Closes once: a second key, arriving too late, would close the screen below."""
+    """A screen that closes once only: a second key, arriving too late, would close the screen below."""
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """As Textual's, but only while this screen is the one on show."""
+        """Close this screen with a result, as Textual does, but only while it is the one on show."""
         return super().dismiss(result) if self.is_active else AwaitComplete()

@@ -13,7 +13,7 @@ from .once import LeavesOnce
 
 
 class InOrder(SystemCommandsProvider):
-    """As Textual's, but nothing is sorted: what fits the moment comes first."""
+    """Offers the application's commands as Textual does, but in the order given: what fits the moment comes first."""
 
     async def discover(self) -> Hits:
         for name, help, act, shown in self.app.get_system_commands(self.screen):
@@ -30,10 +30,10 @@ class Palette(CommandPalette, LeavesOnce[None]):
             self.query_one(SearchIcon).icon = ">"
 
     def run_worker(self, *arguments: Any, **options: Any) -> Worker[Any]:
-        """As Textual's, but what fails in it does not end the program."""
+        """Run a worker, as Textual does, but one whose failure does not end the program."""
         return super().run_worker(*arguments, **options | {"exit_on_error": False})
 
     def _action_command_list(self, action: str) -> None:
-        """As Textual's, but a key that moves in the list waits for one: before it has been laid out it has no pages."""
+        """Move in the list, as Textual does, but only once it has been laid out: before that it has no pages."""
         if any(commands.scrollable_content_region for commands in self.query(CommandList)):
             super()._action_command_list(action)

@@ -28,7 +28,7 @@ from .once import LeavesOnce
 
 Entry = TypeVar("Entry")
 SHARE, AROUND = 0.85, 5
-"""Of the screen's rows, what the box may take, and of those what isn't the list: border, words, two rows of keys."""
+"""The share of the screen's rows that the box may take, and how many of them aren't the list: border, words, keys."""
 MAX_WIDTH, FRAME = 110, 6
 """Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
 
@@ -73,7 +73,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     SHOWN = 200
     """Entries drawn at once; typing brings the others."""
     ROWS = 16
-    """Of the list, where there is room for them and for what stands around it."""
+    """Rows of the list, where there is room for them and for what stands around it."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         raise NotImplementedError
 
     def first(self, shown: Sequence[Entry]) -> int:
-        """Where the cursor begins."""
+        """The place in ``shown`` of the entry under the cursor at first."""
         return 0
 
     def compose(self) -> ComposeResult:
@@ -116,7 +116,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         self.call_after_refresh(options.scroll_to_highlight)
 
     def refill(self) -> None:
-        """Look again at what there is."""
+        """Ask :meth:`find` again and show what it gives."""
         words = self.words
         found = list(self.find(words))
         self._shown = found[: self.SHOWN]
@@ -132,7 +132,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
 
     @property
     def words(self) -> str:
-        """What was typed."""
+        """The words that the user has typed to narrow the list."""
         return self.query_one(Input).value
 
     @property
@@ -178,17 +178,17 @@ def sample(theme: Theme, room: int) -> Content:
 
 _VARIABLE = re.compile(r"\$([\w-]+)")
 LENGTH = 200
-"""Characters of a question in the list."""
+"""Characters of a question that the list draws at most."""
 
 
 class SearchScreen(PickerScreen[str]):
-    """Gives the chosen question, or None."""
+    """Finds a question that was asked before. Gives it, or None."""
 
     HEAD = "earlier questions"
     KEYS = "↑ ↓ move · Enter brings it into the prompt · Esc closes"
 
-    def __init__(self, questions: PromptHistory, words: str = "") -> None:
-        super().__init__(words)
+    def __init__(self, questions: PromptHistory) -> None:
+        super().__init__()
         self._questions = questions
 
     def find(self, words: str) -> Iterable[str]:
@@ -200,7 +200,7 @@ class SearchScreen(PickerScreen[str]):
 
 
 class TracePicker(PickerScreen[Path]):
-    """The file of a trace, or None."""
+    """Lists the bundled traces. Gives the file of the chosen one, or None."""
 
     HEAD = "recorded runs · a file of your own: /replay FILE"
 
@@ -212,7 +212,7 @@ class TracePicker(PickerScreen[Path]):
 
 
 class ThemePicker(PickerScreen[str]):
-    """Answers with the name of the theme, or None to keep what there was."""
+    """Lists the themes and shows the one under the cursor. Gives its name, or None to keep the one in use."""
 
     DEFAULT_CSS = """
     ThemePicker { background: transparent; }
@@ -230,7 +230,7 @@ class ThemePicker(PickerScreen[str]):
         self.query_one(Vertical).border_title = head
 
     def find(self, words: str) -> Iterable[str]:
-        """The one in use, this program's others, then those that Textual brings."""
+        """Names of themes: the one in use, the program's others and the user's, then those that Textual brings."""
         names = sorted(own_first(self.app.available_themes), key=lambda name: name != self._before)
         return [name for name in names if words.lower() in name]
 

@@ -44,7 +44,7 @@ FRAME, POLL = 1 / 30, 1 / 8
 answer's end is looked at once: a processor that idles meanwhile is slower at first."""
 SLOWEST, FASTEST = 1e-4, 100.0
 LARGE, ROWS_FOR_LARGE = 2, 44
-"""How many times as large the winner's factor is, where there are so many rows."""
+"""How many times as large the winner's factor is drawn, on a screen with at least so many rows."""
 
 
 class RaceScreen(LeavesOnce[RaceResult | None]):
@@ -97,9 +97,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._clock: RaceClock | None = None
         self._leaving = self._again = False
         self._last: RaceResult | None = None
-        """Of the race before this one."""
+        """The result of the race before this one; None in the first."""
         self._live_tokens = 0
-        """Of the run that is being measured."""
+        """How many tokens the run that is being measured has written."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="race-title")
@@ -144,7 +144,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     # Measuring
 
     def _measure(self) -> None:
-        """Each lane once, in turn; what it writes shows as it comes."""
+        """Begin a race: run each lane once, in turn; what it writes shows as it comes."""
         self._queue.diverted = self._divert
         self._clock = None
         self._clear()
@@ -159,14 +159,14 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self.query_one("#race-keys", Static).update(fitting(keys, self.size.width - 4, brief))
 
     def _clear(self) -> None:
-        """Lanes without text, and no result."""
+        """Empty the lanes and the result."""
         self.remove_class("-over")
         for place in range(len(self.race.lanes)):
             self.query_one(f"#text-{place}", TokenLog).clear()
             self._draw_bar(place, "  ", 0.0, "")
 
     def _divert(self, event: Event) -> None:
-        """Called by the engine thread."""
+        """Take an event of the engine; called by its thread."""
         self._events.put(event)
         if isinstance(event, EngineReady | TurnFinished):
             with suppress(RuntimeError):  # the loop has been closed
@@ -207,7 +207,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self._draw_progress()
 
     def _meet(self, ready: EngineReady) -> None:
-        """The opponent can be asked."""
+        """Called when the opponent's server can be asked."""
         if self._opponent is not None:
             self._opponent.ready = ready
         self.race.sides += (ready,)
@@ -221,7 +221,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
                 return
 
     def _settle(self) -> None:
-        """The engine has nothing more to say about this race."""
+        """Called when the engine has nothing more to say about this race."""
         self._queue.diverted = None
         if self.race.failure is not None:
             self._fail(self.race.failure)
@@ -241,7 +241,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self.dismiss(None)
 
     def _draw_progress(self) -> None:
-        """While a lane is warmed up, so that nothing is drawn beside a run that is measured."""
+        """Say which lane is next. Called while it is warmed up: nothing is drawn beside a run that is measured."""
         lane, _ = self.race.running
         place = self.race.lanes.index(lane)
         self.query_one("#race-title", Static).update(
@@ -254,7 +254,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         )
 
     def _draw_live(self, place: int, events: Sequence[Event]) -> None:
-        """What a measured run has written, as it comes."""
+        """Add to lane ``place`` what its measured run has written."""
         log = self.query_one(f"#text-{place}", TokenLog)
         if any(isinstance(event, TurnStarted) for event in events):
             log.clear()
@@ -276,11 +276,11 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     @property
     def replayed(self) -> bool:
-        """The lanes have come to their end."""
+        """Whether the lanes have been replayed to their end."""
         return self._clock is not None and self._clock.over
 
     def _start(self, result: RaceResult) -> None:
-        """Every lane from its first token."""
+        """Replay ``result``: every lane from its first token, on one clock."""
         self.race.pausing = True
         self._clear()
         self._clock = clock = RaceClock(result)
@@ -311,7 +311,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self._draw_lanes(clock)
 
     def _draw_lanes(self, clock: RaceClock) -> None:
-        """Bars as long as what the lanes have written."""
+        """Draw bars as long as what the lanes have written by now."""
         for place, now in enumerate(clock.lanes):
             self._draw_lane(place, now, clock.most_tokens)
         self.query_one("#race-title", Static).update(
@@ -330,7 +330,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")
 
     def _draw_result(self, result: RaceResult) -> None:
-        """Bars as long as the time that each lane took, and how many times as fast the fastest was."""
+        """Draw bars as long as the time that each lane took, and how many times as fast the fastest was."""
         for place in range(len(result.lanes)):
             self.query_one(f"#lane-{place}", Static).update(time_line(result, place, self.size.width - 2))
         ascii = options_of(self).ascii
@@ -352,7 +352,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     # Keys
 
     def action_play(self) -> None:
-        """Pause or go on; once all lanes are done, see them again."""
+        """Pause or go on; once all lanes are done, replay them."""
         clock, result = self._clock, self.race.result
         if clock is None or result is None:
             return
@@ -377,7 +377,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self.query_one("#race-result").scroll_relative(y=by, animate=False)
 
     def action_finish(self) -> None:
-        """Every lane to its end, and the result."""
+        """Show every lane at its end, and the result."""
         if self._clock is not None and not self._clock.over:
             self._show(self._clock, self._clock.advance(self._clock.length))
 

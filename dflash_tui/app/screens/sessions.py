@@ -27,7 +27,7 @@ from .picker import BESIDE
 
 
 class SessionsScreen(IndexedScreen[SessionSummary]):
-    """Gives the conversation to resume, or None."""
+    """Lists the conversations on this machine. Gives the one to resume, or None."""
 
     HEAD = "conversations"
     KEYS = "Enter resumes · F2 renames · Ctrl+D deletes · Esc closes"
@@ -37,7 +37,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
     ]
 
     def __init__(self, directory: Path, open_now: Path, words: str = "") -> None:
-        """``open_now``: the conversation on the screen, which can't be resumed or deleted from here."""
+        """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here."""
         super().__init__(directory, words)
         self._open_now = open_now
         self._sessions: list[SessionSummary] | None = None
@@ -110,7 +110,7 @@ class _Question(ModalScreen[str | None], LeavesOnce[str | None]):
 
 
 class RenameScreen(_Question):
-    """Gives the new name; an empty one takes the name away; None leaves it."""
+    """Asks for a conversation's name. Gives it; an empty one takes the name away, None leaves it."""
 
     def __init__(self, name: str, words: str = "Its new name (empty: its first question):") -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class RenameScreen(_Question):
 
 
 class DeleteScreen(_Question):
-    """Gives ``yes``, or None."""
+    """Asks whether to delete a conversation. Gives ``yes``, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "dismiss('yes')", "Yes", show=False),

@@ -23,7 +23,7 @@ WIDTH, FRAME = 84, 7
 
 
 class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
-    """Shows them all, beginning at one. Any of Esc, Enter or q closes it."""
+    """Shows the tables behind the gauges, beginning at one. Esc, Enter or q closes it."""
 
     DEFAULT_CSS = """
     StatisticsScreen { align: center middle; }
@@ -66,7 +66,7 @@ class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
 
     @property
     def _room(self) -> int:
-        """Cells of a line."""
+        """How many cells a line may take."""
         return min(self.app.size.width, WIDTH) - FRAME
 
 

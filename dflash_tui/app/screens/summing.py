@@ -21,11 +21,11 @@ from .once import LeavesOnce
 
 INTERVAL = 0.1
 SHOWN = 1200
-"""Characters of the end of the summary that have room."""
+"""How many of the summary's last characters are shown."""
 
 
 class SummaryScreen(ModalScreen[str | None], LeavesOnce[str | None]):
-    """Gives the summary; None where there is none, and when the user didn't want to wait for it."""
+    """Shows a summary while the model writes it. Gives it; None where there is none, and when the user won't wait."""
 
     DEFAULT_CSS = """
     SummaryScreen { align: center middle; }

@@ -35,7 +35,7 @@ KEYS, AT_END = (("Space pause, or go on", "← → part", "Esc leave"), ("Space 
 
 
 class TourScreen(LeavesOnce[None]):
-    """Any key pauses; Space goes on. At its end it stands."""
+    """Plays the tour and stands at its end. Any key pauses; Space goes on."""
 
     AUTO_FOCUS = ""
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
@@ -64,11 +64,11 @@ class TourScreen(LeavesOnce[None]):
         self.parts = tour.parts
         self.place = 0
         self.seconds = 0.0
-        """That have passed in this part."""
+        """Seconds that have passed in this part."""
         self.playing = True
         self._seen = 0.0
         self._written = 0
-        """Rounds of the first answer that stand there."""
+        """How many rounds of the first answer are written."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="tour-head")
@@ -112,7 +112,7 @@ class TourScreen(LeavesOnce[None]):
             self.advance(passed)
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Move the tour on by ``seconds``."""
         self.seconds += seconds
         if self.seconds >= self.part.seconds and self.place < len(self.parts) - 1:
             self.place, self.seconds = self.place + 1, 0.0
@@ -120,7 +120,7 @@ class TourScreen(LeavesOnce[None]):
         self.draw()
 
     def _open(self) -> None:
-        """The part that begins now."""
+        """Show the widget of the part that begins now, with its title and words."""
         self._written = 0
         self.query_one(TokenLog).clear()
         shown = {"alone": "#tour-text", "round": "#tour-round"}.get(self.part.name, "#tour-picture")
@@ -215,7 +215,7 @@ class TourScreen(LeavesOnce[None]):
         self._open()
 
     def on_key(self, event: events.Key) -> None:
-        """Any other key pauses."""
+        """Pause on any key that is bound to nothing."""
         if event.key not in ("space", "right", "left", "pagedown", "pageup", "enter", "escape", "q"):
             event.stop()
             self.playing = False

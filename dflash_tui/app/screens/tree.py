@@ -22,15 +22,15 @@ from .sessions import RenameScreen
 Wish = tuple[Literal["edit", "retry", "compare"], int]
 """What else to do, and with which question."""
 DEEPEST = 8
-"""Columns that are drawn; what is further in stands in the last."""
+"""How many levels of the tree have a column; what is further in stands in the last one."""
 WIDE = 90
 """Cells of a line from which there is room for figures."""
 LEAST_WORDS = 8
-"""Cells of a question: what stands behind it gives way before."""
+"""Cells that a question gets at least; the figures behind it give way."""
 
 
 class TreeScreen(PickerScreen[Outlined[Exchange]]):
-    """Gives the question to go to, or None; another wish goes to ``take``."""
+    """Shows the tree of questions. Gives the question to go to, or None; another wish goes to ``take``."""
 
     HEAD = "this conversation, with every version"
     KEYS = "Enter goes there · F2 names · ^E edits · ^R again · F3 side by side · Esc"
@@ -52,7 +52,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         self._path = {exchange.number for exchange in tree.path}
 
     def first(self, shown: Sequence[Outlined[Exchange]]) -> int:
-        """Where the user is."""
+        """The place of the question where the chat stands."""
         return next((place for place, row in enumerate(shown) if row.node.number == self._tree.here), 0)
 
     def find(self, words: str) -> Iterable[Outlined[Exchange]]:
@@ -112,7 +112,7 @@ def _joined(told: Sequence[str], node: Exchange) -> str:
 
 
 def _rails(row: Outlined[Exchange]) -> str:
-    """The lines to its left."""
+    """The lines of the tree to the left of a row, such as ``│ ├ ``."""
     if not row.depth:
         return ""
     further_in = row.depth > DEEPEST

@@ -22,7 +22,7 @@ SHOWN = 200_000
 
 
 class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
-    """One text at a time; ← → go to the others of the conversation."""
+    """Shows a folded text whole, one at a time; ← → go to the conversation's others."""
 
     DEFAULT_CSS = """
     UnfoldedScreen { align: center middle; }

@@ -16,13 +16,14 @@ from dflash_tui.core.desk.question_files import problem_words
 from dflash_tui.core.text.wrapping import shortened
 
 SHOWN = 3
-"""Names that have room."""
+"""How many names of files the line shows."""
 PAUSE = 0.2
 """Seconds without a key after which files are looked at."""
 
 
 class Attached(Widget):
-    """Hidden while nothing is attached; says why a file can't be. Reads on a thread of its own."""
+    """The line above the prompt that names the attached files, or says why one can't be. Hidden while there are
+    none."""
 
     DEFAULT_CSS = """
     Attached { display: none; height: 1; padding: 0 1; color: $verdict-pending; }
@@ -41,7 +42,7 @@ class Attached(Widget):
         self._words = self._share = ""
 
     def look(self, typed: str) -> None:
-        """The prompt has changed: show what it mentions, soon."""
+        """Called when the prompt has changed to ``typed``: show soon which files it mentions."""
         self._wait_no_more()
         self._typed = typed
         if typed and typed != self._refused:
@@ -52,7 +53,7 @@ class Attached(Widget):
         self._due = self.set_timer(PAUSE, partial(self._look_now, typed))
 
     def refuse(self, typed: str) -> None:
-        """A notice has said what is wrong with this text: the line does not say it again."""
+        """Don't say what is wrong with the files in ``typed``: a notice has said it."""
         self._refused = typed
 
     def _wait_no_more(self) -> None:
@@ -67,7 +68,7 @@ class Attached(Widget):
         )
 
     def _look(self, typed: str) -> None:
-        """On a thread of its own."""
+        """Read the files that ``typed`` mentions, on a thread of its own, and show them."""
         files, problem = tuple[Attachment, ...](), ""
         try:
             files = self._read(typed)
@@ -81,7 +82,7 @@ class Attached(Widget):
             self.show(files, self._most(), "" if typed == self._refused else problem)
 
     def show(self, files: Sequence[Attachment], limit: int, problem: str = "") -> None:
-        """``limit``: tokens that the context holds, 0 if that is not known."""
+        """Show the files, or the ``problem`` with them. ``limit``: tokens that the context holds, 0 if not known."""
         if (tuple(files), problem, limit) != (self._files, self._problem, self._limit):
             self._files, self._problem, self._limit = tuple(files), problem, limit
             self._words, self._share = _named(self._files), _share(self._files, limit)
@@ -102,7 +103,7 @@ def _named(files: Sequence[Attachment]) -> str:
 
 
 def _share(files: Sequence[Attachment], limit: int) -> str:
-    """Of the context, that they take; empty where that is not known."""
+    """The share of a context of ``limit`` tokens that the files take, in words; empty where the limit is not known."""
     if not limit or not files:
         return ""
     total = sum(about_tokens(file.text) if file.num_tokens is None else file.num_tokens for file in files)

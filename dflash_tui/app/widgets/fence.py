@@ -11,7 +11,7 @@ from dflash_tui.core.text.harmless import sanitise
 
 
 class NamedFence(MarkdownFence):
-    """A block in a frame that has the name of its file, or else its language."""
+    """A block of code in a frame titled with the name of its file, or else its language."""
 
     DEFAULT_CSS = """
     NamedFence {
@@ -35,7 +35,7 @@ class NamedFence(MarkdownFence):
 
 
 class Answer(Markdown):
-    """A finished answer. A model's link is text: nothing opens because a page was clicked."""
+    """A finished answer drawn as Markdown. Its links are text: nothing opens because it was clicked."""
 
     def __init__(self, text: str) -> None:
         super().__init__(sanitise(text), open_links=False)

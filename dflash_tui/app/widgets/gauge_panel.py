@@ -38,7 +38,7 @@ WISHES: Mapping[str, Wish] = {
     "rate": Wish(5, 10), "histogram": Wish(3, 12), "positions": Wish(3, 12), "cost": Wish(2, 2), "gpu": Wish(2, 2),
     "context": Wish(1, 1),
 }  # fmt: skip
-"""By importance. The order on the screen is that of ``GaugePanel.compose``."""
+"""The gauges by importance; on the screen they stand in the order of ``GaugePanel.compose``."""
 CHARTS, CHART_WIDTH = {"histogram", "positions"}, (MAX_DRAFT + 1) * NARROW_PITCH
 """Gauges with a column for each number of guesses, and the cells that these take at least."""
 FIRST_GROWTH = (("rate", 7), ("histogram", 4), ("positions", 4))
@@ -47,7 +47,8 @@ LATER_GROWTH = (("histogram", 6), ("positions", 6), ("rate", 10), ("histogram", 
 
 
 def heights(rows: int, wanted: Sequence[str]) -> dict[str, int]:
-    """Rows of each gauge of ``wanted`` (by importance) that has room; one row is kept to say that some don't."""
+    """How many of ``rows`` each gauge gets, by name; ``wanted`` names them by importance. Gauges without room are
+    missing, and one row is kept to say so."""
     shown: dict[str, int] = {}
     for name in wanted:
         rest = wanted[len(shown) + 1 :]
@@ -158,7 +159,7 @@ class GaugePanel(Container):
             gauge.styles.margin = (0, 0 if last else GAP, 0, 0)
 
     def _place_in_a_column(self, gauges: list[Gauge], shown: Mapping[str, int]) -> None:
-        """Rows left over separate the gauges."""
+        """Place the gauges below each other; rows left over separate them."""
         spare = self.size.height - sum(shown.values()) - self.query_one(".missing").display
         for place, gauge in enumerate(gauges):
             gauge.styles.width, gauge.styles.height = "1fr", shown[gauge.id or ""]
@@ -169,13 +170,13 @@ TEMPERATURE_STEP = 0.05
 
 
 class Panel(Container):
-    """Where the answer is measured and steered."""
+    """The gauges and the sliders."""
 
     def __init__(self, settings: GenerationSettings, *, id: str) -> None:
         super().__init__(id=id)
         self._settings = settings
         self._gauging: bool | None = None
-        """Something is gauged: since the first answer."""
+        """Whether gauges are on show; before the first answer there are none. None before that was decided."""
 
     def compose(self) -> ComposeResult:
         settings = self._settings
@@ -195,7 +196,7 @@ class Panel(Container):
         self.query_one(GaugePanel).show(facts)
 
     def _set_gauging(self, gauging: bool) -> None:
-        """Before the first answer there are sliders alone. No class: all parts would get their styles anew."""
+        """Show the gauges, or the sliders alone. Without a style class: all parts would get their styles anew."""
         if gauging != self._gauging:
             self._gauging = gauging
             self.query_one(GaugePanel).visible = gauging
@@ -209,18 +210,19 @@ class Panel(Container):
         return self.query_one(BlockSlider).size_chosen
 
     def show_pace(self, pace: float) -> None:
-        """The pace was changed by something else than its slider."""
+        """Show a pace that was changed by something else than its slider."""
         self.query_one(PaceSlider).value = pace
 
     def show_settings(self, settings: GenerationSettings, refused: Mapping[Feature, str]) -> None:
-        """What the user may have changed by something else than a slider; what is ``refused`` was decided elsewhere."""
+        """Show settings, which may have been changed by something else than a slider; not those that are
+        ``refused``."""
         if "block_size" not in refused:
             self.query_one(BlockSlider).show(settings.block_size)
         if "temperature" not in refused:
             self.query_one(TemperatureSlider).value = settings.temperature
 
     def show_decided(self, settings: Mapping[str, Any], refused: Mapping[Feature, str]) -> None:
-        """A slider of what was decided elsewhere says what a turn is decoded with."""
+        """Let the sliders of ``refused`` settings, which were decided elsewhere, show what a turn was decoded with."""
         block, temperature = self.query_one(BlockSlider), self.query_one(TemperatureSlider)
         if "block_size" in refused:
             block.known = "block_size" in settings
@@ -230,7 +232,8 @@ class Panel(Container):
             temperature.value = settings.get("temperature", temperature.value)
 
     def offer(self, refused: Mapping[Feature, str], *, recorded: bool) -> None:
-        """A slider of what the source can't change is grey, and says why. What it was, only a recording knows."""
+        """Make the sliders of settings that the source can't change grey, with the reason; a recording knows their
+        values."""
         for slider, reason in (
             (self.query_one(BlockSlider), refused.get("block_size")),
             (self.query_one(TemperatureSlider), refused.get("temperature")),
@@ -242,7 +245,7 @@ class Panel(Container):
             pace.hint = pace.tooltip = OF_RECORDING
 
     def limit_block(self, most: int) -> None:
-        """No larger blocks than that; no drafter, no block."""
+        """Offer blocks of at most ``most`` tokens; turn the slider off where that is too few, for want of a drafter."""
         slider = self.query_one(BlockSlider)
         if most < MIN_BLOCK_SIZE:
             slider.offer(NO_DRAFTER)

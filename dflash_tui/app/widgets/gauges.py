@@ -24,7 +24,8 @@ MUTED = "$verdict-pending"
 
 
 class Gauge(Widget, can_focus=True):
-    """A part of :class:`GaugeFacts`, ``compact`` or as ``lines``. Enter or a click asks for its table."""
+    """Draws a part of :class:`GaugeFacts`, in one ``compact`` line or as ``lines``. Enter or a click asks for its
+    table."""
 
     DEFAULT_CSS = """
     Gauge {
@@ -34,7 +35,7 @@ class Gauge(Widget, can_focus=True):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Table", show=False)]
     section: ClassVar[str] = ""
-    """The table behind it."""
+    """Id of the table that Enter opens."""
     least: ClassVar[int] = 1
     """Rows that ``lines`` needs."""
     compact_width: ClassVar[int] = 16
@@ -73,9 +74,8 @@ class Gauge(Widget, can_focus=True):
     def lines(self, height: int) -> list[Content]:
         raise NotImplementedError
 
-    def title(self, left: str, right: str = "") -> Content:
-        gap = max(self.size.width - len(left) - len(right), 1)
-        return Content.assemble((left, "bold"), " " * gap, (right, MUTED))
+    def title(self, name: str) -> Content:
+        return Content.assemble((name, "bold"), " " * max(self.size.width - len(name), 1))
 
     def action_open(self) -> None:
         self.post_message(self.Opened(self.section))
@@ -139,13 +139,14 @@ class RateGauge(Gauge):
 
     @property
     def _speed(self) -> str:
-        """The last second while it runs, the whole answer once it has ended."""
+        """Tokens per second in words: of the last second while an answer runs, of the whole answer once it has
+        ended."""
         turn = self.facts.turn
         value = turn.rate.mean if turn.finished else turn.rate.now
         return f"{value:,.0f}".replace(",", " ") if value else "–"
 
     def _told(self) -> list[str]:
-        """What else there is to tell of the answer: beside the digits a line each, where they have room."""
+        """Other figures of the answer, which stand beside the digits, a line each, where they have room."""
         turn = self.facts.turn
         told = turn.totals.mean_acceptance_length if turn.totals else 0.0
         length = turn.acceptance.mean_acceptance_length or told
@@ -160,7 +161,7 @@ class RateGauge(Gauge):
         return [Content.styled(f"guessed: {told}", MUTED)] if shares else []
 
     def _remark(self) -> list[Content]:
-        """Why there may be no more to tell."""
+        """A line that says why a figure is missing, if one is."""
         if not self.facts.speculation:
             return [Content.styled("the target alone: no speculation", MUTED)]
         if self.facts.times != "engine":
@@ -169,7 +170,7 @@ class RateGauge(Gauge):
 
 
 def _history(rate: Rate, width: int) -> list[float]:
-    """The whole answer, however long it is."""
+    """The rates of the whole answer as ``width`` values in [0, 1], or fewer for a short one."""
     return scaled(rate.history.resampled(width))
 
 
@@ -193,7 +194,8 @@ class ColumnChart(Gauge):
         return x // self.pitch if x < self.columns * self.pitch else None
 
     def widened(self, row: str) -> str:
-        """Bars two cells apart are one cell thick, wider ones leave one cell free."""
+        """A row of bars, one character each, drawn ``pitch`` cells apart: one cell thick at a pitch of 2, else all but
+        one."""
         return (
             spaced("".join(row), self.pitch)
             if self.pitch == NARROW_PITCH
@@ -221,7 +223,7 @@ class HistogramGauge(ColumnChart):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.chosen: int | None = None
-        """The bar that Enter picks."""
+        """How many accepted drafts the bar that Enter picks stands for; None for no bar."""
 
     def part(self, facts: GaugeFacts) -> object:
         return facts.turn.acceptance.histogram
@@ -238,12 +240,12 @@ class HistogramGauge(ColumnChart):
 
     @property
     def _counts(self) -> tuple[int, ...]:
-        """Rounds by what they accepted; the last column is for those that accepted more, too."""
+        """How many rounds accepted each number of drafts; the last column counts those that accepted more, too."""
         histogram = self.facts.turn.acceptance.histogram
         return (*histogram[:MAX_DRAFT], sum(histogram[MAX_DRAFT:]))
 
     def _choice(self) -> Content | None:
-        """In the axis' place: the chosen bar and what is in it."""
+        """The line that takes the axis' place while a bar is chosen: which one, and what is in it."""
         if self.chosen is None or not self.has_focus:
             return None
         count = self._counts[self.chosen]
@@ -258,7 +260,7 @@ class HistogramGauge(ColumnChart):
         return _labelled("kept 0", chart, "$verdict-accepted")
 
     def action_choose(self, direction: int) -> None:
-        """To the next bar that has rounds in it."""
+        """Choose the next bar that has rounds in it: on the right (1) or the left (-1)."""
         filled = [column for column, count in enumerate(self._counts) if count]
         here = self.chosen if self.chosen is not None else (-1 if direction > 0 else self.columns)
         ahead = [column for column in filled if (column - here) * direction > 0]

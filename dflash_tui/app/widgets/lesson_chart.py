@@ -15,7 +15,7 @@ from ..glyphs import axis, bars
 
 NAME_WIDTH, FIGURES_WIDTH, SHORTEST_BAR = 22, 30, 4
 CHART_HEIGHT, WORDS_HEIGHT = 24, 3
-"""Rows of a histogram's bars, and of the words above and below them."""
+"""Rows of a histogram's bars at most, and of the words above and below them."""
 PITCHES = (3, 2, 1)
 """Cells from one bar of a histogram to the next: the first that has room."""
 NUMBERS = "$verdict-pending"
@@ -32,7 +32,7 @@ def spread(lines: list[Content], height: int) -> list[Content]:
 
 
 def _bare(line: Content) -> Content:
-    """The bar of a line without its words: those stand beside its first row."""
+    """The bar of a line without its words, for the further rows of a bar: the words stand beside the first."""
     bar = {"━", "─", "█", "░"}
     kept = "".join(cell if cell in bar else " " for cell in line.plain)
     return Content(kept, list(line.spans))
@@ -72,7 +72,7 @@ def _histogram(answer: ExportedAnswer, values: Sequence[float], pitch: int, heig
 
 
 def _padded(line: Content, width: int) -> Content:
-    """Cut short, where it must be, before the chart beside it begins."""
+    """``line`` in exactly ``width`` cells: filled up with blanks, or cut short."""
     line = line.truncate(width - 1, ellipsis=True)
     return line + " " * (width - line.cell_length)
 

@@ -21,5 +21,5 @@ INKS: dict[Ink, str] = {
 
 
 def inked(lines: Sequence[Line]) -> Content:
-    """Lines for the screen."""
+    """A drawn picture's lines as one text for the screen, in the theme's colours."""
     return Content("\n").join(Content.assemble(*((text, INKS[ink]) for text, ink in line)) for line in lines)

@@ -30,7 +30,7 @@ class LoadPanel(Static):
     _num_lines = 0
 
     def show_progress(self, phases: list[LoadProgress], beginning: str) -> None:
-        """``beginning``: what happens before the first phase."""
+        """Show the phases of loading; ``beginning`` says what happens before the first one."""
         lines = [Content.styled("loading", "bold")]
         lines += [_finished(phase) for phase in phases[:-1]]
         lines += [_running(phase) for phase in phases[-1:]]

@@ -18,11 +18,11 @@ from .gauges import MUTED, Gauge
 PARTS_NOT_KNOWN: dict[Clock, str] = {
     "engine": ", parts", "server": " by server, parts", "arrival": " by arrival, parts",
 }  # fmt: skip
-"""Whose clock it was, in what room there is."""
+"""The words behind a round's milliseconds when its parts are not known, by whose clock took them."""
 
 
 class CostGauge(Gauge):
-    """Where the milliseconds of a round go: draft, verify and the rest, as one bar."""
+    """Shows where the milliseconds of a round go: draft, verify and the rest, as one bar."""
 
     section = "cost"
     least = 2
@@ -76,7 +76,7 @@ class CostGauge(Gauge):
 
 
 class ContextGauge(Gauge):
-    """How much of the context is used."""
+    """Shows how much of the context is used."""
 
     section = "context"
     compact_width = 24
@@ -143,7 +143,7 @@ def meter(name: str, share: float, words: str, width: int, style: str = "$primar
 
 
 def short(value: float) -> str:
-    """Milliseconds in at most three characters and a point."""
+    """Milliseconds as a number: ``4.2`` below ten, ``42`` from ten on."""
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 

@@ -25,17 +25,19 @@ from .visible_document import VisibleDocument
 FOLD_LINES, FOLD_CHARACTERS = 6, 800
 """A paste of this size is shown as one marker."""
 RECALLED_LINES, RECALLED_CHARACTERS = 40, 4000
-"""Of one's own text, which is there to be changed, only what is too long to be read in the prompt."""
+"""A recalled question of this size is shown as one marker: it is too long to be read in the prompt."""
 MAX_CHARACTERS = 256 * 1024
-"""Of one prompt, pastes unfolded. Far above any model's context here, far below what would freeze an editor."""
+"""Characters of a prompt at most, pastes unfolded: far above any model's context here, far below what would freeze
+an editor."""
 
 
 PLACEHOLDER = "Ask something. Enter sends, Ctrl+J new line, F1 help."
 
 
 class Prompt(TextArea):
-    """Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large pastes fold into a marker and
-    unfold when sent. A slash command, and a path behind an @, is completed by Tab, from a menu that arrows move in."""
+    """A field for the question. Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large
+    pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a menu
+    that arrows move in."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -67,9 +69,9 @@ class Prompt(TextArea):
 
         text: str
         typed: str
-        """With its pastes folded: what is in them was not written by the user, and names no files."""
+        """The text with its pastes folded: what is in them was not written by the user, and names no files."""
         pasted: tuple[str, ...] = ()
-        """What is folded, in the order of the text."""
+        """The folded pastes, in the order of their markers."""
 
     @dataclass
     class PasteRefused(Message):
@@ -90,7 +92,7 @@ class Prompt(TextArea):
     def __init__(self, *, id: str, questions: PromptHistory | None = None) -> None:
         # Before TextArea's constructor, which asks for a suggestion.
         self.completer: Callable[[str], list[Candidate]] = lambda text: []
-        """Of a slash command."""
+        """Gives the candidates for completing a slash command."""
         self.queued: Callable[[], str | None] = lambda: None
         """Takes back the newest question that waits its turn: what ↑ on an empty prompt brings first."""
         self.offer: Callable[[str], str | None] = lambda text: None
@@ -98,7 +100,7 @@ class Prompt(TextArea):
         self._candidates: list[Candidate] = []
         self._chosen = 0
         self._moved = False
-        """The user chose in the menu, so that Enter takes the choice."""
+        """Whether the user chose in the menu, so that Enter takes the choice."""
         self._quiet = ""
         """For this text the menu stays closed: it was recalled, or the user closed the menu."""
         super().__init__(
@@ -114,7 +116,7 @@ class Prompt(TextArea):
         self._draft = ""
 
     def _set_document(self, text: str, language: str | None) -> None:
-        """In Textual's place, whose document is drawn as it is."""
+        """Override Textual's, whose document draws control characters as they are."""
         super()._set_document("", language)
         self.document = VisibleDocument(text)
         self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
@@ -158,7 +160,7 @@ class Prompt(TextArea):
 
     @property
     def folds(self) -> bool:
-        """There is a folded paste in the text."""
+        """Whether there is a folded paste in the text."""
         return any(marker in self.text for marker in self._pastes)
 
     def unfold(self) -> None:
@@ -188,8 +190,8 @@ class Prompt(TextArea):
         self.insert(self._fold(text))
 
     def edit(self, edit: Edit) -> EditResult:
-        """In TextArea's place, through which every edit goes. A marker is one character to it: a marker that lost a
-        letter would be sent as it stands, without what it stands for."""
+        """Override TextArea's, through which every edit goes: a marker is edited as one character. One that lost a
+        letter would be sent as it stands, without its paste."""
         start, end = sorted((edit.from_location, edit.to_location))
         for first, last in [each for row in {start[0], end[0]} for each in self._markers(row)]:
             if start == end and first < start < last:  # behind it instead
@@ -200,7 +202,7 @@ class Prompt(TextArea):
         return super().edit(edit)
 
     def _markers(self, row: int) -> Iterator[tuple[Location, Location]]:
-        """Where those of a line begin and end."""
+        """Where each marker of line ``row`` begins and ends."""
         if self._pastes and row < self.document.line_count:
             line = self.document.get_line(row)
             for marker in self._pastes:
@@ -235,7 +237,7 @@ class Prompt(TextArea):
 
     @property
     def _is_half_a_name(self) -> bool:
-        """A command's name is being typed, and Enter can only mean what the menu offers."""
+        """Whether a command's name is being typed, so that Enter can only mean what the menu offers."""
         return " " not in self.text and all(self.text != candidate.text.rstrip() for candidate in self._candidates)
 
     def action_newline(self) -> None:
@@ -301,11 +303,11 @@ class Prompt(TextArea):
 
     @property
     def _completed(self) -> str:
-        """What the candidates stand for."""
+        """The part of the text that a candidate would replace."""
         return self.text if self.text.startswith("/") else self._line_before_cursor
 
     def close_menu(self) -> bool:
-        """Until the text changes. False when it was closed."""
+        """Close the menu until the text changes; returns False when it was closed already."""
         if not self._candidates:
             return False
         self._quiet = self._completed

@@ -15,7 +15,7 @@ from ..glyphs import large_number
 NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
 """Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
 COLORS = ("$verdict-pending", "$verdict-bonus", "$primary", "$verdict-corrected", "$verdict-rejected")
-"""Of the lanes, the one that the others are held against first."""
+"""The lanes' colours; the first is for the lane that the others are compared with."""
 MOST_THICK = 6
 """Rows of a bar at most."""
 WRITING, TOOK = "━", "█"
@@ -91,7 +91,7 @@ def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
 
 
 def winner_lines(result: RaceResult) -> Content:
-    """What those digits compare."""
+    """The line under the large digits that says which lanes they compare."""
     first, (best, color) = result.lanes[0], winner(result)
     lines = [
         Content.assemble(("as fast as ", "bold"), (first.lane.name, "bold $verdict-pending")),

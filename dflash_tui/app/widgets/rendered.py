@@ -16,11 +16,11 @@ from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Message
 
 SHOWN = 12
-"""Messages, the newest: rendering is slow, and who wants an old page scrolls through the tokens."""
+"""How many of the newest messages are rendered: it is slow, and the tokens show the older ones."""
 
 
 class RenderedView(VerticalScroll):
-    """Off the path of a running answer: it is built when it is asked for, and only from what is finished."""
+    """Shows finished answers as Markdown. Built only when asked for, and never from an answer that runs."""
 
     DEFAULT_CSS = """
     RenderedView {
@@ -53,7 +53,7 @@ class RenderedView(VerticalScroll):
 
     @work
     async def _build(self) -> None:
-        """What is wanted by the time it is this change's turn."""
+        """Put in place the messages that are wanted by the time this change has its turn."""
         async with self._building:
             wanted = self._wanted
             await self.remove_children()

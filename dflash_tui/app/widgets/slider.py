@@ -17,22 +17,22 @@ from dflash_tui.core.figures.statistics import NOT_KNOWN
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
 
 TYPING_SECONDS = 1.2
-"""Digits typed within this time belong to one number."""
+"""Seconds from one digit to the next within which both belong to one number."""
 LABEL_WIDTH, VALUE_WIDTH = 6, 10
 PACES = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""Stops of the pace slider; typing reaches the values between."""
+"""Stops of the pace slider, as shares of the engine's speed; typing reaches the values between."""
 
 
 class Track(Widget):
-    """One row. Subclasses say where their track lies, and what a place on it means."""
+    """A row with a track that the mouse can drag on. Subclasses say where it lies, and what a place on it means."""
 
     @property
     def track(self) -> tuple[int, int]:
-        """First column of the track and the one behind it."""
+        """The track's first column and the one behind its last."""
         raise NotImplementedError
 
     def dragged(self, share: float) -> None:
-        """The mouse holds the knob there, from 0 on the left to 1 on the right."""
+        """Called while the mouse drags the knob: ``share`` is from 0 on the left to 1 on the right."""
         raise NotImplementedError
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -75,7 +75,7 @@ class Slider(Track, can_focus=True):
 
     value: reactive[float] = reactive(0.0)
     known: reactive[bool] = reactive(True)
-    """False where the source of the answers sets it and doesn't tell: then no value shows."""
+    """Whether the value is known; where the source of the answers sets it and doesn't tell, none is shown."""
     hint: str = ""
     """What it sets and when that acts, for the status line while it has the focus."""
 
@@ -103,7 +103,8 @@ class Slider(Track, can_focus=True):
         return round(self.low + steps * self.step, 6)
 
     def offer(self, refused: str | None) -> None:
-        """Let the user change it; or not, for a reason that the tooltip says."""
+        """Let the user move the slider when ``refused`` is None; else turn it off and give that reason in its
+        tooltip."""
         self.disabled = refused is not None
         self.tooltip = refused or self.hint
 
@@ -203,11 +204,11 @@ class BlockSlider(Slider):
         return AUTO if self.value == self.high else int(self.value)
 
     def show(self, size: BlockSize) -> None:
-        """Put the knob there, without a message."""
+        """Put the knob at ``size`` without posting a message."""
         self.value = self._stop_of(size)
 
     def limit(self, most: int) -> None:
-        """No larger blocks than that; what was larger is the largest now."""
+        """Offer blocks of at most ``most`` tokens; a larger one that was chosen becomes that."""
         size = self.size_chosen
         self.high = most + 1
         self.show(size if size == AUTO else min(size, most))
@@ -226,7 +227,7 @@ class BlockSlider(Slider):
 
 
 class TemperatureSlider(Slider):
-    """0 always takes the likeliest token."""
+    """Sets the sampling temperature; 0 always takes the likeliest token."""
 
     hint = "temperature, 0 is greedy: from the next round on · ← →, or type it"
 
@@ -235,7 +236,7 @@ class TemperatureSlider(Slider):
 
 
 class PaceSlider(Slider):
-    """How much of the engine's speed the view shows. Its stops are not evenly spaced, its values are exact."""
+    """Sets the view's speed as a share of the engine's. Its stops are not evenly spaced, its values are exact."""
 
     hint = "pace of the view: at once; the engine runs on · ← →, or type it"
 

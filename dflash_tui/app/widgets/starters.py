@@ -51,7 +51,7 @@ class Starters(Vertical):
         self.questions: tuple[str, ...] = ()
 
     def offer(self, questions: tuple[str, ...]) -> None:
-        """Show these; none: nothing."""
+        """Show these questions; nothing when there are none."""
         if questions and questions != self.questions:
             self.questions = questions
             self.refresh(recompose=True)

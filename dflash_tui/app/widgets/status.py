@@ -39,9 +39,9 @@ class StatusFacts:
     max_context: int = 0
     reused: int = 0
     keys: tuple[str, ...] = BEFORE
-    """What can be done now, the first first, as far as there is room."""
+    """The keys that do something now, the most important first; as many as have room are shown."""
     hint: str = ""
-    """What the focused part does; stands in the place of the figures while it has the focus."""
+    """What the focused widget does, which stands in the place of the figures; empty for the figures."""
     screen_load: float | None = None
     """The user-interface thread's share of one core."""
 
@@ -59,7 +59,7 @@ class Header(Widget):
         self._system = self._preset = ""
 
     def show(self, ready: EngineReady | None) -> None:
-        """None while a model loads."""
+        """Show the pair of models that is ready; ``ready`` is None while one loads."""
         self.ready = ready
         self.refresh()
 
@@ -91,7 +91,8 @@ class Header(Widget):
         return Content.assemble(name, pair, (system + " " * gap + where, "$verdict-pending"))
 
     def _system_text(self, room: int) -> str:
-        """As much of the system prompt as ``room`` cells take; at least that there is one. A preset by its name."""
+        """The system prompt, or the preset's name, cut to ``room`` cells; in too few of them, only that there is
+        one."""
         if self._preset:
             text = f"  preset: {self._preset}"
             text = text if cell_len(text) <= room else f"  {self._preset}"
@@ -105,7 +106,7 @@ class Header(Widget):
 
 
 class StatusLine(Widget):
-    """State on the left; on the right the keys that do something now."""
+    """The line at the bottom: the state on the left, on the right the keys that do something now."""
 
     DEFAULT_CSS = """
     StatusLine { height: 1; background: $panel; color: $verdict-pending; padding: 0 1; }

@@ -39,7 +39,7 @@ Shader = Callable[[int, int], Shade | None]
 
 
 class TokenLog(ScrollView, can_focus=True):
-    """Follows the end while the reader is there, and lets go when they scroll up."""
+    """The transcript as a widget. It follows the end until the reader scrolls up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"token-log--{name}" for name in (*get_args(TokenStyle), *get_args(Role), *LANDED.values(), "chip")
@@ -94,7 +94,7 @@ class TokenLog(ScrollView, can_focus=True):
         """The user clicked a line that stands for a longer text."""
 
         place: int
-        """Which of those in the log, counted from 0."""
+        """Which of the foldable lines in the log, counted from 0."""
 
     @dataclass
     class Turned(Message):
@@ -111,12 +111,12 @@ class TokenLog(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.following = True
-        """The view is at the end and stays there as the text grows."""
+        """Whether the view is at the end and stays there as the text grows."""
         self._document = Document(80)
         self._cache: LRUCache[int, tuple[Row, Strip]] = LRUCache(CACHED_ROWS)
         self._styles: dict[str, Style] = {}
         self._band = Style()
-        """What the user's own words stand on."""
+        """The style of the ground behind the user's own words."""
         self._shader: Shader | None = None
         self._spotlight: Spotlight | None = None
         self._frontier = 0  # where the text behind the spotlight begins
@@ -224,7 +224,7 @@ class TokenLog(ScrollView, can_focus=True):
         return folded
 
     def _keep_place(self, following: bool) -> None:
-        """After the rows changed: where the scrubber stands, or else the end if that was followed."""
+        """After the rows changed, scroll to where the scrubber stands, or else to the end if it was ``following``."""
         if self._spotlight is not None:
             self._reveal(self._spotlight)
         elif following:
@@ -295,7 +295,7 @@ class TokenLog(ScrollView, can_focus=True):
 
     @property
     def _chip(self) -> str:
-        """What waits below the view, while the reader is elsewhere."""
+        """The words in the corner that say how much stands below the view; empty at the end."""
         if self._spotlight is not None:
             return self._spotlight.label
         new = len(self.rows) - self._seen_rows
@@ -306,7 +306,7 @@ class TokenLog(ScrollView, can_focus=True):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """With the offsets that Textual's mouse selection asks for."""
+        """Row ``y`` of the view, with the offsets that Textual's mouse selection asks for."""
         row = self.scroll_offset.y + y
         return self._strip(y, self.text_selection).apply_offsets(0, row)
 
@@ -334,7 +334,7 @@ class TokenLog(ScrollView, can_focus=True):
         return self._with_chip(strip, chip) if chip else strip
 
     def _with_chip(self, strip: Strip, chip: str) -> Strip:
-        """At the right end of the text: the column behind it is the scrollbar's."""
+        """``strip`` with ``chip`` at the right end of the text: the column behind that is the scrollbar's."""
         cut = self._document.width - width_of(chip)
         segments = [*strip.crop(0, cut), Segment(chip, self._styles["chip"])]
         return Strip(segments).adjust_cell_length(strip.cell_length, self._styles["plain"])

@@ -34,7 +34,7 @@ class VisibleDocument(Document):
         return self._shown[line_index]
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        """In Textual's place."""
+        """Replace a range of the text, as Textual's document does, keeping what was written beside what is drawn."""
         (top, left), (bottom, right) = sorted((start, end))
         replaced = self.get_text_range(start, end)
         before = self._lines[top][:left] if top < len(self._lines) else ""

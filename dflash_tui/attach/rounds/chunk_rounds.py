@@ -48,7 +48,7 @@ class Guess:
     """What an event is taken for before the server's count comes."""
 
     speculates: bool | None = None
-    """None: not known."""
+    """Whether the server guesses ahead; None when that is not known."""
     drafted: int = 0
     """Tokens that a round drafts; 0 where that is not known."""
     by_event: bool = True

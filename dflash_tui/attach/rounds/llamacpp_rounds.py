@@ -137,7 +137,7 @@ class LlamaCppRounds:
         self._prefill_ms = real(timings.get("prompt_ms")) or self._prefill_ms
 
     def _counters(self, chunk: Chunk) -> Counters | None:
-        """None where the event has none, or they make no sense."""
+        """The counters that an event holds; None where it has none, or they make no sense."""
         timings, last = chunk.timings, self._last
         tokens = count(timings.get("predicted_n"))
         if tokens is None or (not last.tokens <= tokens <= last.tokens + WIDEST and not self._uncounted):

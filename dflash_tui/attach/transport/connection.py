@@ -32,14 +32,14 @@ class Patience:
     answer: float = 20.0
     """For answers that a server knows at once, such as its list of models."""
     first_token: float = 600.0
-    """For the first token, counted from the question: a long prompt takes its time, and other people's questions come
-    first. Behind it also for the next token, as long as there are other signs of life."""
+    """Seconds to wait for the first token after the question: a long prompt takes its time, and other people's
+    questions come first. Behind it also for the next token, as long as there are other signs of life."""
     silence: float = 120.0
-    """Between two signs of life, once there was a token."""
+    """Seconds to wait between two signs of life, once there was a token."""
     figures: float = 3.0
-    """For the figures behind the end of an answer, on a connection that stays open."""
+    """Seconds to wait for the figures behind the end of an answer, on a connection that stays open."""
     loading: float = 1800.0
-    """For a server that says that it loads its model."""
+    """Seconds to wait for a server that says that it loads its model."""
 
 
 class AnswerDeadline:
@@ -90,7 +90,7 @@ class Connection:
     anew answers the next one, and so that closing it cancels the question."""
 
     def __init__(self, address: ServerAddress, patience: Patience) -> None:
-        """Raises ``ServerFailure`` for an address that can't be used."""
+        """Connect to nothing yet. Raises ``ServerFailure`` for an address that can't be used."""
         self.patience = patience
         self.keys = Keys(address)
         self._root, self._interface = root_of(address.url)

@@ -13,7 +13,7 @@ from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from ..failures import ServerFailure
 
 INTERFACE = "/v1"
-"""Where the paths of the interface begin on nearly every server."""
+"""The path under which nearly every server has the interface."""
 _PLACES = re.compile(r"/(?:chat/completions|completions|responses|embeddings|models)$")
 _HINT = "An address looks like http://host:8000"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TEXT = "text"
 COLUMNS = 88
-"""How wide an export as text is."""
+"""Cells of a line of an export as text."""
 FORMAT = click.option("--format", "wanted", type=click.Choice([*FORMATS, TEXT]), help="Else from the file's name.")
 OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Replace the file if there is one.")

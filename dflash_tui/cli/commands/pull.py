@@ -89,7 +89,7 @@ class _PullProgress(LoggedProgress):
     """The progress of a download."""
 
     last = ""
-    """How much of it had come at the last look, in words."""
+    """How much of the file had come at the last look, in words."""
 
     def fetched(self, done: int, total: int, bytes_per_second: float) -> None:
         self.last = describe_bytes(done, total)

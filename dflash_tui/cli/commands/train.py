@@ -150,7 +150,7 @@ class _TrainingProgress(LoggedProgress):
     _phase = ""
     _began = (0.0, 0)
     last = ""
-    """Where it was at the last look, in words."""
+    """How far the training was at the last look, in words."""
 
     def reached(self, phase: PhaseName, done: int, total: int, remark: str) -> None:
         now = time.monotonic()

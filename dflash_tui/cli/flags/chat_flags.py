@@ -39,7 +39,7 @@ from ..headless.answer import OutputFormat, WhenFull
 from ..problems import Problem, value_problem
 
 ENGINE_TOPICS = ("models", "experts")
-"""The topics of those flags that no server takes."""
+"""The topics of the flags that only the engine of this program takes."""
 MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
 """Words that may stand in the place of a model's name."""
 LLAMA_FLAGS = ("device", "draft", "context", "offline")
@@ -170,7 +170,7 @@ class Flags:
 
 
 def _check_names(model: str | None, drafter: str | None) -> None:
-    """Raises ``WeightsFailure`` for names that no model has, before torch is imported or a screen opened."""
+    """Raise ``WeightsFailure`` for names that no model has, before torch is imported or a screen opened."""
 
     def is_a_name(name: str | None) -> TypeGuard[str]:
         return not (name is None or name in MEANT or is_gguf(name))

@@ -84,7 +84,7 @@ def typed_flags(topics: Collection[str] | None = None) -> list[str]:
 
 
 def _no_server(_context: click.Context, _parameter: click.Parameter, model: str | None) -> str | None:
-    """Raises :class:`Problem` for a server or a GGUF where the engine of this program is needed."""
+    """Raise :class:`Problem` when ``model`` names a server or a GGUF where the engine of this program is needed."""
     if is_address(model):
         raise Problem(
             f"{model} is a server, and this command needs the engine of this program.",

@@ -48,7 +48,7 @@ class Request:
     system: str | None = None
     timeout: float | None = None
     save_dir: Path | None = None
-    """Where every code block of the answer is saved."""
+    """The folder for the answer's code blocks, of which each is saved; None to save none."""
     earlier: Conversation | None = None
     """The conversation that this prompt goes on with."""
     log: SessionLog | None = None

@@ -16,14 +16,14 @@ from ..problems import Problem
 from .writer import Writer
 
 DEFAULT_OUT = Path("dflash-out")
-"""Where the screen saves code."""
+"""The folder in which the screen saves code."""
 
 # Terminals obey control characters; an answer has no business moving the cursor or setting the title.
 _UNSAFE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord("\n"): "\n", ord("\t"): "\t"}
 
 
 class Output(ABC):
-    """Where an answer goes, which a writer's thread puts there."""
+    """The file or stream that takes an answer; a writer's thread puts it there."""
 
     def __init__(self) -> None:
         self._writer = Writer()
@@ -42,7 +42,7 @@ class Output(ABC):
         return self._writer.done(seconds)
 
     def close(self) -> None:
-        """As :meth:`end`, but returns when all is written."""
+        """Do as :meth:`end` does, but return when all is written."""
         self.end()
         self.written()
 

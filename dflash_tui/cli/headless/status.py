@@ -11,7 +11,7 @@ from dflash_tui.core.progress import describe_amount
 from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
 
 LOG_SECONDS = 10.0
-"""How often a log hears of progress."""
+"""Seconds between two lines of progress in a log."""
 _CLEAR_LINE = "\r\x1b[K"
 _ENDED_BY: dict[FinishReason, str] = {
     "length": "ended by --max-new-tokens",

@@ -198,7 +198,7 @@ class PlainChat:
             self.say(failure)
 
     def _tell_notes(self) -> None:
-        """Say what the source wants known."""
+        """Print the notes of the source that have not been printed."""
         for note in self._notes:
             self.say(note)
         self._notes.clear()
@@ -283,7 +283,8 @@ class PlainChat:
             self.desk.ask(question, files, version_of=exchange.number)
 
     def copy(self, what: str, block: CodeBlock) -> None:
-        """Only by this machine's tools: the terminal's own way is a control sequence, which a bare one would print."""
+        """Copy by this machine's tools alone: the terminal's own way is a control sequence, which a bare one would
+        print."""
         if copy_locally(block.content) is None:
             raise SlashError("There is no clipboard here that a program can reach. /save keeps the block in a file.")
         self.say(f"{what} is in the clipboard.")

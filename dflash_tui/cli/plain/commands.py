@@ -102,4 +102,4 @@ OWN = (
 )
 
 COMMANDS: dict[str, Command[Desk]] = {command.slash: command for command in (*OWN, *SHARED.values()) if command.slash}
-"""By the name that is typed, in the order of ``/help``."""
+"""The commands by the name that is typed, in the order of ``/help``."""

@@ -33,7 +33,7 @@ class Background:
 
     def __init__(self, terminal: int | None = None) -> None:
         self._terminal = terminal
-        """None where nobody can be asked."""
+        """The terminal's file number; None where no terminal can be asked."""
         self._heard: bytes | None = None
 
     @property
@@ -108,7 +108,7 @@ class Suited:
     """What a screen that opens takes from its terminal."""
 
     wanted: str | None
-    """A theme's name; None: none was asked for."""
+    """The theme's name, ``auto`` included; None where none was asked for."""
     background: Background
 
     @property
@@ -118,7 +118,7 @@ class Suited:
 
     @property
     def typed(self) -> bytes:
-        """Keys pressed meanwhile that nobody else will see."""
+        """The bytes of keys that were pressed while the reply was awaited, which nobody else will see."""
         return self.background.typed
 
 

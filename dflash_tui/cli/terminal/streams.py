@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from ..problems import Problem
 
 READ_SECONDS, SURE_BYTES = 1.0, 512
-"""How long a remark waits for a reader; as many bytes at once never wait in a pipe that takes any."""
+"""Seconds that a remark waits for a reader; and how many bytes at once never wait in a pipe that takes any."""
 
 
 class _Closed(io.TextIOBase):

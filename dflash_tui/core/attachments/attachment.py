@@ -24,7 +24,7 @@ class Attachment:
     name: str
     text: str
     num_tokens: int | None = None
-    """As the model counts them; None where nobody could tell."""
+    """How many tokens the model counts in it; None where nobody could tell."""
 
     @cached_property
     def digest(self) -> str:

@@ -37,7 +37,7 @@ class AttachmentError(Failure):
 
 
 class NoSuchFile(AttachmentError):
-    """Nothing is at the path."""
+    """Raised when there is nothing at the path."""
 
 
 def read_file(path: Path, name: str | None = None) -> Attachment:
@@ -111,7 +111,7 @@ class AttachmentReader:
         self._known: dict[tuple[str, str, int, int], Attachment] = {}
 
     def read(self, path: Path, name: str) -> Attachment:
-        """As :func:`read_file`."""
+        """Read a file as :func:`read_file` does, but only once for as long as it stays the same."""
         try:
             status = os.stat(os.path.expanduser(path))
         except (OSError, ValueError):
@@ -122,7 +122,7 @@ class AttachmentReader:
         return self._known[key]
 
     def counted(self, files: Sequence[Attachment], limit: int) -> tuple[Attachment, ...]:
-        """As :func:`checked`."""
+        """Count the tokens of files that fit the context, as :func:`checked` does, and remember the counts."""
         done = checked(files, limit, self._count)
         for key, file in list(self._known.items()):
             if match := next((each for each in done if (each.digest, each.name) == (file.digest, file.name)), None):

@@ -47,9 +47,9 @@ class Exchange:
     answer: str = ""
     """Without one, neither it nor its question is part of what the model reads."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """As in ``TurnStarted``."""
+    """The settings the answer was decoded with, as in ``TurnStarted``."""
     once: bool = False
-    """The settings are for this answer alone."""
+    """Whether the settings are for this answer alone."""
     target: str | None = None
     drafter: str | None = None
     """The names of the models that answered."""
@@ -63,7 +63,7 @@ class Exchange:
 
     @property
     def is_whole(self) -> bool:
-        """The answer ended by itself: the same question with the same settings would end there again."""
+        """Whether the answer ended by itself: the same question with the same settings would end there again."""
         return self.reason in ("stop", "length", "context")
 
 
@@ -100,7 +100,7 @@ class Chat:
         self._turns = 0
         self._asked: Ask | None = None
         self._before = ROOT
-        """Where the path ended before that question."""
+        """The number of the turn at which the path ended before that question."""
         self._sent = False
         self._stopping = False
         self._ended_well = False
@@ -116,7 +116,7 @@ class Chat:
 
     @property
     def busy(self) -> bool:
-        """A question is on its way or being answered, whoever asked it."""
+        """Whether a question is on its way or being answered, whoever asked it."""
         return self._asked is not None or self.reducer.busy
 
     @property
@@ -125,7 +125,7 @@ class Chat:
 
     @property
     def waiting(self) -> bool:
-        """A question waits for the models to load."""
+        """Whether a question waits for the models to load."""
         return self._asked is not None and not self._sent
 
     @property

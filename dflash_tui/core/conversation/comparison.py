@@ -67,7 +67,7 @@ def models_apart(exchanges: Iterable[Exchange]) -> dict[int, str]:
 
 
 def parting(left: str, right: str) -> str:
-    """In words, how far two texts are the same."""
+    """A sentence that says how far two texts are the same."""
     if left == right:
         return "The texts are the same, character for character."
     same = num_agreed(left, right)

@@ -70,7 +70,7 @@ class Fit:
     """Whether a question fits behind a conversation."""
 
     tokens: int
-    """Of the whole prompt; as a bound where it obviously fits."""
+    """How many tokens the whole prompt has; a bound where it obviously fits."""
     limit: int
     left_out: tuple[int, ...] | None
     """The numbers of the questions that would have to go, oldest first: none where it fits. None: nothing helps, for

@@ -11,9 +11,9 @@ from .slash import SlashError
 from .start import Models
 
 BEFORE = "-"
-"""In the place of a name: the model before this one, as in ``cd -``."""
+"""Stands for the model before this one in the place of a name, as in ``cd -``."""
 LEAVE_SECONDS = 10.0
-"""How long the model before may take to end its round."""
+"""Seconds that the model before may take to end its round."""
 
 
 @dataclass(slots=True, eq=False)
@@ -21,7 +21,7 @@ class ModelChoice:
     """A model that can be gone to."""
 
     name: str
-    """As it was typed; empty for the one that the chat began with, where that was not named."""
+    """The model's name as it was typed; empty for the one that the chat began with, where that was not named."""
     factory: SourceFactory
     plain_ms: float | None = None
     """Milliseconds that its target takes for a token without speculation; None where that was not measured."""

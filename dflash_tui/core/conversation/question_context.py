@@ -74,7 +74,7 @@ NOTHING = QuestionContext()
 
 
 def pastes_in(question: str, pasted: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Where in a question these texts stand, in their order."""
+    """Where in a question the pasted texts stand, as (start, stop), in their order."""
     found, place = [], 0
     for text in (each.strip("\n") for each in pasted):
         if text and (start := question.find(text, place)) >= 0:

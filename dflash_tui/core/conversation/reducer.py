@@ -142,7 +142,7 @@ class TurnState:
 
     @property
     def ttft_ms(self) -> float | None:
-        """From the question to the first token; None before it came."""
+        """Milliseconds from the question to the first token; None before that came."""
         return self.history.time[0] / MICROSECONDS if self.history else None
 
     @property

@@ -34,9 +34,9 @@ class Start:
     questions: PromptHistory = field(default_factory=lambda: PromptHistory(None))
     """Questions asked before, in this conversation and others."""
     conversation: Conversation | None = None
-    """Goes on where this one ended; the event queue's log writes to its file."""
+    """The conversation to go on with; the event queue's log writes to its file. None to begin a new one."""
     choose: bool = False
-    """Ask at once which conversation to resume."""
+    """Whether to ask at once which conversation to resume."""
     wanted: Wanted = field(default_factory=dict)
     """The settings that the user asked for on the command line."""
     config: Config = field(default_factory=Config)
@@ -46,11 +46,11 @@ class Start:
     files: tuple[str, ...] = ()
     """Paths that go with the first question."""
     models: Models | None = None
-    """To switch to; None where there are none."""
+    """The models that one can switch to; None where there are none."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
     time_alone: bool = False
-    """Time the target by itself while nothing is asked, to hold answers against."""
+    """Whether to time the target by itself while nothing is asked, to compare answers with."""
     typed: bytes = b""
     """Keys that the terminal sent before the screen was there to take them."""
 

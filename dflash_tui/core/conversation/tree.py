@@ -24,7 +24,7 @@ class Branching(Protocol):
     """What a node has to know of itself."""
 
     number: int
-    """Above 0."""
+    """The node's number in the tree, above 0."""
     parent: int
     """The number of the node that this one followed, or ``ROOT``."""
     question: str
@@ -47,7 +47,7 @@ class Outlined(Generic[Node]):
     forked: bool
     """Whether there are other versions of it."""
     last: bool
-    """None of its versions comes below it."""
+    """Whether none of its versions comes below it in the drawing."""
 
 
 class Tree(Generic[Node]):
@@ -57,7 +57,7 @@ class Tree(Generic[Node]):
         self._nodes: dict[int, Node] = {}
         self._children: dict[int, list[Node]] = {ROOT: []}
         self._chosen: dict[int, int] = {}
-        """Below each node, the child on the way to where the user was last."""
+        """The number of the child on the way to where the user was last, by its parent's number."""
         self._here = ROOT
         self._path: list[Node] | None = None
 
@@ -99,7 +99,7 @@ class Tree(Generic[Node]):
 
     @property
     def path(self) -> list[Node]:
-        """From the first question to the node at which the path ends."""
+        """The nodes from the first question to the one at which the path ends."""
         if self._path is None:
             self._path = self.path_to(self._here)
         return self._path
@@ -109,7 +109,8 @@ class Tree(Generic[Node]):
         return next((place for place, node in enumerate(self.path) if node.number == number), None)
 
     def path_to(self, number: int) -> list[Node]:
-        """From the first question to a node; nothing for ``ROOT``. ``KeyError`` where there is none."""
+        """The nodes from the first question to node ``number``; none for ``ROOT``. Raises ``KeyError`` for no such
+        node."""
         found = []
         while number != ROOT:
             node = self._nodes[number]
@@ -128,7 +129,7 @@ class Tree(Generic[Node]):
             self._chosen[node.parent] = node.number
 
     def end_below(self, number: int) -> int:
-        """Where a path through this node ended last: down the children that the user chose, or else the newest."""
+        """The number of the node where a path through this one ended last: the user's choices, or else the newest."""
         while children := self._children[number]:
             number = self._chosen.get(number, children[-1].number)
         return number
@@ -146,7 +147,7 @@ class Tree(Generic[Node]):
         return number in self._nodes
 
     def __getitem__(self, number: int) -> Node:
-        """``KeyError`` where there is none."""
+        """The node with this number. Raises ``KeyError`` where there is none."""
         return self._nodes[number]
 
     def children(self, number: int) -> list[Node]:

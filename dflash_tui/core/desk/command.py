@@ -31,9 +31,9 @@ class Command(Generic[Host]):
     takes: str = ""
     """What can stand behind that name, such as ``on|off`` or ``[n]``; brackets mean that it can be left out."""
     priority: bool = False
-    """Its keys act before the focused part of the screen sees them."""
+    """Whether its keys act before the focused part of the screen sees them."""
     listed: bool = True
-    """Shown in the help screen and the palette."""
+    """Whether the help screen and the palette show it."""
     choices: Callable[[Host], Iterable[str]] | None = None
     """What can stand behind the name, for completion; without it ``takes`` says so, as in ``on|off``."""
     stand_in: str = ""

@@ -46,7 +46,7 @@ class Desk:
         face: Face,
         when_full: WhenFull = "ask",
     ) -> None:
-        """``queue`` carries what the source says to whoever applies it to ``chat``, and has the record."""
+        """``queue`` carries the source's events to whoever applies them to ``chat``, and has the record of them."""
         self.begin, self.out_dir, self.queue, self.face = begin, out_dir, queue, face
         self.models = ModelSwitch(source, begin.models, queue.put, face)
         self.chat = Chat(settings, self._send, lambda: queue.log)
@@ -65,7 +65,7 @@ class Desk:
 
     @property
     def source(self) -> Source:
-        """Where the events come from now."""
+        """The source that answers now."""
         return self.models.source
 
     @property
@@ -215,7 +215,7 @@ class Desk:
         self.face.changed("queue")
 
     def became_ready(self, ready: EngineReady) -> None:
-        """To be called when a source can answer."""
+        """Take note that a source can answer; whoever applies events calls this."""
         self._tell_other_model()
         self.models.ready(self.chat, ready)
 

@@ -60,7 +60,7 @@ class EventQueue:
             self.wake()
 
     def take(self, limit: int) -> list[Happening]:
-        """At most ``limit`` events, oldest first; never waits."""
+        """Take out at most ``limit`` events, the oldest first, without waiting."""
         events: list[Happening] = []
         while len(events) < limit:
             try:

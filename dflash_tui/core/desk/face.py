@@ -65,7 +65,8 @@ class Question:
     """A sentence that says how things stand when none of them is chosen."""
     detail: str = ""
     at_once: bool = True
-    """The user has asked for the question: a way's key takes it. Otherwise it may have been meant for the prompt."""
+    """Whether a way's key takes it: the user has asked for the question. Otherwise a key may be meant for the
+    prompt."""
 
     @property
     def is_consent(self) -> bool:
@@ -76,7 +77,7 @@ class View(Protocol):
     """Something to look at that a face may show in its own way."""
 
     def lines(self) -> Iterable[str]:
-        """In words, for a face without pictures. Raises ``SlashError`` where there is nothing to show."""
+        """The view in words, for a face without pictures. Raises ``SlashError`` where there is nothing to show."""
 
 
 class Face(Protocol):
@@ -85,7 +86,7 @@ class Face(Protocol):
 
     @property
     def remote(self) -> bool:
-        """The user sits at another machine: nothing is to be run or opened on this one."""
+        """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
 
     def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""

@@ -14,7 +14,7 @@ from ..race.race import LOOKUP, Lane, kind_of, lanes_for, lanes_of
 RACE_RUNS = 3
 """Runs per lane: the first is shown, those behind it make medians of the figures."""
 RACE_TOKENS = 200
-"""What a lane writes at most: enough to see who is faster, little enough for the target alone to be waited for."""
+"""Tokens that a lane writes at most: enough to see who is faster, few enough to wait for the target alone."""
 
 
 def shortened(settings: GenerationSettings) -> GenerationSettings:
@@ -41,7 +41,8 @@ def own_lanes(settings: GenerationSettings, ready: EngineReady | None, looks_up:
 
 
 def question_of(chat: Chat, text: str) -> list[Message]:
-    """``text`` alone, or the conversation up to its last question. Raises ``SlashError`` where there is none."""
+    """The messages that a race asks: ``text`` alone, or without one the conversation up to its last question.
+    Raises ``SlashError`` where there is none."""
     head = [Message("system", chat.system)] if chat.system else []
     if text:
         return [*head, Message("user", text)]

@@ -80,7 +80,7 @@ class ModelSwitch:
         self.source.start()
 
     def ready(self, chat: Chat, ready: EngineReady) -> None:
-        """To be called when a source can answer."""
+        """Take note that a source can answer; the desk calls this."""
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             return

@@ -11,7 +11,7 @@ from .face import Face, Question, Way
 
 
 class Program:
-    """At most one program runs at a time."""
+    """Runs programs from an answer's code blocks, one at a time."""
 
     def __init__(self, chat: Chat, face: Face) -> None:
         self._chat, self._face = chat, face

@@ -10,7 +10,9 @@ from pathlib import Path
 from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
 from ..conversation.comparison import compare, parting
+from ..conversation.reducer import TurnState
 from ..conversation.slash import SlashError
+from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect
 from ..sessions.archive import list_sessions
@@ -76,7 +78,7 @@ class SessionsView:
 
 @dataclass(frozen=True, slots=True)
 class SearchView:
-    """Where something was said, in every conversation."""
+    """The places where something was said, in every conversation."""
 
     here: Path
     words: str = ""
@@ -105,7 +107,7 @@ class FilesView:
 
     chat: Chat
     place: int | None = None
-    """Which fold to begin with; None: the last."""
+    """The number of the fold to begin with, counted from 0; None for the last one."""
 
     def lines(self) -> Iterator[str]:
         nothing = True
@@ -120,6 +122,21 @@ class FilesView:
             raise SlashError("No file goes with this conversation. @path in a question attaches one.")
 
 
+def gauge_facts(chat: Chat, turn: TurnState | None, snapshot: TurnSnapshot) -> GaugeFacts:
+    """What is measured of an answer at the moment of ``snapshot``; ``turn`` is None before the first answer."""
+    ready = chat.reducer.ready
+    return GaugeFacts(
+        snapshot,
+        max_context=ready.max_context if ready else 0,
+        plain_ms=chat.reducer.plain_ms_of(turn),
+        before_race=turn.before_race if turn else False,
+        speculation=turn.speculation if turn else True,
+        times=ready.times if ready else "engine",
+        num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
+        num_reused_tokens=turn.num_reused_tokens if turn else 0,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """The figures of the newest answer."""
@@ -127,20 +144,10 @@ class Figures:
     chat: Chat
 
     def lines(self) -> Iterator[str]:
-        turn, ready = self.chat.reducer.turn, self.chat.reducer.ready
+        turn = self.chat.reducer.turn
         if turn is None:
             raise SlashError("There are no numbers before the first answer.")
-        facts = GaugeFacts(
-            turn.snapshot,
-            max_context=ready.max_context if ready else 0,
-            plain_ms=self.chat.reducer.plain_ms_of(turn),
-            before_race=turn.before_race,
-            speculation=turn.speculation,
-            times=ready.times if ready else "engine",
-            num_prompt_tokens=turn.num_prompt_tokens,
-            num_reused_tokens=turn.num_reused_tokens,
-        )
-        for table in tables(facts):
+        for table in tables(gauge_facts(self.chat, turn, turn.snapshot)):
             yield from table_lines(table)
 
 
@@ -150,9 +157,9 @@ class RoundView:
 
     chat: Chat
     number: int | None
-    """None: the last."""
+    """The round's number, counted from 0; None for the last one."""
     local: bool
-    """Its samples' noise is known: it was decoded on this machine."""
+    """Whether the noise of its samples is known: it was decoded on this machine."""
 
     def lines(self) -> Iterator[str]:
         turn = self.chat.reducer.turn

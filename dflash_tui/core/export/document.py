@@ -74,12 +74,12 @@ class ExportedAnswer:
     label: str = ""
     """Tells answers to the same question apart, as in a race."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """As in ``TurnStarted``; empty where they weren't kept."""
+    """The settings the answer was decoded with, as in ``TurnStarted``; empty where they weren't kept."""
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
     prefill_ms: float = 0.0
     reason: FinishReason | None = None
-    """None: the record ends within the answer."""
+    """Why the answer ended; None when the record ends within it."""
     error: str = ""
     note: str = ""
     """Why a server's count could not prove the rounds, where it could not."""
@@ -92,7 +92,7 @@ class ExportedAnswer:
 
     @property
     def decode_seconds(self) -> float:
-        """From the first token to the last."""
+        """Seconds from the answer's first token to its last."""
         return self.steps[-1].time - self.steps[0].time if self.steps else 0.0
 
     @property
@@ -138,7 +138,7 @@ class Origin:
     created: str = ""
     """When they were recorded, in ISO 8601."""
     program: str = ""
-    """Program and version."""
+    """The program that recorded them, with its version."""
     server: str = ""
     """The address of the server, where one answered; ``device`` is empty then."""
     dialect: str = ""

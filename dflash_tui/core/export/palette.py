@@ -6,15 +6,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
+from ..files.places import bundled_themes_dir
 from ..text.spans import TokenStyle
 
 DARK, LIGHT = "dflash-dark", "dflash-light"
 
 
 PLAIN_COLOURS = ("background", "foreground", "surface", "panel", "primary", "error")
-"""Those that a theme names under ``[colors]``, in the order of :class:`HexColours`."""
+"""The colours of :class:`HexColours` that a theme names under ``[colors]``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,5 @@ class HexColours:
 @cache
 def bundled_palette(name: str) -> HexColours:
     """The palette of a theme that comes with the program."""
-    theme = tomllib.loads((_themes() / f"{name}.toml").read_text(encoding="utf-8"))
-    return HexColours(*(theme["colors"][name] for name in PLAIN_COLOURS), theme["verdict"])
-
-
-def _themes() -> Path:
-    """The folder of the themes: beside the package in a checkout, inside it once installed."""
-    package = Path(__file__).parents[2]
-    installed = package / "themes"
-    return installed if installed.is_dir() else package.parent / "themes"
+    theme = tomllib.loads((bundled_themes_dir() / f"{name}.toml").read_text(encoding="utf-8"))
+    return HexColours(**{name: theme["colors"][name] for name in PLAIN_COLOURS}, verdicts=theme["verdict"])

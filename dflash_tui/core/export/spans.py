@@ -70,7 +70,7 @@ MARKS: dict[Fate, str] = {
     "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "corrected": "⇒", "bonus": "+",
     "unknown": "?",
 }  # fmt: skip
-"""In front of a round's tokens, where they stand in a row."""
+"""The mark in front of a token by its fate, where a round's tokens stand in a row."""
 
 
 def round_line(step: Step) -> str:

@@ -63,7 +63,7 @@ def to_svg(document: ExportedPage) -> str:
 
 
 def _legend() -> Iterator[Span]:
-    """What the colours of the answer's tokens mean."""
+    """The pieces of the line that says what the colours of the answer's tokens mean."""
     for look in ("accepted", "corrected", "bonus", "plain"):
         label = COLOURS[look]
         yield Span(label.name, look)

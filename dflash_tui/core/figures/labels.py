@@ -27,7 +27,7 @@ class Label:
 
     @property
     def told(self) -> str:
-        """The name, and what it stands for."""
+        """The name with what it stands for, as one text."""
         return f"{self.name}: {self.says}"
 
 

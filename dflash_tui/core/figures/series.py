@@ -33,7 +33,7 @@ class Beginning(LazySequence[float]):
     __slots__ = ("_count", "_sums", "_values")
 
     def __init__(self, values: Sequence[float] = (), sums: Sequence[float] = (0.0,), count: int = 0) -> None:
-        """``sums``: entry k is the sum of the first k values."""
+        """``sums`` holds as entry k the sum of the first k values."""
         self._values, self._sums, self._count = values, sums, count
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Beginning(LazySequence[float]):
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
     def resampled(self, count: int) -> list[float]:
-        """At most ``count`` values, means of neighbours when there are more, in ``count`` steps."""
+        """The series as at most ``count`` values, which are means of neighbours when there are more."""
         if self._count <= count:
             return list(self)
         edges = [self._count * place // count for place in range(count + 1)]

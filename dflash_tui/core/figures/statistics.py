@@ -31,7 +31,7 @@ class PositionRate:
 
     @property
     def rate(self) -> float | None:
-        """In [0, 1]; None before the position was ever reached."""
+        """The share of drafts that were accepted here, in [0, 1]; None before the position was ever reached."""
         return self.accepted / self.reached if self.reached else None
 
     @property
@@ -129,7 +129,7 @@ def num_verified(step: Step) -> int:
 
 
 def is_corrected(step: Step) -> bool:
-    """The round ended because the target disagreed with a verified draft."""
+    """Whether the round ended because the target disagreed with a verified draft."""
     disagreed = step.num_accepted < num_verified(step)
     return disagreed and bool(step.emitted) and step.emitted[-1].verdict == "corrected"
 
@@ -145,7 +145,7 @@ class RoundCost:
 
     rounds: int = 0
     draft_ms: float | None = 0.0
-    """None when it is not known of every round."""
+    """Milliseconds of drafting; None when they are not known of every round."""
     verify_ms: float | None = 0.0
     total_ms: float = 0.0
 
@@ -185,12 +185,12 @@ class TurnSnapshot:
     """Index of that round; None before the first."""
     num_tokens: int = 0
     ttft_ms: float | None = None
-    """From the question to the first token; None before it came."""
+    """Milliseconds from the question to the first token; None before that came."""
     rate: Rate = field(default_factory=Rate)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     cost: RoundCost = field(default_factory=RoundCost)
     context_length: int = 0
     finished: bool = False
-    """The turn had ended: its rate is the whole answer's."""
+    """Whether the turn had ended, so that its rate is the whole answer's."""
     totals: TurnStatistics | None = None
     """What a server says of the whole answer, where its rounds are not known and don't add up to that."""

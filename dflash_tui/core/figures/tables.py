@@ -21,11 +21,11 @@ class GaugeFacts:
     plain_ms: float | None = None
     """Milliseconds per token of the target alone, when they were measured in this session."""
     before_race: bool = False
-    """That measure is a race's, taken after this answer: not under the same conditions."""
+    """Whether ``plain_ms`` is a race's, measured after this answer: not under the same conditions."""
     speculation: bool = True
     gpu: GpuReading | None = None
     times: Clock = "engine"
-    """Who took the times."""
+    """Whose clock took the rounds' times."""
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
     screen_load: float | None = None
@@ -48,7 +48,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     head: tuple[str, ...] = ()
     note: str = ""
-    """How to read it."""
+    """A sentence below the table that says how to read it; empty for none."""
 
 
 def tables(facts: GaugeFacts) -> tuple[Table, ...]:

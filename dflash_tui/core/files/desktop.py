@@ -15,7 +15,7 @@ from ..platforms import apart, opener, own_screen, start_file
 LONGEST_SEQUENCE = 74_000
 """Bytes of text that terminals accept in one OSC 52 sequence: 100,000 of base64."""
 SECONDS = 2.0
-"""How long such a tool may take."""
+"""Seconds that a tool of the desktop may take."""
 _TOOLS = (
     ("pbcopy", "", ("pbcopy",)),
     ("wl-copy", "WAYLAND_DISPLAY", ("wl-copy",)),

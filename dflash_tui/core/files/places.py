@@ -22,7 +22,7 @@ def state_directory() -> Path:
 
 
 def sessions_directory() -> Path:
-    """Where conversations are kept."""
+    """The folder in which conversations are kept."""
     return state_directory() / "sessions"
 
 
@@ -53,5 +53,5 @@ def bundled_themes_dir() -> Path:
 
 
 def log_file() -> Path:
-    """Where warnings and tracebacks go. It is there once there was something to write."""
+    """The file that takes warnings and tracebacks. It exists once there was something to write."""
     return state_directory() / "dflash-chat.log"

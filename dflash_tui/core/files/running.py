@@ -24,7 +24,7 @@ from ..platforms import LIMITED, NO_PROGRAMS, apart, kill, processes, user
 from ..text.fences import CodeBlock
 
 SECONDS = 10.0
-"""How long a program may run."""
+"""Seconds that a program may run."""
 KEPT = 64 * 1024
 """Bytes of output that are kept: the first half and the last."""
 FLOOD = 64 * 1024 * 1024
@@ -49,7 +49,7 @@ class RunResult:
     """The number of the code block in its answer."""
     ending: Ending
     exit_code: int | None
-    """None where it was ended by a signal."""
+    """The program's exit code; None where a signal ended it."""
     seconds: float
     output: str
     """stdout and stderr as they came; not made harmless yet."""
@@ -67,7 +67,7 @@ class RunResult:
 
     @property
     def summary(self) -> str:
-        """In one line: which block, how it ended, and what it took."""
+        """A line that says which block ran, how it ended, and how long it took."""
         lines = counted(len(self.output.splitlines()), "line")
         return f"block {self.block} ran · {self.words} · {self.seconds:.1f} s · {lines}"
 

@@ -85,7 +85,7 @@ def _mark(behind: int) -> str:
 
 
 def _cut(line: Line, width: int) -> Line:
-    """As much of a line as there is room for, in whole pieces."""
+    """The first pieces of a line that have room in ``width`` cells together."""
     ends = accumulate(width_of(text) for text, _ in line)
     return tuple(piece for piece, end in zip(line, ends, strict=True) if end <= width)
 

@@ -95,7 +95,7 @@ def round_facts(answer: ExportedAnswer, index: int) -> dict[str, Fact]:
 
 
 def same_tokens(answers: Sequence[ExportedAnswer]) -> dict[str, Fact]:
-    """``same_t1_t2``: how many tokens two answers have in common from their beginning."""
+    """How many tokens each two answers share from their beginning, under names such as ``same_t1_t2``."""
     ids = [[token.text if token.id is None else token.id for token in answer.tokens] for answer in answers]
     return {
         f"same_t{first + 1}_t{second + 1}": num_agreed(ids[first], ids[second])

@@ -51,7 +51,7 @@ class Figure:
 
     @property
     def num_moments(self) -> int:
-        """In how many steps the picture comes about; 0 for one that doesn't, or that a clock moves."""
+        """How many moments the picture has; 0 for one that stands still, or that a clock moves."""
         match self.kind:
             case "round" | "memory":
                 return len(PHASES)
@@ -111,7 +111,8 @@ def name_of(answer: ExportedAnswer) -> str:
 
 
 def lesson_pages(lesson: Lesson, answers: Sequence[ExportedAnswer]) -> tuple[Page, ...]:
-    """``answers``: the turns of the lesson's trace, in order. Raises :class:`LessonError`."""
+    """The pages of a lesson with their figures; ``answers`` are the turns of its trace, in order. Raises
+    :class:`LessonError`."""
     common = same_tokens(answers) | words()
     for number, answer in enumerate(answers, start=1):
         common |= turn_facts(number, answer)

@@ -81,7 +81,7 @@ class Lesson:
 
 
 def read_lesson(path: Path) -> Lesson:
-    """Raises :class:`LessonError` when the file can't be read or doesn't keep to the format."""
+    """Read a lesson from a file. Raises :class:`LessonError` when it can't be read or doesn't keep to the format."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise LessonError(path, 0, f"longer than {MAX_BYTES:,} bytes, which no lesson is.")
@@ -105,7 +105,7 @@ def parse_lesson(path: Path, text: str) -> Lesson:
 
 
 def _split(path: Path, lines: list[TextLine]) -> tuple[list[TextLine], list[TextLine]]:
-    """What stands between the first two fences, and what follows them."""
+    """The lines between the first two fences of a lesson's file, and the lines behind them."""
     fences = [place for place, line in enumerate(lines) if line.text == _FENCE][:2]
     if len(fences) < 2 or any(line.text for line in lines[: fences[0]]):
         raise LessonError(path, 1, f"a lesson begins with {_FENCE}, title: and trace: lines, and {_FENCE} again.")
@@ -141,7 +141,7 @@ def _stops(path: Path, body: list[TextLine]) -> list[LessonStop]:
 
 
 def _without_comments(path: Path, body: list[TextLine]) -> list[TextLine]:
-    """Without lines from ``<!--`` to ``-->``."""
+    """The lines of ``body`` without those from ``<!--`` to ``-->``."""
     kept: list[TextLine] = []
     opened = 0
     for line in body:

@@ -16,7 +16,7 @@ class LaneClock:
 
     lane: LaneResult
     speed_up: float
-    """Against the first lane, when all is told."""
+    """How many times as fast as the first lane this one is, when all is told."""
     seconds: float = 0.0
     tokens: int = 0
     target_passes: int = 0
@@ -59,16 +59,16 @@ class RaceClock:
         self._seen = 0.0
 
     def advance(self, seconds: float) -> list[list[Step]]:
-        """To ``seconds`` after the first token; returns the rounds of each lane that ended since the call before."""
+        """Go to ``seconds`` after the first token; returns the rounds of each lane that ended since the call before."""
         self.seconds = min(seconds, self.length)
         return [lane.advance(seconds) for lane in self.lanes]
 
     def play(self, now: float) -> None:
-        """Run, as ``now`` does: the viewer's clock in seconds, here and below."""
+        """Let the race run on from ``now``, the viewer's clock in seconds."""
         self.playing, self._seen = True, now
 
     def tick(self, now: float) -> list[list[Step]]:
-        """As :meth:`advance`, by what has passed for the viewer."""
+        """Go on, as :meth:`advance` does, by the time that has passed for the viewer."""
         passed, self._seen = (now - self._seen) * self.pace if self.playing else 0.0, now
         return self.advance(self.seconds + passed)
 

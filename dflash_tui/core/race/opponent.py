@@ -17,7 +17,7 @@ class Opponent:
         self.ready: EngineReady | None = None
         """The model that answers there; None until it can be asked."""
         self.failed = False
-        """It has ended, and with it the race, but not the chat."""
+        """Whether the opponent's source has ended, and with it the race, but not the chat."""
         self._source: Source = source(events_only(self._take))
         self._hear: Callable[[Event], None] = lambda event: None
 

@@ -99,7 +99,7 @@ class Run:
 
     @property
     def decode_seconds(self) -> float:
-        """From the first token to the last."""
+        """Seconds from the run's first token to its last."""
         return self.answer.decode_seconds
 
     @property
@@ -163,13 +163,13 @@ class LaneResult:
 
     @property
     def repeats_itself(self) -> bool:
-        """Every run gave the same tokens."""
+        """Whether every run gave the same tokens."""
         return len({run.said for run in self.runs}) == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where two answers part."""
+    """The first token at which two answers differ."""
 
     index: int
     """Tokens that are the same before it."""
@@ -189,7 +189,7 @@ class RaceResult:
     question: str
     lanes: tuple[LaneResult, ...]
     sides: tuple[EngineReady, ...] = ()
-    """What the lanes ran on, where that was known."""
+    """The engine or server of each side that the lanes ran on, where that was known."""
 
     def speed_up(self, lane: LaneResult) -> float:
         """How many times as fast as the first lane this one decodes, per token; 0 when too short to tell."""
@@ -225,7 +225,8 @@ def as_race(question: str, answers: Sequence[tuple[str, ExportedAnswer]]) -> Rac
 
 
 def _parting_of_texts(ours: list[EmittedToken], theirs: list[EmittedToken]) -> Divergence | None:
-    """By what is read: servers share a text out among tokens in their own ways."""
+    """The first token at which two answers differ in their text: servers divide a text among tokens in their own
+    ways."""
     texts = ["".join(token.text for token in tokens) for tokens in (ours, theirs)]
     if texts[0] == texts[1]:
         return None
@@ -264,7 +265,7 @@ class Race:
         sends: Sequence[Callable[[Command], None]],
         joules: Joules = lambda: None,
     ) -> None:
-        """``messages``: the conversation; its last one is the question. ``sends``: to each side."""
+        """``messages`` is the conversation, whose last one is the question; ``sends`` passes commands to each side."""
         self.lanes = tuple(lanes)
         self.sides: tuple[EngineReady, ...] = ()
         """What the lanes run on, as far as that is known when the race is over."""
@@ -273,9 +274,9 @@ class Race:
         self.failure: EngineError | None = None
         self.stopped = self.complete = False
         self.pausing = False
-        """Nothing more is asked once there is a result, until :meth:`go_on`: somebody looks at it."""
+        """Whether to ask nothing more once there is a result, until :meth:`go_on`: somebody looks at it."""
         self.idle = True
-        """The engine owes no event of this race any more."""
+        """Whether the engine owes no more events of this race."""
         self._messages = tuple(messages)
         self._sends = tuple(sends)
         self._joules = joules
@@ -287,7 +288,7 @@ class Race:
 
     @property
     def question(self) -> str:
-        """As it was typed, without its files."""
+        """The question as it was typed, without its files."""
         return without_files(self._messages[-1].content)[0]
 
     @property

@@ -17,12 +17,13 @@ class Batches(Generic[Item]):
         """``write`` is called on the thread, with what has come; ``seconds``: what may be lost when it is killed."""
         self._seconds, self._write = seconds, write
         self._items: SimpleQueue[Item | None] = SimpleQueue()
-        """None: nothing more comes."""
+        """The items that the thread has still to write; None says that nothing more comes."""
         self._due = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def put(self, item: Item, *, due: bool = False) -> None:
-        """From one thread at a time, and not after :meth:`close`."""
+        """Give an item to the thread; ``due`` has it written at once. Call it from one thread at a time, before
+        :meth:`close`."""
         if self._thread.ident is None:
             self._thread.start()
         self._items.put(item)

@@ -59,7 +59,7 @@ def _add(columns: Columns) -> None:
 
 
 def _expected(columns: Columns) -> tuple[list[int], list[int], list[int]]:
-    """Of each step: the tokens that it keeps of its draft, all that it emits, and the microseconds of its passes."""
+    """Lists with an entry per step: tokens kept of its draft, all tokens emitted, and microseconds of its passes."""
     kept = [each[0] if isinstance(each, list) else each for each in columns[KEPT]]
     emitted = [count + len(own) // 3 for count, own in zip(kept, columns[OWN], strict=True)]
     passes = [(draft or 0) + (verify or 0) for draft, verify in zip(columns[DRAFT], columns[VERIFY], strict=True)]
@@ -80,7 +80,7 @@ class Block:
         return len(self.rows)
 
     def step(self, place: int) -> Step:
-        """Raises :class:`RecordError` for a damaged row."""
+        """The step at ``place`` of the block. Raises :class:`RecordError` for a damaged row."""
         return step_of(self.rows[place], self.turn, self.pieces)
 
     def steps(self, start: int = 0) -> Iterator[Step]:

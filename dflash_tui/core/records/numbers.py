@@ -11,7 +11,7 @@ SECOND = 1000 * MICROSECONDS
 
 
 class RecordError(ValueError):
-    """These bytes are not recorded rounds."""
+    """Raised for bytes that are not recorded rounds."""
 
 
 def microseconds(seconds: float) -> int:

@@ -18,7 +18,7 @@ class RoundLog:
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         self.blocks: list[bytes] = []
-        """In order. None of them ever changes."""
+        """The finished blocks, in order. None of them ever changes."""
         self._ends: list[int] = []
         """How many steps there are up to and with each block."""
         self._tail: list[Step] = []
@@ -26,7 +26,8 @@ class RoundLog:
         self._lead = 0
         """Steps of the first block that stand before the first one: parts of other logs may begin within a block."""
         self._lock, self._sealing = Lock(), Lock()
-        """Around what takes no time; and around the making of blocks, for which nobody who appends has to wait."""
+        """Locks around what takes no time, and around the making of blocks, for which nobody who appends has to
+        wait."""
         self._read: tuple[int, Block] | None = None
         """The block that was read last, and its place: whoever reads a step reads its neighbours."""
         for step in steps:

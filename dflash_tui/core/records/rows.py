@@ -242,7 +242,7 @@ def _chance(value: Any) -> float | None:
 
 
 def holds_together(step: Step) -> bool:
-    """A tree was verified as a whole, and what was accepted of it is a path in it."""
+    """Whether a step's tree was verified as a whole, and what was accepted is a path in it."""
     try:
         return step.verify_width == len(step.tree) + 1 and len(accepted_in(step)) == step.num_accepted
     except KeyError:

@@ -34,7 +34,7 @@ class Differences(LazySequence[int]):
     __slots__ = ("_sum",)
 
     def __init__(self, total: array[int]) -> None:
-        """``total``: the sum after each step, which may grow."""
+        """``total`` holds the sum after each step, and may grow."""
         self._sum = total
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class StepHistory:
         them; it may be ahead. Without one they are kept here alone."""
         self._log = RoundLog() if log is None else log
         self.time = array("q")
-        """At the end of the round, since the turn started."""
+        """The time at the end of each round, since the turn started."""
         self.accepted_sum, self.verified_sum, self.emitted_sum = array("q"), array("q"), array("q")
         self.draft_us_sum, self.verify_us_sum, self.total_us_sum = array("q"), array("q"), array("q")
         columns = (
@@ -94,7 +94,7 @@ class StepHistory:
         return len(self.time)
 
     def __getitem__(self, index: int) -> Step:
-        """Raises ``IndexError`` outside the history; negative indices count from the end."""
+        """The step at ``index``; negative ones count from the end. Raises ``IndexError`` outside the history."""
         return self._log[range(len(self))[index]]
 
     def __iter__(self) -> Iterator[Step]:
@@ -163,7 +163,7 @@ class StepHistory:
         return RoundCost(index, draft, verify, total) if known else RoundCost(index, None, None, total)
 
     def is_timed(self, index: int) -> bool:
-        """What draft and verify of step ``index`` took is known."""
+        """Whether it is known how long draft and verify of step ``index`` took."""
         return bool(self._timed[index])
 
     def latest_drafted(self) -> Step | None:
@@ -174,7 +174,7 @@ class StepHistory:
         return self[index] if index >= 0 else None
 
     def was_corrected(self, index: int) -> bool:
-        """The target disagreed with a draft of step ``index``."""
+        """Whether the target disagreed with a draft of step ``index``."""
         return CORRECTED <= self._outcomes[index] < NOT_SPECULATIVE
 
     def rate(self, index: int, window: float = 1.0) -> float:

@@ -59,7 +59,7 @@ class Inspection:
     plain_ms: float | None = None
     """What a token costs without speculation, if that was measured."""
     times: Clock = "engine"
-    """Who took the times."""
+    """Whose clock took the round's times."""
     recurs: bool = False
     """Whether the target keeps a memory that forgets."""
     widths: tuple[int, ...] = ()
@@ -140,7 +140,7 @@ class Inspection:
 
     @property
     def _choice(self) -> str:
-        """Why no more were verified."""
+        """The end of a sentence, which says why no more drafts were verified."""
         choice = self.step.choice
         if choice is None:
             return " in this round"
@@ -245,6 +245,11 @@ def inspect(
     step, before = history[index], history.tokens_before(index)
     found = inspect_step(step, before, first_position + before, seed, plain_ms, times)
     return replace(found, recurs=recurs, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
+
+
+def telling(steps: Iterable[Step]) -> Step:
+    """The first step that shows well what a round is: it kept 8 to 12 guesses, with a correction behind them."""
+    return next(step for step in steps if 8 <= step.num_accepted <= 12 and step.emitted[-1].verdict == "corrected")
 
 
 def inspect_step(

@@ -24,13 +24,13 @@ Shade = Literal[
 ]  # fmt: skip
 """``sure-5`` is the drafter at its surest and ``fast-5`` the cheapest token; ``even`` and ``odd`` are rounds."""
 _BY: tuple[Shade, ...] = ("by-drafter", "by-drafter", "by-lookup", "by-mtp")
-"""By the place in ``SOURCES``: who guessed it where nobody is named is the drafter."""
+"""The shade of a guess by its source's place in ``SOURCES``; where none is named, it was the drafter."""
 _SURE: tuple[Shade | None, ...] = ("sure-1", "sure-2", "sure-3", "sure-4", "sure-5", None)
-"""By :func:`bin_of`."""
+"""The shade of a probability by its :func:`bin_of`."""
 _FAST: tuple[Shade, ...] = ("fast-5", "fast-4", "fast-3", "fast-2", "fast-1")
 
 SLOWER = (0.5, 0.8, 1.25, 2.0)
-"""Where the latency shades part: the milliseconds of a token against the mean of the answer up to it."""
+"""The ratios at which one latency shade ends and the next begins: a token's milliseconds by the mean up to it."""
 _CACHED_BLOCKS = 128
 
 LEGENDS: dict[Lens, tuple[tuple[Shade, str, str], ...]] = {

@@ -34,12 +34,12 @@ def race_pace(seconds: float) -> float:
 
 
 def replay_pace(seconds: float) -> float:
-    """For a recording of so many seconds, if nobody says another."""
+    """The pace at which a recording of ``seconds`` is played if nobody says another."""
     return pace_for(seconds, REPLAY, SHORT_REPLAY)
 
 
 def pace_words(pace: float) -> str:
-    """For example ``slowed 40 times``."""
+    """A pace in words, such as ``slowed 40 times``."""
     if pace == 1:
         return "at its own pace"
     return f"slowed {1 / pace:.3g} times" if pace < 1 else f"sped up {pace:.3g} times"

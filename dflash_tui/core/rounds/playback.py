@@ -36,7 +36,7 @@ class Player:
 
     @property
     def at_end(self) -> bool:
-        """The last round so far is complete."""
+        """Whether all of the last round so far has been shown."""
         return self.step >= len(self.history) - 1 and self.passed >= 1
 
     def advance(self, seconds: float, pace: float, least: float = 0.0) -> None:
@@ -59,7 +59,7 @@ class Player:
         self.passed = phase_starts(self.history, self.step)[PHASES.index(phase)]
 
     def next_phase(self) -> None:
-        """To the beginning of the next phase, which may be the next round's first."""
+        """Go to the beginning of the next phase, which may be the next round's first."""
         place = PHASES.index(self.phase) + 1
         if place < len(PHASES):
             self.show_from(PHASES[place])
@@ -67,7 +67,7 @@ class Player:
             self.step, self.passed = self.step + 1, 0.0
 
     def previous_phase(self) -> None:
-        """To the beginning of the phase before, which may be the last one of the round before."""
+        """Go to the beginning of the phase before, which may be the last one of the round before."""
         place = PHASES.index(self.phase) - 1
         if place >= 0:
             self.show_from(PHASES[place])
@@ -77,7 +77,7 @@ class Player:
 
 
 def round_seconds(history: StepHistory, step: int) -> float:
-    """From the end of the round before to the end of this one; the first one is as long as it took."""
+    """Seconds from the end of the round before to the end of round ``step``; the first one lasts as long as it took."""
     before = history.time[step - 1] if step else history.time[0] - history.total_us[0]
     return max(history.time[step] - before, 1) / 1e6
 
@@ -96,7 +96,7 @@ class Quiz:
     """“How many will be kept?”, asked once per round."""
 
     asked: bool = False
-    """A question waits for its answer."""
+    """Whether the viewer was asked and has not guessed yet."""
     guess: int | None = None
     """What was said about the round on show."""
     num_answers: int = 0
@@ -118,7 +118,7 @@ class Quiz:
 
     @property
     def score(self) -> str:
-        """For example ``3 of 5 right, off by 1.2 on average``; empty before the first answer."""
+        """The game's score, such as ``3 of 5 right, off by 1.2 on average``; empty before the first answer."""
         if not self.num_answers:
             return ""
         return (

@@ -22,7 +22,7 @@ class RateMeter:
     """Microseconds between two entries of the history."""
 
     def __init__(self, rounds: StepHistory) -> None:
-        """``rounds``: of one turn. Call :meth:`follow` when it has grown."""
+        """``rounds`` is the history of one turn. Call :meth:`follow` when it has grown."""
         self._rounds = rounds
         self._clock = array("q")
         """Per round, the latest time so far: in a damaged trace a round may end before the one before it."""
@@ -42,11 +42,12 @@ class RateMeter:
 
     @property
     def _due(self) -> int:
-        """When the next sample is."""
+        """The time at which the next sample is due."""
         return self._clock[0] + (len(self._samples) + 1) * self.SAMPLE
 
     def _take(self, index: int) -> None:
-        """At the end of a round. One longer than a sample fills several, so that the history is even in time."""
+        """Take the samples that are due at the end of round ``index``; a long round fills several, so that they are
+        even in time."""
         now = self._rounds.rate(index, self.WINDOW)
         passed = self._clock[index] - self._clock[0]
         peak = self._peaks[-1] if self._peaks else 0.0
@@ -58,7 +59,8 @@ class RateMeter:
             self._peaks.append(peak)
 
     def after(self, index: int) -> Rate:
-        """As it was after round ``index``, negative ones from the end. ``IndexError``."""
+        """The rate as it was after round ``index``, negative ones from the end. Raises ``IndexError`` for no such
+        round."""
         rounds = self._rounds
         index = range(len(rounds))[index]
         seconds = (rounds.time[index] - rounds.time[0]) / SECOND

@@ -6,7 +6,7 @@ from .history import StepHistory
 from .playback import FULL, LEAST_PHASE, SLOWEST, Phase, Player, Quiz
 
 TEACHING_PACE = 0.05
-"""Where slow motion with phases begins when the pace was full."""
+"""The pace at which slow motion with phases begins when the pace was full."""
 
 
 class SlowMotion:
@@ -16,18 +16,18 @@ class SlowMotion:
         self.pace = FULL
         """What a viewer sees of the engine's speed, from ``SLOWEST`` to ``FULL``."""
         self.teaching = False
-        """Rounds show phase by phase, not whole."""
+        """Whether rounds show phase by phase, not whole."""
         self.moves = True
         """False for those who asked for less motion: phases change by keys only, rounds still follow each other."""
         self.playing = False
         self.quiz: Quiz | None = None
-        """The game, while it is on."""
+        """The guessing game; None while it is off."""
         self._player: Player | None = None
         self._clock = 0.0
 
     @property
     def active(self) -> bool:
-        """Some answer is being played, or held at a phase."""
+        """Whether an answer is being played, or held at a phase."""
         return self._player is not None
 
     def plays(self, history: StepHistory) -> bool:
@@ -58,7 +58,8 @@ class SlowMotion:
         return self._player is None or self._player.at_end
 
     def set_pace(self, pace: float) -> None:
-        """Raises ``ValueError`` in words for people when out of range."""
+        """Set the pace, as a share of the engine's. Raises ``ValueError``, in words for people, when it is out of
+        range."""
         if not SLOWEST <= pace <= FULL:
             raise ValueError(f"The pace must be between {SLOWEST} and {FULL:g}, not {pace:g}")
         self.pace = pace
@@ -100,7 +101,7 @@ class SlowMotion:
             self._player.show_from(phase)
 
     def change_phase(self, direction: int) -> None:
-        """To the next phase (1) or back to the one before (-1), and stay there."""
+        """Go to the next phase (1) or back to the one before (-1), and stay there."""
         if self._player is None:
             return
         self.playing, before = False, self._player.step
@@ -130,7 +131,7 @@ class SlowMotion:
 
     @property
     def waiting(self) -> bool:
-        """The game waits for a guess."""
+        """Whether the game waits for a guess."""
         return self.quiz is not None and self.quiz.asked
 
     @property

@@ -37,7 +37,7 @@ class Traveller:
     """Finds places, or None. Turns without a round are passed over; growing ones are read as they are."""
 
     def __init__(self, turns: Callable[[], Sequence[RecordedTurn]]) -> None:
-        """``turns``: those of the conversation, oldest first."""
+        """``turns`` gives the turns of the conversation, oldest first."""
         self._turns = turns
 
     @property

@@ -89,7 +89,8 @@ def find_session(words: str, directory: Path | None = None) -> Path:
 
 
 def latest_session(directory: Path | None = None) -> Path:
-    """Where something was last said. Raises :class:`ArchiveError` when there is no conversation yet."""
+    """The file of the conversation in which something was last said. Raises :class:`ArchiveError` when there is
+    none."""
     folder, found = directory or sessions_directory(), []
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError):  # a link to nowhere
@@ -139,7 +140,7 @@ def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionL
 
 
 def _held(path: Path) -> bool:
-    """Another window has it, or it can't be written to."""
+    """Whether another window has the conversation, or it can't be written to."""
     try:
         SessionLog.resume(path).close()
     except OSError:
@@ -148,7 +149,8 @@ def _held(path: Path) -> bool:
 
 
 def delete_session(path: Path) -> None:
-    """Raises :class:`ArchiveError`, which is :class:`OpenElsewhere` while another window would lose what it says."""
+    """Delete a conversation. Raises :class:`ArchiveError`; :class:`OpenElsewhere` while it is open in another
+    window."""
     try:
         SessionLog.resume(path).close(remove=True)
     except BlockingIOError:
@@ -188,7 +190,7 @@ def _ending(turn: StoredTurn) -> str:
 
 
 def _summarise(path: Path) -> SessionSummary | None:
-    """None for what is no conversation, or one that was deleted meanwhile. A line that can't be read costs itself."""
+    """What a list says of a conversation, without lines that can't be read; None where the file is none, or gone."""
     try:
         changed = path.stat().st_mtime
         lines = _summary_lines(path)

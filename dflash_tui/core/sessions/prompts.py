@@ -88,7 +88,7 @@ def _encode(text: str) -> bytes:
 
 
 def _decode(raw: bytes) -> str | None:
-    """None for what is no line of a history: a damaged one costs only itself."""
+    """The question that a line of a history holds; None for a damaged line, which costs only itself."""
     try:
         text = json.loads(raw)
     except ValueError:

@@ -24,9 +24,9 @@ from .sessions import SUFFIX, load_session
 INDEX_NAME = "search.sqlite"
 VERSION = 1
 BATCH = 64
-"""Conversations that are taken in between two looks at what was found."""
+"""How many conversations at most are taken in before the hits in them are given."""
 MOST = 500
-"""Hits that are enough for anybody."""
+"""How many hits are given at most."""
 STRIDE = 4096
 """Row numbers that a conversation has for itself; more pieces than that share the last."""
 JOINER = "\u2060"
@@ -43,11 +43,11 @@ class Hit:
 
     path: Path
     name: str
-    """The conversation's."""
+    """The conversation's name."""
     changed: float
     """When something was last said in it, in seconds since the epoch."""
     turn: int
-    """0 for the name of the whole conversation."""
+    """The turn's number; 0 for the name of the whole conversation."""
     part: Part
     text: str
 
@@ -75,7 +75,7 @@ class _File:
 
 
 _Facts = tuple[int, str, int]
-"""Of a conversation's file: nanoseconds since the epoch when it was changed, its name, its bytes."""
+"""What a file was like: when it was changed, in nanoseconds since the epoch, its conversation's name, its bytes."""
 
 
 class Search:
@@ -93,13 +93,13 @@ class Search:
             self._database = None
 
     def find(self, words: str, most: int = MOST) -> Iterator[Hit]:
-        """Where all of ``words`` were said, the latest conversations first as far as they are in the index, then those
+        """The places where all of ``words`` were said: the latest of the conversations in the index first, then those
         that it lacks, which it takes in. Words may be cut short; “several in quotes” stand as they are."""
         wanted = _wanted(words)
         return islice(chain(self._fresh(wanted), self._found_missing(wanted)), most if wanted else 0)
 
     def _fresh(self, wanted: list[str]) -> Iterator[Hit]:
-        """Of conversations that are as the index knows them."""
+        """The hits in conversations that are as the index knows them."""
         same: dict[Path, bool] = {}
         for hit, file in self._ask(wanted):
             if file.path not in same:
@@ -108,7 +108,7 @@ class Search:
                 yield hit
 
     def _found_missing(self, wanted: list[str]) -> Iterator[Hit]:
-        """Of those that the index lacks: it takes them in meanwhile."""
+        """The hits in conversations that the index lacks, which it takes in meanwhile."""
         for files in self._batches(self._missing()):
             left = self._take_in(files)
             for file in files:
@@ -136,7 +136,7 @@ class Search:
     # The index
 
     def _open(self) -> sqlite3.Connection | None:
-        """None where there is none and none can be made."""
+        """Open the index, made if need be; None where that can't be done."""
         for _ in range(2):
             try:
                 return self._opened()
@@ -323,7 +323,7 @@ def _wanted(words: str) -> list[str]:
 
 
 def _file(path: Path) -> _File | None:
-    """None where it is gone."""
+    """What the file is like now; None where it is gone."""
     try:
         facts = path.stat()
     except OSError:

@@ -11,7 +11,7 @@ from typing import Any
 from ..platforms import BINARY, close, lock
 
 FORMAT_VERSION = 2
-"""Before 2 a round's text had an object of its own in each line."""
+"""The version of conversations' files; before 2, a round's text had an object of its own in each line."""
 Line = dict[str, Any] | list[str] | str
 """An object with a ``type``; or what a round of the latest turn says: its answer, or answer and thought."""
 
@@ -96,7 +96,7 @@ def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
 
 
 def decoded(raw: bytes) -> Line | None:
-    """None for what is no line of a conversation."""
+    """The object that a line of a conversation holds; None for what is no such line."""
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):

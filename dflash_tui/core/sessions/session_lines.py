@@ -43,8 +43,8 @@ class StepText:
 
 
 def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
-    """None for an event that adds nothing to the conversation. ``in_turn``: it belongs to a turn that has begun,
-    of which each round has a line then."""
+    """The line that an event adds to a conversation's file; None where it adds nothing. ``in_turn``: the event belongs
+    to a turn that has begun, whose rounds then have a line each."""
     match event:
         case EngineReady():
             server = shortened({"server": event.server, "dialect": event.dialect, "times": event.times})
@@ -78,7 +78,7 @@ class Shortening:
         self._latest: int | None = None
         """The turn that was asked or begun last: what its rounds say need not name it."""
         self._settings: dict[str, Any] | None = None
-        """Of the latest turn that began."""
+        """The settings of the latest turn that began."""
 
     def shortened(self, line: dict[str, Any]) -> Line:
         match line["type"]:

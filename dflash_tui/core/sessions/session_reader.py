@@ -30,14 +30,14 @@ class SessionReader:
         self.last_turn = 0
         self.damaged = 0
         self._numbers: dict[int, int] = {}
-        """By the number in the file, the turn's own: the same, unless it came twice."""
+        """The number of each turn here by its number in the file: the same, unless that came twice."""
         self._withdrawn: dict[int, StoredTurn] = {}
         self._contents: dict[str, str] = {}
         """The contents of attached files, by digest."""
         self._latest: object = None
         """The turn, as the file numbers it, that was asked or begun last: what has no turn is of this one."""
         self._settings: object = None
-        """Those of the latest turn that told them: the same hold where none are told."""
+        """The settings of the latest turn that told them, which hold for turns that tell none."""
 
     def take(self, line: Line) -> None:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
@@ -103,7 +103,7 @@ class SessionReader:
         self._latest = told
 
     def _beside(self, line: Mapping[str, Any]) -> QuestionContext:
-        """What can't be read of it is missing, and the question stays."""
+        """What goes with a question, by its line, without what can't be read."""
         try:
             return QuestionContext.from_line(line, self._contents)
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -137,7 +137,7 @@ class SessionReader:
 
 
 def _text(line: Mapping[str, Any], key: str) -> str:
-    """Raises ``KeyError`` or ``TypeError``."""
+    """The text under ``key`` of a line. Raises ``KeyError`` or ``TypeError`` where there is none."""
     if not isinstance(text := line[key], str):
         raise TypeError(f"{key} is text")
     return text

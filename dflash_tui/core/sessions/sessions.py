@@ -43,7 +43,7 @@ from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
 FLUSH_SECONDS = 5.0
-"""After so many seconds those rounds of a slow answer are written that fill no block yet."""
+"""Seconds after which the rounds of a slow answer are written although they fill no block yet."""
 
 
 class SessionLog:
@@ -55,7 +55,7 @@ class SessionLog:
         """Why the log ended early, in words for people; None while all is well."""
         self._lock = threading.Lock()
         self._recorder = Recorder()
-        """Of the rounds, where nobody else keeps them."""
+        """Records the rounds, where nobody else keeps them."""
         self._rounds: RoundLog | None = None
         """The rounds of the turn that is being written."""
         self._num_blocks = 0
@@ -92,12 +92,12 @@ class SessionLog:
 
     @property
     def started(self) -> bool:
-        """The file is there."""
+        """Whether the file exists."""
         return self._descriptor is not None
 
     @property
     def asked(self) -> bool:
-        """A question was written since this log was opened, and the file still takes what is said."""
+        """Whether a question was written since this log was opened, and the file still takes what is said."""
         return self.started and not self._waiting and self.failure is None
 
     def user(

@@ -43,7 +43,7 @@ class StoredTurn:
     name: str = ""
     """The name of the branch that begins here; empty for none."""
     once: bool = False
-    """The settings were for this answer alone."""
+    """Whether the settings were for this answer alone."""
     target: str | None = None
     drafter: str | None = None
     """The names of the models that answered."""
@@ -54,7 +54,7 @@ class StoredTurn:
     blocks: list[bytes] = field(default_factory=list)
     """The rounds themselves. A block that begins at round 0 takes the place of those before it: they were settled."""
     settled: SettledLine | None = None
-    """What a server's own count made of the rounds."""
+    """The line that says what a server's own count made of the turn's rounds; None where nothing was settled."""
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
@@ -97,7 +97,7 @@ class StoredTurn:
         return [*events, self.finished()]
 
     def _steps(self) -> tuple[Step, ...]:
-        """Raises ``RecordError`` where an earlier version kept only the text, or what it kept is damaged."""
+        """The turn's steps. Raises ``RecordError`` where an earlier version kept only the text, or they are damaged."""
         if all(each.packed is None for each in self.rounds) and not (self.settled and self.settled.packed):
             return steps_in(self.blocks, self.rounds)
         steps = tuple(unpack(self.rounds))
@@ -109,7 +109,7 @@ class StoredTurn:
 
     @property
     def figures(self) -> TurnStatistics:
-        """Of a turn cut off, whose file doesn't tell them, what its rounds add up to."""
+        """The turn's statistics; of a turn cut off, whose file doesn't tell them, what its rounds add up to."""
         if self.statistics or self.started is None:
             return known_statistics(self.statistics)
         meter = TurnMeter(self.started.num_prompt_tokens, self.started.num_reused_tokens)

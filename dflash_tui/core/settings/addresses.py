@@ -17,7 +17,7 @@ from .config import PROJECT_FILE, SERVERS_TABLE, Config, Entry, no_such
 from .servers import DIALECTS, Dialect, ServerAddress
 
 KEY_VARIABLE = "DFLASH_CHAT_KEY"
-"""Holds the key of a server that is named by its URL."""
+"""The environment variable with the key of a server that is named by its URL."""
 FIELDS: Mapping[str, str] = {
     "url": 'text in quotes, such as "http://gpu-box:8000"',
     "model": "text in quotes, the model's name on that server",
@@ -28,14 +28,14 @@ FIELDS: Mapping[str, str] = {
 }
 """What a ``[servers.NAME]`` table may say, and in which form."""
 COMMAND_SECONDS = 60.0
-"""How long a command that prints a key may take: a keyring may ask its owner for a password."""
+"""Seconds that a command that prints a key may take: a keyring may ask its owner for a password."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HOST_AND_PORT = re.compile(r"(localhost|\[[0-9a-f:]+\]|[\w.-]+):\d{1,5}(/\S*)?", re.IGNORECASE)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class ServerError(Failure):
-    """There is no such server to attach to, or its description can't be used."""
+    """Raised when there is no such server to attach to, or its description can't be used."""
 
 
 def is_address(text: str | None) -> bool:

@@ -198,13 +198,13 @@ class ScreenOptions:
     """What the user asked of the screen."""
 
     ascii: bool = False
-    """Draw with the 95 characters that every terminal has."""
+    """Whether to draw with the 95 characters that every terminal has."""
     reduced_motion: bool = False
-    """Nothing blinks, glides or plays by itself."""
+    """Whether nothing is to blink, glide or play by itself."""
     mouse: bool = True
-    """Clicks and the wheel are the program's; without, the terminal selects text with them."""
+    """Whether the program takes clicks and the wheel; else the terminal selects text with them."""
     keys: Mapping[str, Entry] = field(default_factory=dict)
     """Keys instead of an action's own, by its id; where they were written is for the messages."""
     rendered: bool = False
-    """A finished answer is drawn as its Markdown means it."""
+    """Whether a finished answer is drawn as its Markdown means it."""
     gauges: Gauges = "full"

@@ -39,7 +39,7 @@ class Setting:
     """What it is called behind ``/retry``, the first name being the one that is listed."""
     choices: tuple[str, ...] = ()
     common: bool = False
-    """``--help`` itself shows its flag."""
+    """Whether ``--help`` itself shows its flag."""
     drafting: bool = False
     """Whether it is about drafts: those, a server settles when it is started."""
 

@@ -70,13 +70,14 @@ _BEGINNINGS = tuple(
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
     number: int
-    """Counted from 1 in the order of the text."""
+    """The block's number in the text, counted from 1."""
     language: str
     """Lower case; empty when the fence names none."""
     info: str
     """What stands behind the opening fence, stripped."""
     filename: str | None
-    """From the info string, else usual for language or content, else None. Unchecked: the model's word."""
+    """The file's name that the block's first line says, else one usual for its language or content, else None.
+    Unchecked: it is the model's word."""
     content: str
     """Between the fences, verbatim but for the fence's own indentation."""
     closed: bool

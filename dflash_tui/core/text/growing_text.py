@@ -13,7 +13,7 @@ class GrowingText:
 
     def __init__(self) -> None:
         self._chunks: list[str] = []
-        """``CHUNK`` characters each."""
+        """The text in pieces of ``CHUNK`` characters each."""
         self._tail = ""
 
     def append(self, text: str) -> None:

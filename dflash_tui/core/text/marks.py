@@ -28,7 +28,7 @@ class Marks:
         self._starts = array("I")
         self._labels = Labels()
         self.length = 0
-        """Characters in all."""
+        """How many characters there are in all."""
 
     def extend(self, spans: Spans) -> None:
         """Add pieces at the end."""
@@ -103,12 +103,12 @@ class Marks:
         return Mark(TOKEN_STYLES[labels.styles[place]], labels.turns[place], token)
 
     def end_of(self, turn: int, tokens: int) -> int:
-        """Where the first ``tokens`` tokens of ``turn`` end, with what stands right behind them."""
+        """The character at which the first ``tokens`` tokens of ``turn`` end, with what stands right behind them."""
         place = bisect_right(self._labels.tokens, tokens, *self._of_turn(turn))
         return self._starts[place] if place < len(self._starts) else self.length
 
     def start_of(self, turn: int, token: int) -> int:
-        """Where a token begins; one that has no text begins where the next one does."""
+        """The character at which a token begins; one that has no text begins where the next one does."""
         place = bisect_left(self._labels.tokens, token + 1, *self._of_turn(turn))
         return self._starts[place] if place < len(self._starts) else self.length
 

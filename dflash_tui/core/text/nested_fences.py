@@ -12,7 +12,7 @@ _FENCE = re.compile(
 )
 """A fence, from the end of the line before on. Only a line feed ends a line, neither a form feed nor U+2028."""
 MOST_FENCES = 400
-"""In a text with more of them nothing is nested: looking for that would take its time."""
+"""The most fences of a text that are looked at for nesting; in one with more, none are nested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Fence:
     """Its backticks or tildes."""
     info: str
     before_blank: bool
-    """Nothing stands in the line behind it."""
+    """Whether the line below the fence is blank."""
 
     def closes(self, opening: Fence) -> bool:
         return (

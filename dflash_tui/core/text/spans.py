@@ -28,7 +28,7 @@ GUESSES: dict[Verdict, TokenStyle] = {
 }  # fmt: skip
 _CODES = {style: code for code, style in enumerate(TOKEN_STYLES)}
 _SAID = bytes(code != _CODES["thought"] for code in range(256))
-"""By a style's code: 1 for all but thoughts."""
+"""1 for each style but thoughts and 0 for these, by the style's code."""
 
 
 class Span(NamedTuple):
@@ -65,7 +65,8 @@ class Labels:
         self.written = bytearray(written)
         """1 where the piece is a token, 0 where no model wrote it."""
         self.turns = array("I", turns)
-        """What no model wrote belongs to the piece before it; the first one, to the turn that its span names."""
+        """The turn of each piece. One that no model wrote has that of the piece before it; the first, what its span
+        names."""
         self.tokens = array("I", tokens)
         """Tokens of the turn up to and with this piece, so that pieces of one turn are in order."""
 
@@ -105,13 +106,13 @@ class Labels:
         return Labels(*([column[place] for place in order] for column in columns))
 
     def those(self, kept: Sequence[bool]) -> Labels:
-        """Only the pieces for which ``kept`` is True."""
+        """The labels of the pieces for which ``kept`` is True."""
         some = Labels(*(compress(column, kept) for column in (self.styles, self.written, self.turns, self.tokens)))
         some._pass_on(0)
         return some
 
     def _pass_on(self, start: int) -> None:
-        """From ``start`` on, give what no model wrote the turn and the tokens of the piece that is now before it."""
+        """Give the pieces from ``start`` on that no model wrote the turn and the tokens of the piece before each."""
         place = self.written.find(0, max(start, 1))
         while place >= 0:
             self.turns[place], self.tokens[place] = self.turns[place - 1], self.tokens[place - 1]
@@ -126,11 +127,11 @@ class Spans(LazySequence[Span]):
     def __init__(self, texts: list[str] | None = None, labels: Labels | None = None) -> None:
         self.texts = [] if texts is None else texts
         self.labels = Labels() if labels is None else labels
-        """As many as there are texts."""
+        """A label for each of the texts."""
 
     @classmethod
     def of(cls, spans: Iterable[Span]) -> Spans:
-        """``spans`` in columns."""
+        """The spans in columns, one for each field."""
         if isinstance(spans, cls):
             return spans
         columns = cls()

@@ -77,9 +77,9 @@ class Row(NamedTuple):
 
     text: str
     soft: bool
-    """The row goes on in the next one: it was wrapped, not ended by a newline."""
+    """Whether the row goes on in the next one: it was wrapped, not ended by a newline."""
     start: int
-    """Where its text begins in the document's."""
+    """The character of the document at which the row's text begins."""
 
 
 class WrappedRows(LazySequence[Row]):
@@ -127,7 +127,7 @@ class Document:
     def __init__(self, width: int) -> None:
         self.width = max(width, 1)
         self.folded = False
-        """Thoughts are left out; they come back when unfolded."""
+        """Whether thoughts are left out; they come back when unfolded."""
         self.clear()
 
     def clear(self) -> None:

@@ -42,7 +42,7 @@ def checked_event(data: dict[str, Any]) -> JsonEvent | None:
 
 
 def one_line(text: str) -> str:
-    """At most ``MAX_NAME`` characters, none of which moves a cursor or turns the direction of writing."""
+    """``text`` cut to ``MAX_NAME`` characters, without those that move a cursor or turn the direction of writing."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_NAME])
 
 
@@ -55,7 +55,7 @@ def _clean(name: str, text: str) -> str:
 
 
 def is_sound(value: Any) -> bool:
-    """Every field of a data class holds what its type says, within what can be stored."""
+    """Whether every field of a data class holds what its type says, within what can be stored."""
     hints = get_type_hints(type(value))
     return all(_fits(getattr(value, field.name), hints[field.name]) for field in fields(value))
 

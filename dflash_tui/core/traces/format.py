@@ -40,15 +40,17 @@ class Frame(IntEnum):
     """The first byte of a frame. Its length follows as a number of seven bits a byte, then its content."""
 
     END = 0
-    """Nothing follows; a file without it was cut short."""
+    """Kind of the last frame; a file without it was cut short."""
     LINES = 1
-    """Lines of JSON, deflated: events other than steps. The very first line is a :class:`TraceHeader`."""
+    """Kind of a frame with deflated lines of JSON: events other than steps. A trace's first line is a
+:class:`TraceHeader`."""
     STEPS = 2
-    """Before format 8: how many steps, then the block of a range coder."""
+    """Kind of a frame before format 8: how many steps, then the block of a range coder."""
     PACKED = 3
-    """Before format 8: each step's length and the step, packed, of a turn that went on when the program was killed."""
+    """Kind of a frame before format 8: the packed steps, each behind its length, of a turn that was cut off by a
+    kill."""
     ROUNDS = 4
-    """A block of rounds (:mod:`..records.blocks`)."""
+    """Kind of a frame with a block of rounds (:mod:`..records.blocks`)."""
 
 
 JsonEvent = EngineReady | TurnStarted | PrefillDone | Settled | TurnFinished | EngineError
@@ -64,12 +66,12 @@ class TraceHeader:
     created: str = ""
     """ISO 8601, local time with its offset."""
     source: str = "engine"
-    """Where the events came from: ``engine``, or ``history`` when the trace was written afterwards."""
+    """What the events came from: ``engine``, or ``history`` when the trace was written afterwards."""
     versions: str = ""
-    """Of what computed: Python, torch, and the like, separated by commas."""
+    """The versions of what computed, such as Python and torch, separated by commas."""
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> TraceHeader:
-        """Unknown keys are ignored, and so are values that are no text."""
+        """Make a header from a JSON object; unknown keys are ignored, and so are values that are no text."""
         known = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in data.items() if key in known and isinstance(value, str)})

@@ -22,7 +22,7 @@ DAMAGED, TOO_LONG = "The trace is damaged", "The trace is longer than this progr
 
 
 class Damage(Exception):
-    """From here on the file holds nothing that can be used."""
+    """Raised where a file holds nothing more that can be used."""
 
 
 def damaged(what: str) -> NoReturn:
@@ -40,7 +40,7 @@ class FrameWriter:
         self._lines = b""
         self._log: RoundLog | None = None
         self._num_blocks = self._num_rounds = self._instead = 0
-        """Of the log: its blocks and rounds in the file, and the bytes of what is there for the moment."""
+        """How many of the log's blocks and rounds are in the file, and how many bytes at its end will be replaced."""
 
     def line(self, data: dict[str, Any]) -> None:
         """Adds an event as a line of JSON behind everything so far. To be called where no rounds wait for a whole

@@ -29,11 +29,11 @@ MAX_STEPS, MAX_TOKENS, MAX_DRAFTED, MAX_EVENTS = 2**17, 2**20, 2**21, 10_000
 MAX_TEXT = 8 * 2**20
 """Characters of all answers together."""
 MAX_SECONDS = 48 * 3600.0
-"""Of all turns together: gauges keep a history that is even in time."""
+"""The most seconds of all turns together: gauges keep a history that is even in time."""
 
 
 class TraceError(Failure):
-    """This file can't be replayed at all."""
+    """Raised for a file that can't be replayed at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Trace:
         self.name = name
         self.header = TraceHeader()
         self.steps = StepHistory()
-        """Of all turns, one after the other."""
+        """The steps of all turns, one after the other."""
         self.spans = SpanStore()
         """What the steps add to the transcript."""
         self.marks: list[EventMark] = []
@@ -67,7 +67,7 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """From the first token to the last, of all turns together."""
+        """Seconds from the first token to the last, of all turns together."""
         starts = (mark.event.turn for mark in self.marks if isinstance(mark.event, TurnStarted))
         turns = (steps for steps in map(self.steps_of_turn, starts) if steps)
         return sum((self.steps.time[steps[-1]] - self.steps.time[steps[0]]) / SECOND for steps in turns)
@@ -178,7 +178,7 @@ class _TraceReader:
         """The turn whose end has not come yet."""
         self._step_spans = StepSpans(0)
         self._texts: dict[str, list[str]] = {"text": [], "thought": []}
-        """Of the latest turn that began; empty before one did: the first question may be refused."""
+        """The texts of the tokens of the latest turn that began, answer and thought apart."""
         self._meter = TurnMeter()
         self._seconds, self._seconds_left = 0.0, MAX_SECONDS
         self._text_left, self._drafted_left, self._tokens_left, self._steps_left = (
@@ -192,7 +192,7 @@ class _TraceReader:
         return f"{steps} step{'s' * (steps != 1)}" if steps else "its head"
 
     def end(self, problem: str | None) -> None:
-        """Nothing more comes; ``problem`` says why, if the trace goes on."""
+        """Take note that nothing more comes; ``problem`` says why, if the trace should go on."""
         trace, trace.problem = self.trace, problem
         self._put_behind()
         if problem is not None:

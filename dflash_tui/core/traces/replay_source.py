@@ -21,7 +21,7 @@ SLOWEST, FASTEST = 1e-4, 1000.0
 PAUSE = 0.7
 """Seconds between the end of one turn and the next question, at any pace."""
 BURST, BURST_SECONDS = 256, 1 / 60
-"""At any pace no more events than so many in so much time: whoever draws them must not fall behind."""
+"""The most events in so many seconds, at any pace: whoever draws them must not fall behind."""
 
 
 NO_MODEL = "This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat"
@@ -35,11 +35,11 @@ class ReplaySource:
     capabilities = Capabilities(dict.fromkeys(ASKING, NO_MODEL), local=False, placeholder=PLACEHOLDER)
 
     def __init__(self, path: Path, emit: Emit, pace: float | None = None) -> None:
-        """Without a ``pace``: the recorded one, slower for what would be over before anybody saw it."""
+        """``pace`` None is the recorded one, or slower where all would be over before anybody saw it."""
         self.path = path
         self.name = path.name
         self.trace: Trace | None = None
-        """None until it has been read."""
+        """The trace; None until it has been read."""
         self.pace = 1.0 if pace is None else pace
         """Times the recorded pace. Change it with :meth:`set_pace`."""
         self._suit = pace is None
@@ -55,9 +55,9 @@ class ReplaySource:
         self._clock, self._since = 0.0, 0.0
         """What the turn's clock showed, in seconds, when it was last set; and when that was."""
         self._told = 0.0
-        """What that clock said when the latest event was due."""
+        """When the latest event was due, in seconds of the turn's clock."""
         self._wanted: int | None = None
-        """Where to go when the trace has been read."""
+        """How many rounds to have played once the trace has been read; None to play from the start."""
         self._closed = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._main, name="replay", daemon=True)
@@ -82,7 +82,7 @@ class ReplaySource:
 
     @property
     def ended(self) -> bool:
-        """Everything was handed out."""
+        """Whether everything was handed out."""
         return self.trace is not None and self._position >= _length(self.trace)
 
     def start(self) -> None:
@@ -109,7 +109,7 @@ class ReplaySource:
             self._changed.notify()
 
     def set_pace(self, pace: float) -> None:
-        """Raises ``ValueError``, in words for people, when out of range."""
+        """Set the pace, as a multiple of the recorded one. Raises ``ValueError``, in words for people, out of range."""
         if not SLOWEST <= pace <= FASTEST:
             raise ValueError(f"The pace must be between {SLOWEST} and {FASTEST:.0f}, not {pace}")
         with self._changed:
@@ -237,7 +237,7 @@ class ReplaySource:
 
 
 def _length(trace: Trace) -> int:
-    """Events to hand out, its ending included."""
+    """How many events there are to hand out, the trace's ending included."""
     return len(trace) + len(trace.ending)
 
 

@@ -33,7 +33,7 @@ from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import FrameWriter
 
 FLUSH_SECONDS = 0.5
-"""At most so much of a run is lost when the program is killed."""
+"""The most seconds of a run that are lost when the program is killed."""
 
 
 class TraceWriter:
@@ -48,7 +48,7 @@ class TraceWriter:
         self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed with the trace)
         self._closed = False
         self._recorder = Recorder()
-        """Of the rounds, where nobody else keeps them."""
+        """Records the rounds, where nobody else keeps them."""
         self._frames = FrameWriter(self._write)
         self._rounds: RoundLog | None = None
         """The rounds of the turn that is being written."""
@@ -57,7 +57,7 @@ class TraceWriter:
         """What the steps of this turn say: ``TurnFinished`` need not say it again."""
         self._turn = 0
         self._settings: dict[str, Any] | None = None
-        """Of the latest turn: the next events need not say them again."""
+        """The settings of the latest turn, which the next turns need not say again."""
         self._write(MAGIC + b"%d\n" % FORMAT_VERSION)
         self._frames.line(asdict(_header(source)))
         self._batches = Batches("trace", FLUSH_SECONDS, self._write_down)
@@ -142,7 +142,8 @@ class TraceWriter:
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
 
     def _write(self, data: bytes, instead: int = 0) -> None:
-        """``data`` in place of the file's last ``instead`` bytes; killed in between, the whole rest remains."""
+        """Write ``data`` in the place of the file's last ``instead`` bytes; after a kill in between the rest is
+        whole."""
         if self.failure is not None:
             return
         try:

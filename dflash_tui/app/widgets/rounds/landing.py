@@ -13,22 +13,22 @@ SECONDS = 0.3
 MOST = 400
 """Characters of a block at most: more at once is an answer that was brought back, and none that was just written."""
 LANDED = {look: f"landed-{look}" for look in ("accepted", "corrected", "bonus")}
-"""Looks that have a ground. What the target wrote alone has none: nothing was guessed."""
+"""The looks of a new token by its usual look. What the target wrote alone has none: nothing was guessed."""
 
 
 class Landing:
-    """Where the newest block begins, for as long as it is new."""
+    """Knows where the newest block of the answer begins, for as long as it is new."""
 
     def __init__(self, widget: Widget, over: Callable[[int], None]) -> None:
-        """``over`` is told from which character on nothing is new any more."""
+        """``over`` is called when the block is no longer new, with the place of its first character."""
         self.start: int | None = None
-        """Its first character, of all that are there."""
+        """The place of its first character in the transcript; None when nothing is new."""
         self._widget = widget
         self._over = over
         self._timer: Timer | None = None
 
     def begin(self, start: int, stop: int) -> int:
-        """Characters from ``start`` to ``stop`` are new. Returns from where on to draw again."""
+        """Take the characters from ``start`` to ``stop`` as new. Returns the character from which to draw again."""
         before, self.start = self.start, None
         if 0 < stop - start <= MOST and not options_of(self._widget).reduced_motion:
             self.start = start
@@ -42,12 +42,13 @@ class Landing:
         return self.start is not None and stop > self.start
 
     def look(self, look: str, start: int, new: bool = False) -> str:
-        """How a token looks that begins with character ``start``, or is of a round on show, which is ``new``, too."""
+        """The look of a token whose usual one is ``look``, which begins with character ``start``; ``new`` has it taken
+        as new."""
         new |= self.start is not None and start >= self.start
         return LANDED.get(look, look) if new else look
 
     def forget(self) -> None:
-        """What was new is gone, or looked at otherwise."""
+        """Let nothing be new any more: it is gone, or shown in another way."""
         self.start = None
 
     def _end(self) -> None:

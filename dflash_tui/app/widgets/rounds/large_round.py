@@ -9,17 +9,16 @@ from math import ceil
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
-from textual.widget import Widget
 
 from dflash_tui.core.rounds.cells import END_MARK, draft_text, show_blanks
 from dflash_tui.core.rounds.inspection import Column, Outcome
 from dflash_tui.core.rounds.playback import PHASES
 from engine.events import EmittedToken
 
-from .step_table import MASK, VERDICTS, Cell, Scene
+from .step_table import MASK, VERDICTS, Cell, Scene, SceneWidget
 
 LEAST_WIDTH, LONGEST_TEXT, MOST_WIDTH = 7, 13, 40
-"""Cells of a position at least, for its text at most, and at most."""
+"""Cells of a position: the fewest, the most that a long text asks for, and the most."""
 LEAST_HIGH, MOST_HIGH = 2, 16
 """Rows of a position at least and at most."""
 SQUARE = 2.2
@@ -27,7 +26,7 @@ SQUARE = 2.2
 MAYBE, BONUS, NO_BONUS = "bonus?", "bonus", "no bonus"
 QUIET = "$foreground on $foreground 15%"
 PLACE = "italic $verdict-pending on $foreground 4%"
-"""Where a bonus may come."""
+"""The style of the place behind the guesses where a bonus may come."""
 GROUNDS: dict[Outcome, str] = {
     "accepted": "bold $landed-accepted-text on $landed-accepted",
     "rejected": "bold strike $verdict-rejected-text on $verdict-rejected",
@@ -38,31 +37,22 @@ GROUNDS: dict[Outcome, str] = {
     "plain": "italic $verdict-pending",
     "unknown": QUIET,
 }
-"""Of a guess, once it is judged."""
+"""The style of a guess, once it is judged."""
 OWN_GROUNDS: dict[str, str] = {
     "corrected": "bold underline $landed-corrected-text on $landed-corrected",
     "bonus": "bold $landed-bonus-text on $landed-bonus",
     "plain": "bold italic $verdict-plain-text on $verdict-plain",
 }
-"""Of the target's own token, once it joins the text."""
+"""The style of the target's own token, once it joins the text."""
 OWN_MARKS = {"corrected": "⇒ ", "bonus": "+ "}
 
 
-class LargeRound(Widget):
-    """Draws a scene as a grid, as high as there is room."""
+class LargeRound(SceneWidget):
+    """Draws a round as a grid of large cells, as high as there is room."""
 
     DEFAULT_CSS = """
     LargeRound { height: 1fr; text-wrap: nowrap; text-overflow: clip; }
     """
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.scene: Scene | None = None
-
-    def show(self, scene: Scene | None) -> None:
-        if scene != self.scene:
-            self.scene = scene
-            self.refresh()
 
     def render(self) -> Content:
         if self.scene is None:

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.figures import labels
 from dflash_tui.core.rounds.cells import show_blanks
-from dflash_tui.core.rounds.inspection import Inspection, inspect_step
+from dflash_tui.core.rounds.inspection import Inspection, inspect_step, telling
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from engine.events import Step
 
@@ -21,31 +21,26 @@ from .large_round import GROUNDS, OWN_GROUNDS, QUIET, round_lines
 from .step_table import Scene
 
 SECONDS: dict[Phase, float] = {"block": 1.0, "draft": 2.0, "verify": 2.0, "judge": 2.0, "emit": 3.5}
-"""How long each phase stands."""
-TRACE, LEAST_KEPT, MOST_KEPT = "code", 8, 12
-"""Whose round it is, and how many guesses it kept: many, with a correction behind them."""
+"""Seconds that each phase stands."""
+TRACE = "code"
+"""The bundled recording to take a round from."""
 LARGE = 6
 """Rows from which on the round stands in large cells; below it is one line."""
 
 
 @cache
 def recorded_round() -> Inspection:
-    """The first such round of the recording."""
+    """The first telling round of the bundled recording."""
     # Imported here: the first frame doesn't wait for who reads recordings.
     from dflash_tui.core.traces.bundled import find_trace
     from dflash_tui.core.traces.reader import read_trace
 
     steps = (event for event in read_trace(find_trace(TRACE)).events() if isinstance(event, Step))
-    step = next(
-        step
-        for step in steps
-        if LEAST_KEPT <= step.num_accepted <= MOST_KEPT and step.emitted[-1].verdict == "corrected"
-    )
-    return inspect_step(step, 0, 0, None)
+    return inspect_step(telling(steps), 0, 0, None)
 
 
 class LivingRound(Widget):
-    """Moves until :meth:`rest`, or a first key; for those who asked for less motion it stands at its end."""
+    """A round that plays again and again until :meth:`rest`; for users who want less motion it stands at its end."""
 
     DEFAULT_CSS = """
     LivingRound { height: 2; text-wrap: nowrap; text-overflow: clip; }
@@ -55,7 +50,7 @@ class LivingRound(Widget):
         super().__init__()
         self.phase: Phase = PHASES[0]
         self.inspection: Inspection | None = None
-        """None until the recording has been read."""
+        """The round that plays; None until the recording has been read."""
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
@@ -70,7 +65,7 @@ class LivingRound(Widget):
         self.watch(self.screen, "focused", self.rest, init=False)
 
     async def _read(self) -> None:
-        """Beside the screen, which would stand still meanwhile."""
+        """Read the recording on a thread of its own: the screen would stand still meanwhile."""
         self.inspection = await asyncio.to_thread(recorded_round)
         self.refresh()
 
@@ -105,7 +100,7 @@ class LivingRound(Widget):
 
 
 def caption(scene: Scene) -> Content:
-    """What happens in this phase."""
+    """A sentence that says what happens in the scene's phase."""
     return Content.styled(labels.caption(scene.phase, scene.inspection.step), "bold")
 
 

@@ -21,7 +21,7 @@ KEYS, AT_END = "Space pause · , . round · + − pace", "Space again · − slo
 
 
 class ReplayBar(Widget, can_focus=True):
-    """Shown where the source can be paused and sought. It says what the user wants, and shows what came of it."""
+    """The line with a recording's place and keys. It posts what the user wants and shows what came of it."""
 
     DEFAULT_CSS = """
     ReplayBar { height: 1; background: $boost; color: $foreground; padding: 0 1; text-wrap: nowrap; }
@@ -50,7 +50,7 @@ class ReplayBar(Widget, can_focus=True):
 
     @dataclass
     class Left(Message):
-        """The user is done with it."""
+        """The user wants to leave the recording."""
 
     def __init__(self, source: PlayedRecord | None, *, id: str) -> None:
         super().__init__(id=id)

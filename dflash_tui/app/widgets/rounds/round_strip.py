@@ -25,9 +25,9 @@ STYLES: dict[Fate, str] = {
     "plain": "$verdict-plain-mark $verdict-plain",
     "unknown": "underline $verdict-pending",
 }
-"""Colours and attributes are the theme's."""
+"""The style of a token by its fate, in the theme's colours and attributes."""
 MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+", "unknown": "?"}
-"""In front of the target's own tokens: a mark that needs no colour."""
+"""A mark in front of the target's own tokens, for readers who see no colours."""
 LABELS = COLOURS | SERVERS
 LONGEST_CELL = 14
 
@@ -128,7 +128,7 @@ SHADE_STYLES: dict[Shade, str] = {
     "fast-4": "$foreground",
     "fast-5": "italic $verdict-pending",
 }
-"""The stronger, the more to look at; each step has attributes of its own beside the colour."""
+"""The style of a token by its shade: the stronger, the more to look at; each has attributes beside the colour."""
 
 
 def lens_legend(

@@ -11,7 +11,7 @@ from ..slider import Track
 
 
 class Scrubber(Track):
-    """Drawn from a round's index and how many there are; a click or a drag posts ``Moved``."""
+    """A track over the rounds of an answer with a knob at the one on show; a click or a drag posts ``Moved``."""
 
     DEFAULT_CSS = """
     Scrubber { height: 1; color: $verdict-pending; text-wrap: nowrap; text-overflow: clip; }
@@ -29,7 +29,7 @@ class Scrubber(Track):
         self.live = True
 
     def show(self, step: int, count: int, *, live: bool, typed: str = "") -> None:
-        """Round ``step`` of ``count``; ``typed`` are the digits of a round to go to."""
+        """Show round ``step`` of ``count``; ``typed`` are the digits of a round to go to, typed so far."""
         state = (step, count, live, typed)
         if state != (self.step, self.count, self.live, self.typed):
             self.step, self.count, self.live, self.typed = state

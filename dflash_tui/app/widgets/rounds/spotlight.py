@@ -20,16 +20,16 @@ _BLANKS = re.compile(r"(\s+)")
 
 @dataclass(frozen=True, slots=True)
 class Spotlight:
-    """Where the scrubber stands. ``first`` and ``behind`` bound the tokens of its round."""
+    """Where the scrubber stands: at the round of a turn whose tokens are ``first`` to ``behind - 1``."""
 
     turn: int
     first: int
     behind: int
     cursor: int | None = None
     hide: bool = False
-    """Blank what comes later instead of dimming it."""
+    """Whether to blank what comes later instead of dimming it."""
     label: str = ""
-    """Stands in the corner."""
+    """What the corner of the transcript says; empty for nothing."""
 
 
 def role_of(mark: Mark, spot: Spotlight) -> Role | None:

@@ -36,14 +36,14 @@ from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
 LABEL_WIDTH, WIDE_LABEL, ROOMY = 10, 17, 100
 """Cells of the rows' names, and where there is so much room, of their longer ones."""
 SHORTEST_CELL = 4
-"""A random number needs as much."""
+"""Cells of a column at least: a random number needs as many."""
 PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
 CURSOR = "reverse"
 MASK = "░░░"
 GAP = 2
 """Cells by which the rejected part moves away from what was kept."""
 LEAST_ROUNDS = 8
-"""Fewer than so many tell nothing."""
+"""Cells needed to draw how much the last rounds verified, a cell a round: fewer rounds say nothing."""
 LEAST_TABLE, ROWS_WITH_KEYS = 4, 7
 """Rows of title, drafts, target and verdicts at least; and of a view that keeps its last one for the keys."""
 
@@ -80,22 +80,22 @@ LOOKUP_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "block": "The newest tokens are looked for in all of the text before them: no drafter, no weights.",
     "draft": "What came next where they stood before is the draft: {drafts} guesses.",
 }
-"""Where the text itself is the drafter."""
+"""What happens in each phase of a round whose guesses were looked up in the text itself."""
 TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "draft": "All {drafts} guesses are there together, and likely further choices beside them: a tree of {verified}.",
     "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
 }
-"""Where further choices are verified."""
+"""What happens in each phase of a round that verified a tree of further choices."""
 UNTOLD_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "draft": "All {drafts} guesses are there together; those that will be refused are never told.",
     "verify": "One pass of the target says what it would have written; only what it wrote is told.",
 }
-"""Where a server tells what was kept, and of the rest how many there were."""
+"""What happens in each phase of a round of which a server told what was kept, and how many guesses fell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the table shows."""
+    """A round and how to show it: up to which phase, with which cursor and words."""
 
     inspection: Inspection
     phase: Phase = "emit"
@@ -103,11 +103,11 @@ class Scene:
     """The column under the cursor."""
     title: str = ""
     notes: tuple[str, ...] = ()
-    """At the right end of the title: the first that has room there."""
+    """Forms of a note at the right end of the title, the longest first; the first that has room is shown."""
     remark: str = ""
-    """Takes the place of the explanation, such as a question to the viewer."""
+    """Words in the place of the explanation, such as a question to the viewer."""
     phases: bool = False
-    """Explain the phase instead of the column."""
+    """Whether to explain the phase instead of the column."""
     keys: tuple[str, ...] = ()
     """What can be pressed, for where there is room to spare: the last first, then the others in their order."""
 
@@ -115,12 +115,8 @@ class Scene:
         return PHASES.index(self.phase) >= PHASES.index(phase)
 
 
-class StepTable(Widget):
-    """Draws a scene in as many rows as it gets; the explanation gives way before the table does."""
-
-    DEFAULT_CSS = """
-    StepTable { height: 12; color: $foreground; text-wrap: nowrap; text-overflow: clip; }
-    """
+class SceneWidget(Widget):
+    """Draws a scene, again whenever it is shown another one. Subclasses say how."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -130,6 +126,14 @@ class StepTable(Widget):
         if scene != self.scene:
             self.scene = scene
             self.refresh()
+
+
+class StepTable(SceneWidget):
+    """Draws a scene in as many rows as it gets; the explanation gives way before the table does."""
+
+    DEFAULT_CSS = """
+    StepTable { height: 12; color: $foreground; text-wrap: nowrap; text-overflow: clip; }
+    """
 
     def render(self) -> Content:
         if self.scene is None:
@@ -166,7 +170,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """Wrapped, in no more lines than that; what is missing shows as an ellipsis."""
+    """``text`` wrapped to ``width`` cells, in at most ``most`` lines; an ellipsis shows that some is missing."""
     lines = _wrapped(text, width)
     if len(lines) <= most or most < 1:
         return lines[: max(most, 0)]
@@ -234,16 +238,16 @@ def _explained(scene: Scene) -> int:
 
 
 Cell = tuple[str, str]
-"""A text and its style."""
+"""The text of a cell and its style."""
 
 
 FURTHER_ROWS = {name: Label(name, "") for name in FURTHER}
-"""Only rounds with a tree have such rows."""
+"""The rows of further choices, by name: only rounds with a tree have them."""
 LABELS = {"draft": GUESS, **FURTHER_ROWS, "drafter": DRAFTER_SURE, "target": TARGET_SURE, "choice": TARGET_WRITES,
           "own": SURE_OF_OWN, "random": RANDOM, "outcome": OUTCOME}  # fmt: skip
 ROWS = tuple(LABELS)
 DISPENSABLE = ("own", "drafter", "random", *reversed(FURTHER_ROWS), "target")
-"""What goes first where there is no room: the explanation says some of it."""
+"""Rows that may be left out, in the order in which they go where there is no room."""
 
 
 def _table(scene: Scene, width: int, height: int) -> list[Content]:
@@ -277,7 +281,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
 
 
 def _looked_up(columns: tuple[Column, ...]) -> bool:
-    """No drafter guessed: the odds are those of a match."""
+    """Whether the guesses were looked up in the text, so that the odds are those of a match."""
     sources = {column.draft.source for column in columns if column.draft}
     return sources == {"lookup"}
 
@@ -303,7 +307,7 @@ def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
 
 
 def _split(scene: Scene) -> int | None:
-    """Before which column the kept and the fallen part."""
+    """The column before which a gap parts the kept guesses from the rejected; None for no gap."""
     step = scene.inspection.step
     return step.num_accepted if scene.reached("judge") and 0 < step.num_accepted < len(step.draft) else None
 
@@ -322,7 +326,7 @@ def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int
 
 
 def _cells(scene: Scene, place: int) -> list[Cell]:
-    """One column from top to bottom."""
+    """The cells of column ``place``, from top to bottom."""
     column = scene.inspection.columns[place]
     drafted, *odds = _draft_cells(scene, column)
     cells = [

@@ -19,7 +19,7 @@ MAX_DIGITS = 6
 
 
 class StepView(Vertical, can_focus=True):
-    """Shows what it is told to, and says what the user wants to see. It knows no history itself."""
+    """Shows the round it is given, and posts what the user wants to see; it knows no other rounds itself."""
 
     DEFAULT_CSS = """
     StepView {
@@ -54,12 +54,12 @@ class StepView(Vertical, can_focus=True):
 
     @dataclass
     class Closed(Message):
-        """The user is done."""
+        """The user wants the step view closed."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.longest_number = MAX_DIGITS
-        """A number with so many digits needs no Enter."""
+        """How many digits a round's number can have: one with so many needs no Enter."""
         self.typed = ""
         self._shown: tuple[int, int, bool] = (0, 0, True)
 
@@ -68,7 +68,7 @@ class StepView(Vertical, can_focus=True):
         yield Scrubber(id="scrubber")
 
     def show(self, scene: Scene | None, step: int, count: int, *, live: bool) -> None:
-        """``scene`` and where it stands: round ``step`` of ``count``."""
+        """Show a round, and in the scrubber that it is round ``step`` of ``count``."""
         self._shown = (step, count, live)
         self.query_one(StepTable).show(scene)
         self._show_scrubber()

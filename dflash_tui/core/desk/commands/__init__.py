@@ -10,4 +10,4 @@ from . import branches, conversation, figures, files, sessions, settings
 MODULES = (conversation, branches, sessions, settings, figures, files)
 
 COMMANDS: dict[str, Command[Desk]] = {command.id: command for module in MODULES for command in module.COMMANDS}
-"""By id, in the order of the help."""
+"""Every command by its id, in the order of the help."""

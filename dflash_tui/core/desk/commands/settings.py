@@ -16,7 +16,7 @@ from ..command import Command
 from ..desk import Desk
 
 SHOWN = 200
-"""Characters of a system prompt that are said."""
+"""How many characters of a system prompt are told to the user."""
 WHO_GUESSES = {
     "on": "the drafter and the text so far guess",
     "off": "the target writes alone, and its speed is measured",

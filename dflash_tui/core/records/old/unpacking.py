@@ -43,12 +43,12 @@ class Unpacker:
         self.pieces: list[Piece] = []
         """The table of tokens, which grows as steps are unpacked."""
         self._turn, self._index, self._context, self._time_us = 0, -1, 0, 0
-        """Of the step before."""
+        """The turn, the number, the context's length and the time in microseconds of the step before."""
         self._block_size, self._temperature = 0, 0.0
         self._data = b""
         self._offset = 0
         self._partial = False
-        """Of the step at hand."""
+        """Whether the step that is being read is a partial one."""
 
     def unpack(self, data: bytes) -> Step:
         """Raises :class:`RecordError` for anything but exactly one packed step."""
