@@ -98,8 +98,7 @@ class RouterRows:
     """int32 [1]: how many of the 16 rows count."""
     found: Assignment
     tiles: Tiles
-    """The tiles of the router's product. Only columns, depth and splits count: warps and stages are those of the
-    launch."""
+    """Tiles of the router's product: columns, depth and splits count; warps and stages are the launch's own."""
     bias: Tensor | None = None
     """[experts], added to the scores; not to forced ones."""
 
