@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ``--dist worksteal`` each worker begins with a share of the list, so that each share begins with some."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     slow = [item for item in items if item.get_closest_marker("slow")]
-    others = (item for item in items if not item.get_closest_marker("slow"))
+    others = iter([item for item in items if not item.get_closest_marker("slow")])
     shares = [slow[worker::workers] for worker in range(workers)]
     room = len(items) // workers
     items[:] = [item for share in shares for item in (*share, *islice(others, max(0, room - len(share))))]
