@@ -1,5 +1,5 @@
-"""``python -m tests.kernels.offline_keys`` prints (JSON) each kernel's key in Triton's cache, twice: worked out one after
-the other by their names, and in the opposite order, each in a process of its own."""
+"""``python -m tests.kernels.offline_keys`` prints (JSON) each kernel's key in Triton's cache, twice: worked out one
+after the other by their names, and in the opposite order, each in a process of its own."""
 
 from __future__ import annotations
 
