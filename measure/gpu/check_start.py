@@ -174,7 +174,7 @@ def main() -> int:
     runs: dict[str, list[dict[str, Any]]] = {"-p": [], "chat": []}
     with tempfile.TemporaryDirectory() as name:
         os.environ |= {"DFLASH_CHAT_STATE": name, "DFLASH_CHAT_CONFIG": ""}
-        for number in range(options.times + 1):
+        for number in range(options.quick, options.times + 1):
             for what, start in (("-p", headless), ("chat", chat)):
                 notes = Path(name) / f"{number}{what}.json"
                 found = taken(notes, start(model, notes))

@@ -1,12 +1,10 @@
-"""``python -m tests.kernels.offline_keys [--backwards]`` prints (JSON) each kernel's key in Triton's cache.
-
-They are worked out one after the other by their names, or in the opposite order.
-"""
+"""``python -m tests.kernels.offline_keys`` prints (JSON) each kernel's key in Triton's cache, twice: worked out one
+after the other by their names, and in the opposite order, each in a process of its own."""
 
 from __future__ import annotations
 
 import json
-import sys
+import multiprocessing
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -23,10 +21,13 @@ def kernels() -> dict[str, JITFunction]:
     return {f"{value.__module__}.{value.__name__}": value for value in values if isinstance(value, JITFunction)}
 
 
+def keys(backwards: bool) -> dict[str, str]:
+    return {name: kernel.cache_key for name, kernel in sorted(kernels().items(), reverse=backwards)}
+
+
 def main() -> None:
-    in_order = sorted(kernels().items(), reverse="--backwards" in sys.argv)
-    keys = {name: kernel.cache_key for name, kernel in in_order}
-    print(json.dumps(keys, sort_keys=True))
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
+        print(json.dumps(pool.map(keys, (False, True), chunksize=1)))
 
 
 if __name__ == "__main__":

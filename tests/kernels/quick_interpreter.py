@@ -5,7 +5,7 @@ short way doesn't know takes the long one."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,108 +15,22 @@ from triton.language import core
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
+from tests.kernels.quick_types import describe_types_once
+
 
 @cache
 def hurry() -> None:
     """Before the first launch; it changes Triton for the rest of the process."""
     describe_types_once()
-    remember()
-
-
-def describe_types_once() -> None:
-    """Nearly halves the interpreter's time: types are described once. Once per process, before the first kernel."""
-    create, as_numpy = tl.tuple.__init__, interpreter._get_np_dtype
-    as_numpy_by_name: dict[str, Any] = {}
-
-    def created(self: Any, args: Any, type: Any = None) -> None:
-        if type is None:
-            self.values = list(args)  # every tensor's shape is one of these
-        else:
-            create(self, args, type)
-
-    def as_numpy_once(type: Any) -> Any:
-        name = type.scalar.name
-        if name not in as_numpy_by_name:
-            as_numpy_by_name[name] = as_numpy(type)
-        return as_numpy_by_name[name]
-
-    described = cached_property(lambda self: tl.core._type_for_tuple_values(self.values))
-    described.__set_name__(tl.tuple, "type")
-    tl.tuple.type = described
-    tl.tuple.__init__ = created
-    interpreter._get_np_dtype = as_numpy_once
-
-
-def remember() -> None:
-    """Once per process, before the first kernel runs."""
-    _describe_blocks_once()
-    _describe_tensors_once()
-    _compare_types_by_identity()
     _broadcast_at_once()
     _promote_once()
     _look_for_overflow_at_once()
     _patch_once()
     _calculate_at_once()
     _point_at_once()
+    _add_dimensions_at_once()
+    _cast_at_once()
     _load_and_store_at_once()
-
-
-def _describe_blocks_once() -> None:
-    """A block's type exists once, so that comparing two is comparing identities."""
-    create = tl.block_type.__init__
-    known: dict[tuple[str, tuple[Any, ...]], Any] = {}
-    with_elements: dict[tuple[str, str], Any] = {}
-
-    def existing(kind: Any, element: Any, shape: Any) -> Any:
-        key = (element.name, tuple([core._unwrap_if_constexpr(size) for size in shape]))
-        if key not in known:
-            known[key] = object.__new__(kind)
-            create(known[key], element, shape)
-            known[key].sizes = key[1]
-        return known[key]
-
-    def with_element(self: Any, element: Any) -> Any:
-        key = (self.name, element.name)
-        if key not in with_elements:
-            with_elements[key] = tl.block_type(element, self.shape)
-        return with_elements[key]
-
-    tl.block_type.__new__ = existing
-    tl.block_type.__init__ = lambda self, element, shape: None
-    tl.block_type.with_element_ty = with_element
-
-
-def _describe_tensors_once() -> None:
-    create = tl.tensor.__init__
-
-    def created(self: Any, handle: Any, type: Any) -> None:
-        fields = type.__dict__.get("_of_tensors")
-        if fields is None:
-            create(self, handle, type)
-            type._of_tensors = {name: getattr(self, name) for name in ("shape", "numel", "type", "dtype")}
-        else:
-            self.__dict__.update(fields)
-            self.handle = handle
-
-    tl.tensor.__init__ = created
-
-
-def _compare_types_by_identity() -> None:
-    unwrap = core._unwrap_if_constexpr
-
-    plain = frozenset((int, float, bool, tl.dtype, tl.block_type, tl.pointer_type, tl.tensor))
-
-    def unwrapped(value: Any) -> Any:
-        return value if type(value) in plain else unwrap(value)
-
-    def identical_or(equals: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-        return lambda self, other: self is other or equals(self, other)
-
-    for kind in (tl.dtype, tl.pointer_type, tl.block_type):
-        digest = kind.__hash__
-        kind.__eq__ = identical_or(kind.__eq__)
-        kind.__hash__ = digest
-    core._unwrap_if_constexpr = unwrapped
 
 
 _common: dict[tuple[int, int], Any] = {}
@@ -144,6 +58,16 @@ def _made(data: Any, scalar: Any, kind: Any) -> Any:
     return tl.tensor(handle, kind)
 
 
+def _spread(data: Any, sizes: tuple[int, ...]) -> Any:
+    """``np.broadcast_to``, whose checks take longer than what they look at."""
+    if data.shape == sizes:
+        return data
+    if len(data.shape) != len(sizes) or not data.flags.c_contiguous:
+        return np.broadcast_to(data, sizes)
+    steps = [0 if one == 1 else step for one, step in zip(data.shape, data.strides, strict=True)]
+    return np.ndarray(sizes, data.dtype, data, 0, steps)
+
+
 def _broadcast_at_once() -> None:
     """Without copies, and with nothing to compare where types are the same."""
     slowly, convert = TritonSemantic.broadcast_impl_value, TritonSemantic.to_tensor
@@ -151,7 +75,7 @@ def _broadcast_at_once() -> None:
     def as_large(value: Any, kind: Any) -> Any:
         if value.type is kind:
             return value
-        return _made(np.broadcast_to(value.handle.data, kind.sizes), value.handle.dtype.scalar, kind)
+        return _made(_spread(value.handle.data, kind.sizes), value.handle.dtype.scalar, kind)
 
     def broadcast(self: Any, left: Any, right: Any) -> Any:
         kind = _broadcast(left.type, right.type)
@@ -178,7 +102,7 @@ def _promote_once() -> None:
             left = _number(left, right)
         if isinstance(left, tl.tensor) and isinstance(right, tl.tensor):
             name = left.type.scalar.name
-            if name == right.type.scalar.name and name in ("int32", "int1", "int64", "fp32"):
+            if name == right.type.scalar.name and name in ("int32", "int1", "int64", "uint32", "fp32"):
                 return self.broadcast_impl_value(left, right)
         return check(self, left, right, *args, **kwargs)
 
@@ -231,6 +155,7 @@ def _patch_once() -> None:
 _NUMBERS = {
     "int32": (np.int32, frozenset((int,)), -(2**31), 2**31),
     "int64": (np.int64, frozenset((int,)), -(2**63), 2**63),
+    "uint32": (np.uint32, frozenset((int,)), 0, 2**32),
     "fp32": (np.float32, frozenset((int, float)), None, None),
 }
 """Types whose operators take the short way, as numpy has them; the numbers that become one of them, from and to."""
@@ -247,12 +172,14 @@ def _number(number: Any, beside: Any) -> Any:
 
 def _calculate_at_once() -> None:
     """Operators between tensors of one type, or with a number among them, go to numpy directly."""
-    of_all, of_wholes, of_fractions = ("int32", "int64", "fp32"), ("int32", "int64"), ("fp32",)
+    of_wholes, of_fractions = ("int32", "int64", "uint32"), ("fp32",)
+    of_all = (*of_wholes, *of_fractions)
     _operators({"add": np.add, "sub": np.subtract, "mul": np.multiply}, of_all)
     _operators({"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}, of_all, compares=True)
     _operators({"eq": np.equal, "ne": np.not_equal}, of_all, compares=True)
     _operators({"and": np.bitwise_and, "or": np.bitwise_or}, ("int1", *of_wholes))
-    _operators({"floordiv": _divided, "mod": np.fmod}, of_wholes)
+    _operators({"lshift": np.left_shift, "rshift": np.right_shift}, ("int32", "uint32"))
+    _operators({"floordiv": _divided, "mod": np.fmod}, ("int32", "int64"))
     _operators({"truediv": np.divide}, of_fractions)
 
 
@@ -278,7 +205,8 @@ def _operator(
         if kind is None:
             return slowly(self, other)
         left, right = self.handle.data, value.handle.data
-        data = _without_overflow(operation, left, right) if overflows and name == "int32" else operation(left, right)
+        checked = overflows and name in ("int32", "uint32")
+        data = _without_overflow(operation, left, right) if checked else operation(left, right)
         if compares:
             scalar = tl.int1
             kind = kind.with_element_ty(scalar) if kind.is_block() else scalar
@@ -294,8 +222,8 @@ def _divided(left: Any, right: Any) -> Any:
 
 def _without_overflow(operation: Any, left: Any, right: Any) -> Any:
     wide = operation(left, right, dtype=np.int64)
-    sums = wide.astype(np.int32)
-    assert (sums == wide).all(), f"int32 overflow detected for {operation.__name__}"
+    sums = wide.astype(left.dtype)
+    assert (sums == wide).all(), f"{left.dtype} overflow detected for {operation.__name__}"
     return sums
 
 
@@ -322,6 +250,59 @@ def _point_at_once() -> None:
     tl.tensor.__add__ = added
 
 
+def _add_dimensions_at_once() -> None:
+    """Rows and columns made of a block of one dimension, and any other new dimension."""
+    take, expand = tl.tensor.__getitem__, TritonSemantic.expand_dims
+    whole, semantic = slice(None), interpreter.interpreter_semantic
+    wider: dict[tuple[int, int], Any] = {}
+
+    def taken(self: Any, parts: Any) -> Any:
+        if type(parts) is tuple and len(parts) == 2 and len(self.shape) == 1 and whole in parts and None in parts:
+            return expanded(semantic, self, parts.index(None))
+        return take(self, parts)
+
+    def expanded(self: Any, block: Any, axis: int) -> Any:
+        kind = block.type
+        if not kind.is_block() or axis < 0:
+            return expand(self, block, axis)
+        key = id(kind), axis
+        if key not in wider:
+            wider[key] = tl.block_type(kind.element_ty, [*kind.sizes[:axis], 1, *kind.sizes[axis:]])
+        return _made(block.handle.data.reshape(wider[key].sizes), block.handle.dtype.scalar, wider[key])
+
+    tl.tensor.__getitem__ = taken
+    TritonSemantic.expand_dims = expanded
+
+
+def _cast_at_once() -> None:
+    """Between whole numbers, from them to fp32, and between fp32 and bf16."""
+    cast, as_numpy = TritonSemantic.cast, interpreter._get_np_dtype
+    wholes = frozenset(("int1", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"))
+    known = {(one, other) for one in wholes for other in (*(wholes - {"int1"}), "fp32")}
+    known |= {("fp32", "bf16"), ("bf16", "fp32")}
+
+    def converted(self: Any, value: Any, kind: Any, rounding: Any = None) -> Any:
+        source, target = value.type.scalar, kind.scalar
+        if source is target:
+            return value
+        if rounding is not None or (source.name, target.name) not in known:
+            return cast(self, value, kind, rounding)
+        data, dtype = value.handle.data, as_numpy(target)
+        if "bf16" in (source.name, target.name):
+            data = interpreter._convert_float(data, source, target, None).view(dtype)
+        else:
+            data = data.astype(dtype)
+        return _made(data, target, value.type.with_element_ty(target) if value.type.is_block() else target)
+
+    TritonSemantic.cast = converted
+
+
+@cache
+def _filled(sizes: tuple[int, ...], dtype: Any, number: int) -> Any:
+    """Which nobody writes to."""
+    return np.full(sizes, number, dtype)
+
+
 def _load_and_store_at_once() -> None:
     """Through pointers to numbers, where the mask is one and what stands in for the rest is nought."""
     load, store = TritonSemantic.load, TritonSemantic.store
@@ -340,10 +321,10 @@ def _load_and_store_at_once() -> None:
     def spread(pointer: Any, mask: Any, kind: Any) -> tuple[Any, Any]:
         addresses = pointer.handle.data
         if kind is not pointer.type:
-            addresses = np.broadcast_to(addresses, kind.sizes)
+            addresses = _spread(addresses, kind.sizes)
         if mask is None:
-            return addresses, np.ones(addresses.shape, np.bool_)
-        return addresses, np.broadcast_to(mask.handle.data, addresses.shape)
+            return addresses, _filled(addresses.shape, np.bool_, 1)
+        return addresses, _spread(mask.handle.data, addresses.shape)
 
     def loaded(self: Any, pointer: Any, mask: Any, other: Any, boundary: Any, padding: Any, *hints: Any) -> Any:
         kind = reached(pointer, mask)
@@ -353,7 +334,7 @@ def _load_and_store_at_once() -> None:
         addresses, live = spread(pointer, mask, kind)
         element = pointer.dtype.element_ty
         dtype = as_numpy(element)
-        data = memory.load(addresses, live, np.zeros(addresses.shape, dtype), dtype)
+        data = memory.load(addresses, live, _filled(addresses.shape, dtype, 0), dtype)
         return _made(data, element, kind.with_element_ty(element) if kind.is_block() else element)
 
     def stored(self: Any, pointer: Any, value: Any, mask: Any, boundary: Any, *hints: Any) -> Any:
@@ -363,7 +344,7 @@ def _load_and_store_at_once() -> None:
             return store(self, pointer, value, mask, boundary, *hints)
         addresses, live = spread(pointer, mask, kind)
         numbers = self.cast(value, pointer.dtype.element_ty).handle.data
-        memory.store(addresses, np.broadcast_to(numbers, addresses.shape), live)
+        memory.store(addresses, _spread(numbers, addresses.shape), live)
         return self.tensor(None, tl.void)
 
     TritonSemantic.load, TritonSemantic.store = loaded, stored

@@ -51,6 +51,5 @@ def test_launches_find_what_was_compiled_ahead(tmp_path: Path) -> None:
 @pytest.mark.ci
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 def test_a_kernel_has_one_key_in_whatever_order_kernels_are_compiled() -> None:
-    keys = json.loads(python("tests.kernels.offline_keys"))
-    assert len(keys) > 50
-    assert json.loads(python("tests.kernels.offline_keys", "--backwards")) == keys
+    keys, others = json.loads(python("tests.kernels.offline_keys"))
+    assert len(keys) > 50 and others == keys

@@ -24,7 +24,7 @@ from engine.kv_cache.layer_state import LayerState
 from engine.loading.checkpoint import load_target
 from engine.models.attention_backends import TRITON
 from engine.models.family import AFTER_NORM, EMBEDDED
-from engine.models.layers import linear
+from engine.models.layers import linear, merge_projections
 from engine.models.merged_weights import side_by_side
 from engine.models.target import TargetModel
 from engine.speculation.trees import Node, path_to
@@ -321,6 +321,18 @@ def test_who_taps_the_last_layer_of_a_prompt_changes_no_bit(target: TargetModel,
     """Or an answer's first token would depend on whether a drafter listens."""
     nobody, drafter = (read(target, (20,), True, taps)[0][0][0] for taps in ((), (1,)))
     assert torch.equal(nobody, drafter)
+
+
+@of("Gemma 12B", "Qwen3")
+@torch.inference_mode()
+def test_modules_that_nothing_is_merged_in_compute_the_same(target: TargetModel) -> None:
+    merged, apart = deepcopy(target), deepcopy(target).to(target.dtype)
+    merge_projections(merged, merged.read_together)
+    assert [any(getattr(each, "together", None) for each in of.modules()) for of in (merged, apart)] == [True, False]
+    (expected, theirs), (found, ours) = (read(each, (9, 20), False, TAPS) for each in (merged, apart))
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    for kept, wanted in zip(ours.layers, theirs.layers, strict=True):
+        torch.testing.assert_close(seen(kept, 29), seen(wanted, 29), atol=1e-4, rtol=1e-4)
 
 
 def test_merged_weights_are_the_modules_weights() -> None:

@@ -14,6 +14,10 @@ import pytest
 import torch
 
 from engine.kernels.toolchain.jit import INTERPRETED
+from tests.kernels.live_rows import leave_out_dead_rows
+
+if INTERPRETED:
+    from triton.runtime.interpreter import InterpreterBuilder
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
@@ -50,10 +54,12 @@ UNSEEN = {
 def test_it_runs_in_small(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process: what a script imports is here already."""
+    """In this process: what a script imports is here already. What it does to the interpreter ends with it."""
     if script in NEEDS and not NEEDS[script]():
         pytest.skip("needs what is not installed here")
     monkeypatch.setattr(sys, "argv", [script, "--quick"])
+    leave_out_dead_rows(monkeypatch)
+    monkeypatch.setattr(InterpreterBuilder, "create_dot", InterpreterBuilder.create_dot)
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     try:
         with patch.dict(os.environ, XDG_CACHE_HOME=str(tmp_path)):  # and what the script sets itself

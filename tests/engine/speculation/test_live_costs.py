@@ -104,3 +104,12 @@ def test_shorter_drafts_say_nothing_of_longer_ones() -> None:
     for _ in range(3):
         costs.observe(EXPERTS, 2, 3, 0.4 * EXPERTS.draft, EXPERTS.verify[2])
     assert costs.corrected(EXPERTS) is EXPERTS
+
+
+def test_passes_that_an_answer_had_none_of_are_checked_in_the_next() -> None:
+    """Whatever earlier answers had."""
+    costs = LiveCosts()
+    for seen, unseen in (((1, 16), []), ((16,), [1]), ((1,), [16])):
+        for rows in seen * 5000:
+            costs.observe(EXPERTS, 0, rows, 0.0, EXPERTS.verify[rows - 1])
+        assert costs.begin(EXPERTS) == unseen
