@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
+import gguf
 import pytest
 import torch
-from gguf import GGUFReader
 from transformers import AutoTokenizer
 
 from engine.commands import EngineOptions, Message
@@ -46,18 +48,23 @@ TALK = [
 ]
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+@pytest.fixture(scope="module", autouse=True)
+def _unpacked_and_parsed_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Reading the vocabulary takes five seconds in the package by which ``transformers`` reads the file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        return load()
+        patch.setattr(gguf, "GGUFReader", cache(gguf.GGUFReader))
+        yield
 
 
 @pytest.fixture(scope="module")
-def drafter_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("drafter")))
-        return own_drafter("SmolLM2-135M-Instruct-DFlash")
+def both() -> Both:
+    return load()
+
+
+@pytest.fixture(scope="module")
+def drafter_folder() -> Path:
+    return own_drafter("SmolLM2-135M-Instruct-DFlash")
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +79,8 @@ def test_weights_are_unpacked_exactly(both: Both) -> None:
     assert [name for name, part in names.items() if not torch.equal(part, expected[f"model.{name}"])] == []
 
 
-def test_a_cpu_holds_it_in_8_bits_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cpu_holds_it_in_8_bits_unless_told_otherwise() -> None:
     """Its file says four bits, so 8 lose little; what is said of it names the file's format."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folders = find_pair("SmolLM2", None, Fetching(offline=True))
     found = choose_weights(EngineOptions("SmolLM2"), folders, 512, torch.device("cpu"))
     assert found.in_fewer_bits is multiplies_nibbles() and found.is_plain is not found.in_fewer_bits
@@ -83,13 +89,12 @@ def test_a_cpu_holds_it_in_8_bits_unless_told_otherwise(monkeypatch: pytest.Monk
     assert not asked.in_fewer_bits and asked.plan.weights == "bf16"
 
 
-def test_texts_become_the_ids_of_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_become_the_ids_of_transformers() -> None:
     """Which reads tokens, merges and template out of the same file by itself."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = find_pair("SmolLM2", None, Fetching(offline=True)).target
     (path,) = folder.glob("*.gguf")
     reference = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-    reference.chat_template = GGUFReader(path).fields["tokenizer.chat_template"].contents()
+    reference.chat_template = gguf.GGUFReader(str(path)).fields["tokenizer.chat_template"].contents()
     assert read_tokenizer(folder) is not None
     tokenizer = ChatTokenizer(folder)
     for talk in (TALK, TALK[1:2]):
