@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from dflash_tui.attach.transport.connection import Patience
+from dflash_tui.attach.transport.framing import MOST_EVENT, Endless, Framing
 from dflash_tui.attach.transport.urls import proxy_for
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.export.document import collect
@@ -178,6 +179,14 @@ GARBAGE = {
     "comments without an end": [b": " + b"x" * 65530 + b"\n"] * 1600,
     "no stream": [b"x" * (1 << 20)] * 100,
 }
+
+
+def test_data_that_becomes_no_event_is_endless_long_before_all_else() -> None:
+    framing, read = Framing(), 0
+    with pytest.raises(Endless):
+        while read < 2 * MOST_EVENT:
+            framing.feed(line := b"data: {" + b"x" * 60_000 + b"\n")
+            read += len(line)
 
 
 @pytest.mark.parametrize("what", GARBAGE)
