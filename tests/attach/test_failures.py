@@ -167,13 +167,6 @@ def test_an_answer_is_whole_that_lacks_only_its_figures(serve: Serve, attach: At
     assert events[-1].reason == "stop" and not any(isinstance(event, EngineError) for event in events)
 
 
-def test_comments_are_no_answer(serve: Serve, attach: Attach) -> None:
-    comments: list[Any] = [b": waiting\n\n", 0.02] * 100
-    attached = attach(serve(streamed(*comments, "hang")).url, patience=Patience(first_token=0.4))
-    attached.ready()
-    assert "fallen silent" in only_error(attached.ask()).message
-
-
 GARBAGE = {
     "a line without an end": [b"data: " + b"x" * (1 << 20)] * 100,
     "comments without an end": [b": " + b"x" * 65530 + b"\n"] * 1600,
