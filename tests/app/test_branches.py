@@ -9,37 +9,12 @@ from engine.commands import Ask
 from .conftest import Driver, Launch
 
 
-def contents(ask: Ask) -> list[str]:
-    return [message.content for message in ask.messages]
-
-
 async def click_mark(chat: Driver, text: str, part: str) -> None:
     """Click ``part`` of the last row that holds ``text``."""
     rows = [row.text for row in chat.log.rows]
     place = max(number for number, row in enumerate(rows) if text in row)
     offset = (rows[place].rindex(text) + text.index(part), place - chat.log.scroll_offset.y)
     await chat.pilot.click(TokenLog, offset=offset)
-
-
-async def test_any_question_is_edited_and_nothing_is_lost(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        for text in ("one", "two", "three"):
-            await chat.ask_and_wait(text)
-        await chat.ask("/edit 1")
-        assert chat.prompt.text == "one"
-        chat.prompt.text = "ONE"
-        await chat.pilot.press("enter")
-        await chat.until(lambda: not chat.screen.chat.busy)
-        assert contents(chat.sent(Ask)[-1]) == ["ONE"]
-        assert "ONE  ‹ 2/2 ›" in chat.log.text and "two" not in chat.log.text
-        await chat.pilot.press("alt+j")
-        assert "one  ‹ 1/2 ›" in chat.log.text and "three" in chat.log.text and "ONE" not in chat.log.text
-        await chat.pilot.press("alt+j")
-        assert "this is version 1" in chat.notices()
-        await chat.ask_and_wait("four")
-        assert contents(chat.sent(Ask)[-1]) == ["one", "Four.", "two", "Four.", "three", "Four.", "four"]
-        conversation = load_session(chat.screen.queue.log.path)
-        assert len(conversation.tree) == 5 and [turn.number for turn in conversation.turns] == [1, 2, 3, 5]
 
 
 async def test_the_other_key_turns_back_whatever_versions_lie_on_the_way(launch: Launch) -> None:

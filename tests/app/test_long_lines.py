@@ -115,6 +115,9 @@ async def test_a_paste_too_long_to_edit_stays_folded(launch: Launch) -> None:
     async with launch(notices=True) as chat:
         chat.prompt.post_message(events.Paste(LINES["one word"]))
         await chat.until(lambda: chat.prompt.folds)
+        chat.prompt.post_message(events.Paste(LINES["one word"]))
+        await chat.until(lambda: "Paste too large" in chat.notices())
+        assert chat.prompt.unfolded == LINES["one word"], "both together are too much"
         await chat.pilot.press("alt+o")
         await chat.until(lambda: "$EDITOR" in chat.notices())
         assert chat.prompt.folds and chat.prompt.unfolded == LINES["one word"]

@@ -136,7 +136,7 @@ def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() 
 
 
 async def test_a_pause_holds_while_a_recording_has_more_answers() -> None:
-    async with replaying(find_trace("lesson"), pace=200.0) as replay:
+    async with replaying(find_trace("lesson"), pace=0.2) as replay:
         viewer = replay.screen.viewer
         await replay.until(lambda: viewer.travel.latest() is not None)
         await replay.pilot.press("f8", "space")

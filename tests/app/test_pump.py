@@ -11,8 +11,10 @@ from dflash_tui.app.chat import pump
 from dflash_tui.app.chat.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import Happening
+from dflash_tui.core.source import Happening, StepBatch
+from dflash_tui.core.text.spans import Spans
 from engine.commands import Ask, GenerationSettings
 from engine.events import TurnStarted
 from tests.core.events_for_tests import make_step
@@ -97,3 +99,9 @@ async def test_the_gauges_hear_of_a_round_that_came_between_two_looks() -> None:
     assert drawn[-1] == ([step], True)
     frames.frame()
     assert drawn[-1][0] == []
+    history = StepHistory()
+    for _ in range(2):
+        history.append(step)
+    queue.put(StepBatch(1, history, 0, 1, 2, Spans()))
+    frames.frame()
+    assert drawn[-1][1], "where a recording jumps to is seen at once"

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.files.desktop import LONGEST_SEQUENCE
-
 from .conftest import Launch
 
 TWO = "```html\n<p>\n```\nand\n```python run.py\nprint(1)\n```\n"
@@ -74,8 +72,9 @@ async def test_copy_by_key_and_number(launch: Launch) -> None:
         assert chat.app.clipboard == "print(1)\n"
 
 
-async def test_what_terminals_refuse_goes_into_a_file(launch: Launch) -> None:
-    code = "x" * LONGEST_SEQUENCE
+async def test_what_terminals_refuse_goes_into_a_file(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dflash_tui.app.chat.face.LONGEST_SEQUENCE", 100)
+    code = "x" * 100
     async with launch(answer=f"```text\n{code}\n```\n") as chat:
         await chat.ask_and_wait("much")
         await chat.ask("/copy")

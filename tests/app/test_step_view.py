@@ -143,6 +143,15 @@ async def test_keys_go_to_rejections_numbers_tokens_and_bars(chat: Driver) -> No
     assert visited == set(alike)
 
 
+async def test_a_round_below_what_is_seen_is_brought_into_view(chat: Driver) -> None:
+    await chat.pilot.resize_terminal(80, 24)
+    await chat.pilot.press("f3", "home")
+    assert "it turns." not in shown(chat)
+    chat.screen.viewer.visit(Place(1, len(history(chat)) - 1))
+    await chat.pilot.pause()
+    assert "it turns." in shown(chat)
+
+
 async def test_a_click_on_a_token_puts_the_cursor_there(chat: Driver) -> None:
     row = next(y for y, line in enumerate(lines(chat)) if "Each drone moves" in line)
     column = lines(chat)[row].index("drone")

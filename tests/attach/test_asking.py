@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dflash_tui.attach.optional import without
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature
 from engine.commands import Close
@@ -264,3 +265,9 @@ def test_a_thousand_tokens_a_second_take_a_part_of_a_core(serve: Serve, attach: 
     spent, took = time.clock_gettime(clock) - before, time.monotonic() - began
     assert told[-1].statistics.num_tokens == 2001 and told[-1].statistics.num_accepted_draft_tokens == 1500
     assert spent < 0.4 * took, f"{spent:.2f} s of work in {took:.2f} s"
+
+
+def test_a_limit_that_is_refused_by_its_older_name_is_tried_by_its_newer() -> None:
+    body = {"model": "m", "max_tokens": 5, "seed": 3}
+    assert without(body, ["max_tokens"]) == {"model": "m", "seed": 3, "max_completion_tokens": 5}
+    assert without(body, ["max_tokens", "max_completion_tokens"]) == {"model": "m", "seed": 3}

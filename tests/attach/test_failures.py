@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from dflash_tui.attach.transport.connection import Patience
+from dflash_tui.attach.transport.framing import MOST_EVENT, Endless, Framing
 from dflash_tui.attach.transport.urls import proxy_for
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.export.document import collect
@@ -166,18 +167,19 @@ def test_an_answer_is_whole_that_lacks_only_its_figures(serve: Serve, attach: At
     assert events[-1].reason == "stop" and not any(isinstance(event, EngineError) for event in events)
 
 
-def test_comments_are_no_answer(serve: Serve, attach: Attach) -> None:
-    comments: list[Any] = [b": waiting\n\n", 0.02] * 100
-    attached = attach(serve(streamed(*comments, "hang")).url, patience=Patience(first_token=0.4))
-    attached.ready()
-    assert "fallen silent" in only_error(attached.ask()).message
-
-
 GARBAGE = {
     "a line without an end": [b"data: " + b"x" * (1 << 20)] * 100,
     "comments without an end": [b": " + b"x" * 65530 + b"\n"] * 1600,
     "no stream": [b"x" * (1 << 20)] * 100,
 }
+
+
+def test_data_that_becomes_no_event_is_endless_long_before_all_else() -> None:
+    framing, read = Framing(), 0
+    with pytest.raises(Endless):
+        while read < 2 * MOST_EVENT:
+            framing.feed(line := b"data: {" + b"x" * 60_000 + b"\n")
+            read += len(line)
 
 
 @pytest.mark.parametrize("what", GARBAGE)

@@ -25,7 +25,7 @@ from ..pace import IN_CI
 from .conftest import CHAT, Attach, Serve
 from .servers import CAPTURES, FakeServer, Reply, sse, streamed
 
-STREAMS = 300 if IN_CI else 30
+STREAMS = 180 if IN_CI else 30
 PATIENCE = Patience(connect=1.0, answer=1.0, first_token=1.0, silence=1.0, loading=0.5)
 ODD = [
     None,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.views import Comparison
 from dflash_tui.core.sessions.sessions import load_session
 
@@ -33,6 +36,8 @@ def test_the_versions_keys_turn_over_what_was_turned_last(sit: Sit) -> None:
     assert desk.turnable(-1) == (4, "question"), "the newest first"
     desk.turn_over(2, "answer", -1)
     assert seat.face.changes[-1] == ("path", 0) and desk.chat.tree.here == 1
+    with pytest.raises(SlashError, match="this is version 1"):
+        desk.turn_over(1, "answer", -1)
     assert desk.turnable(1) == (1, "answer"), "the other key undoes it"
     desk.turn_over(1, "answer", 1)
     assert desk.turnable(-1) == (2, "answer"), "although another is newer"
