@@ -50,7 +50,6 @@ FULL_LEGEND = 80
 """Cells that the longest legends need."""
 DRAW = "Ctrl+T draws it"
 RECORDED = "A recording. {}: a useful one writes far fewer tokens in a second."
-"""Above a recorded answer of a model that says what it is; what it could, another may be better at by now."""
 SETTLE_SECONDS = 0.3
 """After ready, before objects are set aside: it takes a quarter of a second, in which nothing could be drawn."""
 

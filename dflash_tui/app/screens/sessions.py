@@ -30,6 +30,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
     """Gives the conversation to resume, or None."""
 
     HEAD = "conversations"
+    EMPTY = "no other conversation yet"
     KEYS = "Enter resumes · F2 renames · Ctrl+D deletes · Esc closes"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2", "rename", "Rename", show=False, priority=True),
