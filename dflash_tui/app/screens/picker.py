@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.text.harmless import sanitise
-from dflash_tui.core.traces.bundled import SHOWS, bundled_traces
+from dflash_tui.core.traces.bundled import bundled_traces
 
 from ..theming import defaults_for, ground_of, own_first
 from ..widgets.rounds.round_strip import legend
@@ -210,7 +210,8 @@ class TracePicker(PickerScreen[Path]):
         return [path for name, path in bundled_traces().items() if words.lower() in name]
 
     def describe(self, entry: Path) -> Content:
-        return Content.assemble(f"{entry.stem:<14}", (SHOWS.get(entry.stem, ""), BESIDE))
+        size = f"{entry.stat().st_size / 1000:.1f} KB"
+        return Content.assemble(entry.stem, (f"  {size}", BESIDE))
 
 
 class ThemePicker(PickerScreen[str]):

@@ -59,7 +59,7 @@ class Starters(Vertical):
     def compose(self) -> ComposeResult:
         if self.questions:
             yield LivingRound()
-        yield Static("Enter asks the first of these; → or a click brings one into the prompt.", classes="head")
+        yield Static("Enter asks the first of these; → or a click fetches one.", classes="head")
         yield from map(Starter, self.questions)
 
     def on_resize(self) -> None:

@@ -31,6 +31,12 @@ class Label:
         return f"{self.name}: {self.says}"
 
 
+MODELS = (
+    Label("target", "the large model, whose text it is"),
+    Label("drafter", "the small model that guesses ahead; the target checks its guesses"),
+    Label("round", "one time of that: guess, check, keep, correct"),
+)
+"""Who takes part, and what they do again and again."""
 SPEED_UP = Label("times as fast", "as the target alone, which writes one token in each pass", "speed-up")
 TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on", "tok/s")
 TOKENS_PER_ROUND = Label(
@@ -49,11 +55,6 @@ GUESSING, CHECKING, REST = (
     Label("rest", "milliseconds of everything else"),
 )
 CONTEXT = Label("context", "how much of what the model can look back on is used")
-MODELS = (
-    Label("target", "the large model, whose text it is"),
-    Label("drafter", "the small model that guesses ahead; the target checks its guesses"),
-    Label("round", "one time of that: guess, check, keep, correct"),
-)
 FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)
 """Of the gauges, in their order."""
 
@@ -82,17 +83,14 @@ SURE_OF_OWN = Label("sure of its own", "how likely the target found what it chos
 RANDOM = Label("random number", "the number that chose, where the target's choice is by chance", "random")
 FURTHER = ("or 2nd", "or 3rd", "or 4th", "or found")
 """The drafter's choices behind the first, and what was looked up."""
-OUTCOME = Label(
-    "outcome", "✓ kept, ✗ wrong, ✂ fell behind a wrong one, … not checked, · behind the end, + the target's bonus"
-)
-STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM, OUTCOME)
+STEPS = (GUESS, DRAFTER_SURE, TARGET_SURE, TARGET_WRITES, SURE_OF_OWN, RANDOM)
 """Rows of the step view."""
 
 CAPTIONS: dict[Phase, str] = {
-    "block": "A large model writes one token in each pass. Here a small one helps it.",
-    "draft": "Step 1, guess: the small model (the drafter) guesses {drafts} tokens, all at once.",
-    "verify": "Step 2, check: the large model (the target) looks at all of them in one pass.",
-    "judge": "Step 3, keep: what it would have written, too, is accepted: {kept} tokens.",
+    "block": "A large model writes one token in each pass. Here a small one helps it:",
+    "draft": "Step 1, guess: the small model guesses {drafts} tokens, all at once.",
+    "verify": "Step 2, check: the large model looks at all of them in one pass.",
+    "judge": "Step 3, keep: what it would have written, too, stays: {kept} tokens.",
     "emit": "Step 4, correct: the first wrong one is replaced. {tokens} tokens in one pass.",
 }
 """What happens in a phase of a round that ends with a correction."""

@@ -11,16 +11,6 @@ TRACES = Path(__file__).parents[2] / "traces"
 DEMO = "demo"
 """Another name for the trace that shows the most in the least time."""
 DEMO_TRACE = "code"
-SHOWS = {
-    "code": "two functions in Python: the demo of the README",
-    "code-sampled": "two pieces of Python, with chance (temperature 1)",
-    "chat-sampled": "four questions about this program, with chance",
-    "gpu": "a page, at the speed of an H200",
-    "html": "a page that moves",
-    "lesson": "the answers of the lesson, with and without guesses",
-    "maths": "sums in words",
-}
-"""What there is to see in each."""
 
 
 def bundled_traces() -> dict[str, Path]:

@@ -15,7 +15,6 @@ from dflash_tui.core.figures.labels import (
     FOUND_SURE,
     FURTHER,
     GUESS,
-    OUTCOME,
     RANDOM,
     SURE_OF_OWN,
     TARGET_SURE,
@@ -263,7 +262,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     shown = list(enumerate(widths, start=first))
     unknown = _unknown_rows(columns)
     labels = LABELS | ({"drafter": FOUND_SURE} if _looked_up(columns) else {})
-    names = {row: label.name if width >= ROOMY else label.short for row, label in (labels | {"": OUTCOME}).items()}
+    names = {row: label.name if width >= ROOMY else label.short for row, label in labels.items()}
     return [
         Content.assemble((f"{names.get(row, row):<{label_width}}", NUMBERS), (NOT_KNOWN, PENDING))
         if row in unknown
