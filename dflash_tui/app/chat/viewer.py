@@ -56,11 +56,9 @@ class Viewer:
 
     @property
     def turn(self) -> TurnState | None:
-        """The turn on show: live, the newest that was not refused."""
+        """The turn on show."""
         if self.place is None:
-            newest, latest = self._desk.chat.reducer.turn, self.travel.latest()
-            refused = newest is not None and newest.error is not None and not len(newest.history)
-            return self._turn(latest.turn) if refused and latest else newest
+            return self._desk.chat.reducer.turn
         return self._turn(self.place.turn)
 
     @property
@@ -156,7 +154,10 @@ class Viewer:
         self.motion.playing = False
         if history is not None and self.motion.active:
             self.motion.stand(history, place.step)
-        self.show() if self.open else self._open()
+        if self.open:
+            self.show()
+        else:
+            self._open()
 
     def visit_kept(self, accepted: int) -> None:
         """The next round of the answer on show that kept so many drafts, from the start again after the last."""

@@ -23,8 +23,6 @@ SECONDS: dict[Phase, float] = {"block": 1.0, "draft": 2.0, "verify": 2.0, "judge
 """How long each phase stands."""
 TRACE, LEAST_KEPT, MOST_KEPT = "code", 8, 12
 """Whose round it is, and how many guesses it kept: many, with a correction behind them."""
-CHECKED = "bold underline $foreground on $foreground 30%"
-"""The ground of guesses that the target looks at, where no row below them says what it would have written."""
 LARGE = 6
 """Rows from which on the round stands in large cells; below it is one line."""
 
@@ -119,9 +117,8 @@ def _one_line(scene: Scene, width: int) -> Content:
         if not scene.reached("draft"):
             pieces += [(" ░░ ", QUIET), (" ", "")]
             continue
-        looked = CHECKED if scene.reached("verify") else QUIET
-        ground = GROUNDS[column.outcome] if scene.reached("judge") else looked
+        ground = GROUNDS[column.outcome] if scene.reached("judge") else QUIET
         pieces += [(f" {show_blanks(column.draft.text or '')} ", ground), (" ", "")]
         if column.choice is not None and column.choice.verdict == "corrected" and scene.reached("emit"):
             pieces += [(f" {show_blanks(column.choice.text)} ", OWN_GROUNDS["corrected"]), (" ", "")]
-    return Content.assemble(*pieces).truncate(width, ellipsis=True)
+    return Content.assemble(*pieces).truncate(width)
