@@ -50,7 +50,6 @@ FULL_LEGEND = 80
 """Cells in which the longest legend of the transcript's colours has room."""
 DRAW = "Ctrl+T draws it"
 RECORDED = "A recording. {}: a useful one writes far fewer tokens in a second."
-"""Above a recorded answer of a model that says what it is; what it could, another may be better at by now."""
 SETTLE_SECONDS = 0.3
 """Seconds from the source's being ready to setting objects aside, which takes a quarter of one without a frame."""
 

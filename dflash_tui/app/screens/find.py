@@ -21,6 +21,7 @@ class FindScreen(IndexedScreen[Hit]):
     """Finds what was said in any conversation. Gives the place to open, or None."""
 
     HEAD = "everything that was said"
+    EMPTY = "type what to look for"
     KEYS = "↑ ↓ move · Enter opens it at that place · Esc closes"
 
     def find(self, words: str) -> Iterable[Hit]:

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from dflash_tui.core.desk.command import Command
-from dflash_tui.core.figures.labels import COLOURS, PROVISIONAL, SERVERS
+from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, PROVISIONAL, SERVERS
 
 from ..keymap import Said, key_name
 from ..widgets.rounds.round_strip import legend
@@ -88,9 +88,11 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         known = [*COLOURS.values(), *((*SERVERS.values(), PROVISIONAL) if served else ())]
         colours = [_entry(label.name, label.says, width) for label in known]
         return [
-            *(line for title, entries in groups for line in self._group(title, entries, width)),
-            Content.styled("Commands", "bold $primary"), *commands, Content(),
-            Content.styled("Colours", "bold $primary"), legend(server=served), *colours,
+            *self._group(*groups[0], width),
+            Content.styled("Colours", "bold $primary"), legend(server=served), *colours, Content(),
+            *self._group("Words", [(label.name, label.says) for label in (*MODELS, *FIGURES)], width),
+            *(line for title, entries in groups[1:] for line in self._group(title, entries, width)),
+            Content.styled("Commands", "bold $primary"), *commands,
         ]  # fmt: skip
 
     @staticmethod
@@ -113,9 +115,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
 
 
 def _entry(key: str, does: str, width: int) -> Content:
-    """Lines behind the first begin where its text does; behind a long key all of it stands below, unless it fits."""
-    if KEY_WIDTH < len(key) < width - len(does):
-        return Content.assemble((f"{key} ", "bold"), does)
+    """Lines behind the first begin where its text does; behind a long key all of it stands below."""
     margin = " " * (KEY_WIDTH + 1)
     lines = textwrap.wrap(does, max(width - len(margin), 10))
     if len(key) > KEY_WIDTH:

@@ -153,7 +153,12 @@ class LessonScreen(LeavesOnce[bool]):
         if page.figure is not None and page.figure.kind not in OF_A_ROUND and self._moves:
             self.action_play()
         self._draw_figure()
-        self.call_after_refresh(self._draw_figure)  # the text above has its height by then
+        self.call_after_refresh(self._draw_laid_out)
+
+    def _draw_laid_out(self) -> None:
+        """What depends on how much room the text has and takes."""
+        self._draw_figure()
+        self.query_one("#lesson-keys", Static).update(self._keys())
 
     def _draw_head(self) -> None:
         dots = "●" * (self.place + 1) + "○" * (len(self.pages) - self.place - 1)
@@ -171,10 +176,12 @@ class LessonScreen(LeavesOnce[bool]):
         doing |= dict.fromkeys(("answer", *MOMENT), doing["race"])
         doing["memory"] = doing["round"]
         keys = [
+            "↓ more" if self.query_one("#lesson-text").max_scroll_y > 0 else "",
             "→ next" if self.place < len(self.pages) - 1 else "Enter opens the chat",
-            "← back" if self.place else "",
             doing.get(self.figure.kind, "") if self.figure else "",
             "Esc leave",
+            "← back" if self.place else "",
+            "F1 keys",
             "e save page",
         ]
         room = self.query_one("#lesson-keys").content_size.width

@@ -70,6 +70,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     HEAD = ""
     """The title of the list."""
     KEYS = "↑ ↓ move · Enter takes it · Esc closes"
+    EMPTY = "nothing here yet"
+    """Said of an empty list while nothing was typed."""
     SHOWN = 200
     """Entries drawn at once; typing brings the others."""
     ROWS = 16
@@ -126,7 +128,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         if self._shown:
             options.highlighted = self.first(self._shown)
         left = len(found) - len(self._shown)
-        empty = "" if self._shown else "nothing found · " if words else "nothing here yet · "
+        empty = "" if self._shown else "nothing found · " if words else f"{self.EMPTY} · "
         keys = self.KEYS if self._shown else self.KEYS.rpartition(" · ")[2]
         self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{keys}")
 

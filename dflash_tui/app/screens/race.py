@@ -336,7 +336,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         ascii = options_of(self).ascii
         scale = LARGE if self.size.height >= ROWS_FOR_LARGE else 1
         self.query_one("#race-factor", Static).update(factor_lines(result, ascii, scale))
-        self.query_one("#race-words", Static).update(winner_lines(result))
+        self.query_one("#race-words", Static).update(winner_lines(result, self.size.width < ROOMY))
         lines = fitted(race_table(result, brief=self.size.width < 110), self.size.width - 3)
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
         self.query_one("#race-table", Static).update(Content("\n").join([*table, Content()]))

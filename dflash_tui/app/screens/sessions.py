@@ -30,6 +30,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
     """Lists the conversations on this machine. Gives the one to resume, or None."""
 
     HEAD = "conversations"
+    EMPTY = "no other conversation yet"
     KEYS = "Enter resumes · F2 renames · Ctrl+D deletes · Esc closes"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2", "rename", "Rename", show=False, priority=True),

@@ -90,7 +90,7 @@ def widths(cells: int, wanted: Mapping[str, int]) -> dict[str, int]:
 
 def note_text(missing: int) -> str:
     """What stands for gauges without room."""
-    return f"+{missing} more" if missing else ""
+    return f"+{missing} /stats" if missing else ""
 
 
 class GaugePanel(Container):

@@ -91,7 +91,7 @@ class RateGauge(Gauge):
 
     section = "speed"
     least = 5
-    compact_width = 14
+    compact_width = 13
 
     def part(self, facts: GaugeFacts) -> object:
         turn = facts.turn

@@ -90,19 +90,20 @@ def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
     return Content.styled("\n".join(large_number(f"{result.speed_up(best):.1f}×", ascii, scale)), f"bold {color}")
 
 
-def winner_lines(result: RaceResult) -> Content:
-    """The line under the large digits that says which lanes they compare."""
+def winner_lines(result: RaceResult, brief: bool = False) -> Content:
+    """The lines beside the large digits, which say what lanes they compare; ``brief``: by the seconds alone."""
     first, (best, color) = result.lanes[0], winner(result)
     lines = [
         Content.assemble(("as fast as ", "bold"), (first.lane.name, "bold $verdict-pending")),
-        Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best)}"),
-        Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first)}"),
+        Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best, brief)}"),
+        Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first, brief)}"),
     ]
     return Content("\n").join(lines)
 
 
-def _taken(lane: LaneResult) -> str:
-    return f"{lane.num_tokens} tokens in {lane.decode_ms / 1000:.2f} s, {lane.target_passes} target passes"
+def _taken(lane: LaneResult, brief: bool) -> str:
+    seconds = f"{lane.decode_ms / 1000:.2f} s"
+    return seconds if brief else f"{lane.num_tokens} tokens in {seconds}, {lane.target_passes} target passes"
 
 
 def fitted(table: CellTable, width: int) -> list[str]:

@@ -16,6 +16,8 @@ from engine.events import EngineReady
 
 from .meters import fullness_style
 
+WITH_LAST = 4
+"""Of so many keys that have room, the last one is always the last of all."""
 SHORTEST_SYSTEM = 16
 """Cells: where less of the system prompt would show, the header only says that there is one."""
 
@@ -132,7 +134,8 @@ class StatusLine(Widget):
             (n, 1) for n in range(many, least - 1, -1)
         ]
         for shown, offered in tries:
-            parts, keys = self._parts(figures[:shown]), " · ".join(facts.keys[:offered])
+            last = facts.keys[-1:] if offered >= WITH_LAST else ()  # the help
+            parts, keys = self._parts(figures[:shown]), " · ".join((*facts.keys[: offered - len(last)], *last))
             gap = self.size.width - parts.cell_length - cell_len(keys)
             if gap >= 2:
                 return parts + " " * gap + keys

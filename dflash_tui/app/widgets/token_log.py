@@ -266,7 +266,7 @@ class TokenLog(ScrollView, can_focus=True):
             self._document.resize(width)
             self._cache.clear()
         self._update_size()
-        self._keep_place(following)
+        self._keep_place(following or len(self.rows) <= self.size.height)  # an end in sight is followed
 
     def on_click(self, event: events.Click) -> None:
         if self._chip and event.y == self.size.height - 1 and event.x >= self._document.width - width_of(self._chip):

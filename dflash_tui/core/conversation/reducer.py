@@ -413,11 +413,6 @@ def ending(turn: TurnState, event: TurnFinished, place: tuple[int, int]) -> Span
 def turn_summary(event: TurnFinished) -> str:
     """One line under an answer: what it cost, and why it ended if not by itself."""
     facts = event.statistics
-    parts = [f"{facts.num_tokens} tokens"]
-    if facts.tok_s > 0:
-        parts.append(f"{facts.tok_s:.0f} tok/s")
-    if accepted := accepted_share(facts):
-        parts.append(accepted)
-    if _REASONS[event.reason]:
-        parts.append(_REASONS[event.reason])
-    return " · ".join(parts)
+    speed = f"{facts.tok_s:.0f} tok/s" if facts.tok_s > 0 else ""
+    parts = (f"{facts.num_tokens} tokens", speed, accepted_share(facts), _REASONS[event.reason])
+    return " · ".join(filter(None, parts))

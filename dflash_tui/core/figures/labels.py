@@ -31,6 +31,12 @@ class Label:
         return f"{self.name}: {self.says}"
 
 
+MODELS = (
+    Label("target", "the large model, whose text it is"),
+    Label("drafter", "the small model that guesses ahead; the target checks its guesses"),
+    Label("round", "one time of that: guess, check, keep, correct"),
+)
+"""Who takes part, and what they do again and again."""
 SPEED_UP = Label("times as fast", "as the target alone, which writes one token in each pass", "speed-up")
 TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on", "tok/s")
 TOKENS_PER_ROUND = Label(

@@ -86,6 +86,9 @@ def _grid(scene: Scene, columns: Sequence[Column], width: int, height: int) -> t
     least = max(min(max(map(cell_len, texts), default=0) + 2, LONGEST_TEXT), LEAST_WIDTH)
     count = len(columns)
     fewest = ceil(count / max((width + 1) // (least + 1), 1))
+    while fewest * LEAST_HIGH > height and least > LEAST_WIDTH:  # every position is there; a long text is cut
+        least -= 1
+        fewest = ceil(count / max((width + 1) // (least + 1), 1))
     sizes = []
     for rows in range(fewest, max(height // LEAST_HIGH, fewest) + 1):
         per_row = ceil(count / rows)
