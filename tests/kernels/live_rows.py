@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.kernels.decode import attention, block_conv, context_store, delta, gates, head, norm, rope, shared_expert
 from engine.kernels.round import choices, sample
-from engine.models.dflash.draft_pass import DraftPass
-from engine.models.qwen3_5.mtp.draft_pass import DraftPass as MtpDraftPass
+from engine.models.dflash.draft_pass import DFlashDraftPass
+from engine.models.qwen3_5.mtp.draft_pass import QwenMtpDraftPass
 from engine.models.rows_pass import RowsPass
 
 _BY_ROWS = (
@@ -54,8 +54,8 @@ def leave_out_dead_rows(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(passes, name, told)
 
     tell(RowsPass, "forward", lambda of_target, *_: of_target.rows)
-    tell(DraftPass, "draft", lambda drafts, *_: drafts._rows.draft_width)
-    for drafts in (DraftPass, MtpDraftPass):
+    tell(DFlashDraftPass, "draft", lambda drafts, *_: drafts._rows.draft_width)
+    for drafts in (DFlashDraftPass, QwenMtpDraftPass):
         tell(drafts, "ingest", lambda drafts, committed=None: (committed or drafts._waiting).rows)
     for name in ("_scan", "_fold"):
         patch.setattr(delta, name, _OfHalves(getattr(delta, name)))
