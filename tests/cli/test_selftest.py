@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 from dflash_tui.cli.commands import selftest
 from dflash_tui.cli.main import main
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.lab.judging import selftest as judging
 
 QUICK = ["selftest", "--tokens", "16", "--device", "cpu"]
 
@@ -44,7 +45,10 @@ def test_a_drafter_wired_wrongly_exits_with_1(tmp_path_factory: pytest.TempPathF
 
 
 @pytest.mark.ci  # two pairs are tested
-def test_packed_weights_are_compared_with_the_same_pair_in_bf16(capsys: pytest.CaptureFixture[str]) -> None:
+def test_packed_weights_are_compared_with_the_same_pair_in_bf16(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "self_test", partial(judging.self_test, prompts=judging.PROMPTS[:2]))
     assert main([*QUICK, "--weights", "int4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["weights"] == "int4" and found["in_bf16"] > 1 and found["in_bf16"] != found["acceptance_length"]
