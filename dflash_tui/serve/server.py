@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import socket
 import time
@@ -16,6 +15,7 @@ from typing import Any
 import uvicorn
 
 from dflash_tui.core.failures import Failure
+from dflash_tui.core.garbage import set_objects_aside
 from dflash_tui.core.source import Emit, Happening, Rewind, Source, SourceFactory, StepBatch
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, TurnFinished
@@ -177,13 +177,6 @@ class Serving:
         self._watch(event)
         if not isinstance(event, StepBatch | Rewind):
             if isinstance(event, EngineReady):
-                _set_objects_aside()
+                set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
                 self._loop.call_soon_threadsafe(self.scheduler.apply, event)
-
-
-def _set_objects_aside() -> None:
-    """Takes the objects that exist now out of garbage collection: loading left some hundred thousand that stay for
-    good, and each full collection would stall an answer."""
-    gc.collect()
-    gc.freeze()

@@ -8,7 +8,7 @@ from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.playback import FULL
 
 from ..chat.screen import ChatScreen
-from ..chat.viewer import NO_MORE, NO_REJECTION
+from ..chat.step_words import NO_MORE, NO_REJECTION
 
 ROUNDS, REJECTIONS, PHASES = "one round back or on", "back or on to a rejection", "one phase of a round back or on"
 

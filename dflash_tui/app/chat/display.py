@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
+from dflash_tui.core.garbage import set_objects_aside
 from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory, described
 from dflash_tui.core.text.fences import describe_blocks
@@ -41,7 +41,7 @@ from ..widgets.status import Header, StatusLine
 from .conversation import ConversationView
 from .face import DeskScreen
 from .facts import beginning, gauge_facts, status_facts
-from .pump import FramePump
+from .pump import SETTLE_SECONDS, FramePump
 from .replay import Replay
 from .step_words import ELSEWHERE, keys_line
 from .viewer import Viewer
@@ -50,8 +50,6 @@ FULL_LEGEND = 80
 """Cells in which the longest legend of the transcript's colours has room."""
 DRAW = "Ctrl+T draws it"
 RECORDED = "A recording. {}: a useful one writes far fewer tokens in a second."
-SETTLE_SECONDS = 0.3
-"""Seconds from the source's being ready to setting objects aside, which takes a quarter of one without a frame."""
 
 
 class ChatDisplay(DeskScreen):
@@ -367,7 +365,7 @@ class ChatDisplay(DeskScreen):
         self.desk.became_ready(ready)
         if not self.settled:
             self.settled = True
-            self.set_timer(SETTLE_SECONDS, _set_objects_aside)
+            self.set_timer(SETTLE_SECONDS, set_objects_aside)
 
     def _limit_block(self, most: int) -> None:
         panel, can = self.query_one(Panel), self.desk.source.capabilities.can("block_size")
@@ -413,9 +411,3 @@ class ChatDisplay(DeskScreen):
             self.notify(
                 failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
             )
-
-
-def _set_objects_aside() -> None:
-    """Tell the garbage collector to leave alone what loading made: some hundred thousand objects that never go away."""
-    gc.collect()
-    gc.freeze()

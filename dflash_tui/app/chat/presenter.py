@@ -26,7 +26,8 @@ from ..screens.once import LeavesOnce
 from ..widgets.rounds.large_round import LargeRound
 from ..widgets.rounds.step_table import Scene, explanation, title_line
 from ..widgets.token_log import TokenLog
-from .viewer import NO_MORE, NO_REJECTION, Viewer
+from .step_words import NO_MORE, NO_REJECTION
+from .viewer import Viewer
 
 FRAME = 1 / 20
 ROUNDS_OF_TEXT = 40

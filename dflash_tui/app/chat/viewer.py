@@ -22,13 +22,7 @@ from ..widgets.rounds.step_table import Scene
 from ..widgets.rounds.step_view import Move
 from .lens_view import LensView
 from .replay import Replay
-from .step_words import looking_back, scene_of
-
-NOTHING = "There is no round to look at yet: ask something first."
-NO_ANSWER = "It stood in a question, or in what came with it."
-NOT_KEPT = "The rounds of this answer were not kept."
-NO_MORE = "There is no further round that way."
-NO_REJECTION = "There is no further rejection that way."
+from .step_words import NO_ANSWER, NOT_KEPT, NOTHING, looking_back, scene_of
 
 
 class Viewer:
