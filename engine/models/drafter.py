@@ -47,13 +47,14 @@ class RoundRows:
 
 
 class Committed(NamedTuple):
-    """Rows of a pass that enter the drafter's context: the first ``rows``, int32 [1] on the device as ``start``."""
+    """The rows of a target's pass that were accepted and enter the drafter's context: the first ``rows`` of them."""
 
     features: Tensor
     """[16, taps * hidden]: the target's features of the rows."""
     start: Tensor
     """int32 [1] on the device: the position of the first row."""
     rows: Tensor
+    """int32 [1] on the device: how many of them."""
 
 
 class DraftBinding(NamedTuple):

@@ -387,7 +387,8 @@ class Reducer:
 
 
 def _same_target(one: EngineReady | None, other: EngineReady | None) -> bool:
-    """Whether it is the same, held the same way: what it costs alone is no matter of the drafter beside it."""
+    """Whether both are one target on one device in one dtype, whatever drafter stands beside it: then a token costs the
+    same without speculation. False where either is None."""
     if one is None or other is None:
         return False
     named = ((each.target, each.target_hash, each.device, each.dtype, each.server) for each in (one, other))

@@ -205,7 +205,8 @@ class Inspection:
         return f"Nothing was guessed here: {_lower(picked)}."
 
     def _picked(self, column: Column) -> str:
-        """How the target came to its token."""
+        """The clause that says how the target chose its token: the likeliest at temperature 0, else drawn, where known
+        with the random number that drew it."""
         choice = column.choice
         if choice is None:
             return "The target has no token here"

@@ -292,7 +292,8 @@ class Search:
             self._broken()
 
     def _rows_of(self, name: str | None) -> tuple[int, int]:
-        """The first row of a file in the index, and the one behind its last; of all files without a name."""
+        """The first row that the index has of file ``name``, and the row behind its last: (0, 0) for a file that it
+        doesn't have. Without a name, those of all files together."""
         assert self._database is not None
         if name is None:
             return 0, 2**62

@@ -75,7 +75,8 @@ class StoredTurn:
 
     @property
     def begun(self) -> bool:
-        """Whether anything came of the question; otherwise it was never asked."""
+        """Whether the engine took the question: it has begun, written a round, failed or ended. Otherwise the program
+        was left before it was asked."""
         return self.started is not None or bool(self.rounds) or self.error is not None or self.reason is not None
 
     def events(self) -> list[Event] | None:

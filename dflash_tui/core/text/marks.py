@@ -103,7 +103,8 @@ class Marks:
         return Mark(TOKEN_STYLES[labels.styles[place]], labels.turns[place], token)
 
     def end_of(self, turn: int, tokens: int) -> int:
-        """The character at which the first ``tokens`` tokens of ``turn`` end, with what stands right behind them."""
+        """The place in the transcript, in characters, at which the token behind the first ``tokens`` of ``turn``
+        begins; the transcript's length if none follows."""
         place = bisect_right(self._labels.tokens, tokens, *self._of_turn(turn))
         return self._starts[place] if place < len(self._starts) else self.length
 

@@ -55,9 +55,13 @@ def _split_in_tree(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """Split ``item`` of this size: first those shared by rows, then those of rows off the trunk with keys from the
-    cursor on. Returns the cursor; the split; the position behind its last key; its rows as bits; packed depths of all
-    rows; packed rows whose keys follow the cursor. All are scalars: the sums leave no registers."""
+    """What a program attends to in a round with a tree of guesses. The trunk is the chain of first guesses; a row off
+    it sees the context and its own ancestors. Splits of ``size`` keys are numbered: first those that all rows read,
+    then those with each branch's own keys, from the cursor on.
+
+    Returns the cursor's value; which keys' split ``item`` is; the position behind its last key; the rows that it is
+    for, a bit each; the depths of all rows, four bits each (``pack``); and the rows that stand behind the cursor for
+    this branch, packed alike. All are scalars, so that they stay in registers."""
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
     trunk_rows = tl.load(trunk)
@@ -233,8 +237,11 @@ def _combine_splits(
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, LANES: tl.constexpr,
     GROUP_ROWS: tl.constexpr, FEW: tl.constexpr,
 ) -> None:  # fmt: skip
-    """A program for each (row, head, part of the head): adds the row's splits; how many there are decides in which
-    order. ``depths`` are a tree's, or None; ``sinks`` the heads', if they have any."""
+    """Add what the splits of a row's keys gave: a program for each (row, head, ``LANES`` numbers of the head). Up to
+    ``FEW`` splits are added one behind the other, more side by side, which changes the last bits: so the row's own
+    number of splits alone decides, and a row has the same bits in every pass. ``CAUSAL``: a row sees keys up to its
+    own. ``GROUP_ROWS`` partial sums stand between two splits'. ``depths``: int32 of a tree's rows, or None; ``sinks``:
+    a logit for each head that takes part in the softmax, if there are any."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)

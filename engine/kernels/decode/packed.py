@@ -267,8 +267,9 @@ def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: TileSh
 
 @jit
 def _load_scales(at: tl.tensor, there: tl.tensor) -> tl.tensor:
-    """Loads the scales at ``at``, each with its neighbour: both in one register, if they fit, which ``_each_scale``
-    takes apart later, since here they would be waited for."""
+    """Load two scales that stand side by side from each address ``at`` where ``there`` is true. Scales of one or two
+    bytes come as one register with both, which ``_each_scale`` takes apart when they are needed: to do it here would
+    wait for the memory. Those of four bytes come as two numbers."""
     dtype: tl.constexpr = at.dtype.element_ty
     if SIMULATED or dtype == tl.float32:
         return tl.load(at[:, :, :, :, None] + tl.arange(0, 2)[None, None, None, None, :], mask=there)

@@ -125,7 +125,8 @@ def fp8_words(words: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.
 
 @jit
 def _simulated(words: tl.tensor, pair: tl.constexpr, half: tl.constexpr) -> tl.tensor:
-    """In the interpreter: the first or the second numbers in one half of words, fp32."""
+    """What the machine code in ``fp8_words`` does, for the interpreter: one of the four numbers of each word, in fp32.
+    ``pair`` 0 or 1 chooses the neighbours or the two eight further on, ``half`` the lower or the upper one of them."""
     others = (words << 4 & 0x80F080F0) | (words >> 4 & 0x07000700)
     bits = (words if pair == 0 else others) >> (16 * half)
     return ((bits >> 8 & 0x80) | (bits >> 4 & 0x7F)).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)

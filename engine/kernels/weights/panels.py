@@ -27,8 +27,9 @@ Rows = tuple[int, Tensor, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class PackedWeight(Weight):
-    """A target's weight in one of the packed formats: uint8 [..., rows / 16, depth / 32, 16, 32 numbers], and scales. A
-    format is a class; ``loading/file_formats.py`` says how files store it."""
+    """A target's weight [..., rows, depth] in one of the packed formats: ``values`` are uint8
+    [..., rows / 16, depth / 32, 16, 32 * bits / 8], and scales multiply them, one for each group of a row's numbers or
+    for the row. A format is a subclass; ``loading/file_formats.py`` says how files store it."""
 
     bits: ClassVar[int]
     """How many bits one number of the weight has."""

@@ -41,8 +41,8 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class RoundProfile:
-    """The profile of a steady round, or of a prompt. Kernels that run side by side count twice in ``kernels``, once in
-    ``idle_share``."""
+    """The profile of a steady round, or of a prompt. While two kernels run side by side, both have the time in
+    ``kernels``; ``idle_share`` counts when none ran. Shares are of 1."""
 
     width: int
     """Rows of a pass, or of the whole prompt."""

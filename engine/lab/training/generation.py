@@ -79,8 +79,8 @@ def generate(
     sampler: Sampler,
     stops: Sequence[int] | None = None,
 ) -> list[GeneratedAnswer]:
-    """Answers all prompts in one batch, one token at a time. ``stops`` end an answer in place of the target's own stop
-    tokens."""
+    """Answer all prompts in one batch, one token at a time, with at most ``limit`` new tokens each. The first of
+    ``stops`` (by default the target's own stop tokens) ends an answer and is its last token."""
     return _TokenLoop(model, prompts, limit, sampler, stops).run()
 
 

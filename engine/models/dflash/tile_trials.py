@@ -1,4 +1,5 @@
-"""Launches the products of a draft pass with any tiles, as a family's ``tile_trials.py`` does for its decode pass."""
+"""Lets the search for the fastest tiles launch each matrix product of DFlash's draft pass with the tiles that it wants
+to time. Each family of targets has such a file for its decode pass."""
 
 from __future__ import annotations
 
