@@ -45,6 +45,7 @@ async def test_whoever_types_or_asks_comes_first(launch: Launch) -> None:
         assert chat.sent(Stop), "a key ends it"
         await chat.ask_and_wait("one")
         assert chat.screen.chat.reducer.turn.text and chat.screen.chat.tree.path[-1].answer
+        assert chat.screen.gauge_facts().alone_pending, "the gauge says that it is still to come"
         await chat.until(lambda: asked_alone(chat) == 2)
         assert chat.engine.asked[-1].messages[0].content == "one", "behind the conversation"
         await chat.ask("two")
@@ -59,4 +60,4 @@ async def test_a_source_that_was_not_decoded_here_is_not_timed(launch: Launch) -
         before = asked_alone(chat)
         desk.alone.look()
         desk.alone._quiet_since = 0.0
-        assert not desk.alone.look() and asked_alone(chat) == before
+        assert not desk.alone.look() and asked_alone(chat) == before and not desk.alone.pending

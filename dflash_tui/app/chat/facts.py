@@ -17,7 +17,8 @@ from .viewer import Viewer
 def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float) -> GaugeFacts:
     """What the gauges show at the place on show. ``load``: the screen's own share of one core, in [0, 1]."""
     facts = views.gauge_facts(desk.chat, viewer.turn, _shown(desk, viewer))
-    return replace(facts, gpu=gpu, screen_load=load if desk.chat.busy else None)
+    busy = desk.chat.busy
+    return replace(facts, gpu=gpu, screen_load=load if busy else None, alone_pending=not busy and desk.alone.pending)
 
 
 def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFacts:

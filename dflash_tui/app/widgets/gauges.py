@@ -103,6 +103,7 @@ class RateGauge(Gauge):
             turn.finished,
             facts.speedup,
             facts.speculation,
+            facts.alone_pending,
             facts.times,
             turn.totals,
         )
@@ -166,6 +167,8 @@ class RateGauge(Gauge):
             return [Content.styled("the target alone: no speculation", MUTED)]
         if self.facts.times != "engine":
             return [Content.styled(f"times{CLOCKS['arrival']}", MUTED)]
+        if self.facts.alone_pending:
+            return [Content.styled(f"{SPEED_UP.name}: once it is quiet", MUTED)]
         return []
 
 

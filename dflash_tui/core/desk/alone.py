@@ -40,6 +40,14 @@ class TargetAlone:
         self._quiet_since = time.monotonic()
         queue.aside = self._hear
 
+    @property
+    def pending(self) -> bool:
+        """Whether a timing of this model runs or is still to come."""
+        ready, reducer = self._chat.reducer.ready, self._chat.reducer
+        if not self._wanted or ready is None or reducer.plain_ms is not None:
+            return False
+        return (self._running or self._tries > 0) and self._can(ready)
+
     def give_up(self) -> None:
         """The user wants something: end the timing after the round in flight. Another begins when it is quiet again."""
         self._quiet_since = time.monotonic()

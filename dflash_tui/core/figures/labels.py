@@ -74,7 +74,7 @@ SERVERS: dict[Fate, Label] = {
 }
 PROVISIONAL = Label("provisional", "taken for granted until the server's own count has come")
 
-WRITTEN_BARS, TIME_BARS = "bars: tokens written", "bars: the time each took, the shorter the faster"
+WRITTEN_BARS, TIME_BARS = "bars: tokens written", "bars: time, shorter is faster"
 """What a race's bars are: while it runs, and at its end."""
 
 GUESS = Label("guess", "the drafter's choice at each place, all of them at once")

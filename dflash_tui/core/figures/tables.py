@@ -22,6 +22,8 @@ class GaugeFacts:
     """Milliseconds per token of the target alone, when they were measured in this session."""
     before_race: bool = False
     """Whether ``plain_ms`` is a race's, measured after this answer: not under the same conditions."""
+    alone_pending: bool = False
+    """Whether the target alone is still to be timed, as soon as nobody wants anything else."""
     speculation: bool = True
     gpu: GpuReading | None = None
     times: Clock = "engine"

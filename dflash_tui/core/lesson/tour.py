@@ -75,7 +75,7 @@ class Tour:
                 "weights",
                 "Checking fifteen guesses reads the weights once, as writing one token does",
                 24.0,
-                "A pass reads the weights from memory once, however many tokens it checks; only the arithmetic grows. "
+                "A pass reads the weights from memory once, however many tokens it checks. "
                 f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen: "
                 f"{times:.1f} times as long for sixteen times as many.{arithmetic}",
             ),
