@@ -182,7 +182,7 @@ def test_the_lanes_of_a_race_share_a_clock(browser: Browser, race_page: Path, ra
     browser.run(f"{SLIDE} slider.value = slider.max; {MOVED}")
     assert browser.run(BARS) == pytest.approx([lane.shown.decode_seconds for lane in race.lanes])
     told = browser.run("return [...document.querySelectorAll('.tracks output')].map((each) => each.textContent)")
-    assert told == [f"{lane.shown.decode_seconds:.2f} s" for lane in race.lanes]
+    assert told == [f"took {lane.shown.decode_seconds:.2f} s" for lane in race.lanes]
     assert browser.run("return getComputedStyle(document.querySelector('.winner')).visibility") == "visible"
 
 

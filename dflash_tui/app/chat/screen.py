@@ -160,7 +160,9 @@ class ChatScreen(ChatDisplay):
         if not message.text and (starter := self.conversation.following_starter("")) is not None:
             text = starter
         if not text.strip():
-            self.notify("Type a question first; Enter sends it.", timeout=3)
+            loading = self.chat.reducer.ready is None
+            later = "it is answered once the model is there." if loading else "Enter sends it."
+            self.notify(f"Type a question first; {later}", timeout=3)
             return
         clear_notices(self)  # they have been read
         parsed, commands = None, {command.slash: command for command in self.ACTIONS.values() if command.slash}

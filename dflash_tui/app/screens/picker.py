@@ -218,6 +218,7 @@ class ThemePicker(PickerScreen[str]):
 
     DEFAULT_CSS = """
     ThemePicker { background: transparent; }
+    ThemePicker > Vertical { max-height: 60%; }
     """
     KEYS = "↑ ↓ look · Enter keeps it · Esc goes back"
 

@@ -151,7 +151,8 @@ class RateGauge(Gauge):
         turn = self.facts.turn
         told = turn.totals.mean_acceptance_length if turn.totals else 0.0
         length = turn.acceptance.mean_acceptance_length or told
-        lines = [] if self.facts.speedup is None else [f"{self._speed} {TOKENS_PER_SECOND.name}"]
+        now = "" if turn.finished else " now"  # the digits are of the whole answer
+        lines = [] if self.facts.speedup is None else [f"{self._speed} {TOKENS_PER_SECOND.name}{now}"]
         lines += [f"{length:.2f} {TOKENS_PER_ROUND.short}"] if length else []
         return lines + ([f"first {milliseconds(turn.ttft_ms)}"] if turn.ttft_ms is not None else [])
 

@@ -276,8 +276,8 @@ def test_router_scores_are_fp32_also_in_a_bf16_model(
     rows: int, moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = moe_pair.target.layers[0]
-    assert isinstance(layer, gemma4.DecoderLayer)
-    router = gemma4.Router(64, moe_pair.target.config.moe, 1e-6).to(torch.bfloat16)  # type: ignore[arg-type]
+    assert isinstance(layer, gemma4.Gemma4DecoderLayer)
+    router = gemma4.Gemma4Router(64, moe_pair.target.config.moe, 1e-6).to(torch.bfloat16)  # type: ignore[arg-type]
     router.load_state_dict(layer.router.state_dict())
     scores: list[Tensor] = []
     real = gemma4.route

@@ -87,8 +87,9 @@ def _cells(step: Step, width: int) -> tuple[Content, Content]:
         number = "" if cell.probability is None else probability(cell.probability)
         size = max(cell_len(text), len(number))
         left = len(cells) - place
-        if used + size > width - (len(f"+{left}") + 1 if left > 1 else 0):
-            tokens.append((f"+{left}", "$verdict-pending"))
+        more = f"+{left} more"
+        if used + size > width - (len(more) + 1 if left > 1 else 0):
+            tokens.append((more, "$verdict-pending"))
             break
         # The gap is outside the struck-through and underlined text.
         tokens += [(text, f"{dim}{STYLES[cell.fate]}"), (" " * (size - cell_len(text) + 1), "")]
