@@ -53,9 +53,11 @@ class Viewer:
         """The turn on show; live, and behind a question that was refused, the newest one that has an answer."""
         if self.place is not None:
             return self._turn(self.place.turn)
-        newest, answered = self._desk.chat.reducer.turn, self.travel.latest()
-        refused = newest is not None and newest.error is not None and not len(newest.history)
-        return self._turn(answered.turn) if refused and answered else newest
+        newest = self._desk.chat.reducer.turn
+        if newest is None or newest.error is None or len(newest.history):
+            return newest
+        answered = self.travel.latest()
+        return self._turn(answered.turn) if answered else newest
 
     @property
     def happens_now(self) -> bool:
