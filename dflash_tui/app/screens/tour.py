@@ -14,7 +14,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from dflash_tui.core.export.spans import token_spans
-from dflash_tui.core.lesson.tour import AS_FAST, Part, Tour
+from dflash_tui.core.figures.labels import AS_FAST
+from dflash_tui.core.lesson.tour import Part, Tour
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
 

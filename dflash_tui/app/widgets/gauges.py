@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from dflash_tui.core.figures.labels import KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
+from dflash_tui.core.figures.labels import AS_FAST, KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
 from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
 
@@ -112,7 +112,7 @@ class RateGauge(Gauge):
         ascii = options_of(self).ascii
         faster = self.facts.speedup
         number = self._speed if faster is None else f"{faster:.1f}×"
-        head = TOKENS_PER_SECOND.name if faster is None else f"{SPEED_UP.name} as the target alone"
+        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}"
         head = head if len(head) <= self.size.width else SPEED_UP.name
         digits = large_number(number, ascii)
         told = self._told()

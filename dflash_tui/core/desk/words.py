@@ -10,7 +10,7 @@ from engine.events import FinishReason, TurnFinished
 from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
 from ..conversation.comparison import models_apart
-from ..figures.labels import SPEED_UP
+from ..figures.labels import AS_FAST
 from ..figures.statistics import accepted_share
 from ..figures.tables import Table
 from ..rounds.inspection import Inspection
@@ -54,7 +54,7 @@ def speed_up(chat: Chat, finished: TurnFinished) -> str:
     alone = chat.reducer.plain_ms_of(turn)
     if turn is None or alone is None or not turn.speculation or not finished.statistics.tok_s:
         return ""
-    return f"{finished.statistics.tok_s * alone / 1000:.1f} {SPEED_UP.name} as the target alone"
+    return f"{finished.statistics.tok_s * alone / 1000:.1f} times {AS_FAST}"
 
 
 def blocks_of(answer: str) -> str:

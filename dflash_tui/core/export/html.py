@@ -18,12 +18,12 @@ from engine.events import Clock, EmittedToken, Step
 from ..conversation.folds import SHOWN_LINES
 from ..figures.labels import (
     ABOUT,
+    AS_FAST,
     COLOURS,
     KEPT,
     OUTCOME,
     PROVISIONAL,
     SERVERS,
-    SPEED_UP,
     TOKENS_PER_ROUND,
     UNCHECKED,
     UNDER_TOKENS,
@@ -180,10 +180,7 @@ def _gain(answer: ExportedAnswer) -> str:
     if answer.plain_ms is None or not facts.tok_s:
         number, what = f"{facts.mean_acceptance_length:.1f}", TOKENS_PER_ROUND.name
     else:
-        number, what = (
-            f"{facts.tok_s * answer.plain_ms / 1000:.1f}×",
-            f"{SPEED_UP.name.removeprefix('times ')} as the target",
-        )
+        number, what = f"{facts.tok_s * answer.plain_ms / 1000:.1f}×", AS_FAST
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{told}</span></p>'
 
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..figures.labels import caption
+from ..figures.labels import AS_FAST, caption
 from ..lesson.pages import name_of
-from ..lesson.tour import AS_FAST, Part, Tour
+from ..lesson.tour import Part, Tour
 from ..rounds.cells import END_MARK, draft_text, show_blanks
 from ..rounds.playback import PHASES
 from .document import ExportedAnswer

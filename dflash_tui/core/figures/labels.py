@@ -38,6 +38,8 @@ MODELS = (
 )
 """Who takes part, and what they do again and again."""
 SPEED_UP = Label("times as fast", "as the target alone, which writes one token in each pass", "speed-up")
+AS_FAST = f"{SPEED_UP.name.removeprefix('times ')} as the target alone"
+"""Stands behind or under a number of times."""
 TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on", "tok/s")
 TOKENS_PER_ROUND = Label(
     "tokens a round", "what a round writes: the guesses that were kept, and one token of the target's own", "a round"

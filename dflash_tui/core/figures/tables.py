@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.events import Clock
 
 from .gpu import GpuReading
-from .labels import CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND
+from .labels import AS_FAST, CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, TOKENS_PER_ROUND
 from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
 
 
@@ -79,7 +79,7 @@ def _speed(facts: GaugeFacts) -> Table:
     if facts.plain_ms is not None:
         rows.append(("tokens per second, target alone", f"{1e3 / facts.plain_ms:.1f}"))
     if facts.speedup is not None:
-        rows.append((f"{SPEED_UP.name} as the target alone", f"{facts.speedup:.2f}×"))
+        rows.append((f"times {AS_FAST}", f"{facts.speedup:.2f}×"))
     unknown = "Speed-up: not measured yet. It is while nothing is asked, and by an answer with /speculation off."
     note = CLOCK_NOTES[facts.times] or ("" if facts.plain_ms else unknown)
     return Table("speed", "Speed", tuple(rows), note=note)

@@ -108,8 +108,6 @@ class Tour:
 
 NEARLY_ONE = 1.2
 """Times as long: what a pass for sixteen tokens may take longer and still seem to take the same."""
-AS_FAST = "as fast as the target alone"
-"""Stands under the number."""
 
 
 def open_tour() -> Tour:

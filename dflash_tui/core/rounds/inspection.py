@@ -132,7 +132,7 @@ class Inspection:
         cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
         which = f"{'all' if verified == drafted else f'{verified} of'} {drafted}"
         if verified == drafted and not step.tree:  # a chance of nearly 1 beside a guess that fell would read as wrong
-            return (f"checked {which}: the {ordinal(drafted)} {cost}, and was worth it", f"checked {which}")
+            return f"checked {which}: the {ordinal(drafted)} {cost}", f"checked {which}"
         said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
         likely = f"the {ordinal(further)} is kept in {_percent(choice.chance)}"
         brief = f"checked {verified}: {likely}, {cost}"
