@@ -100,8 +100,7 @@ def show_command(id: str) -> int:
 def export_command(id: str, output: Path | None, wanted: str) -> int:
     """Write a conversation to a file for others; FILE must not be there yet.
 
-    md is what was said, html has every token with its round, json is data, svg a picture and cast a recording for
-    asciinema.
+    md is what was said, html has every token with its round, json is data.
     """
     if output is not None and output.exists():
         raise Problem(f"{output} is there already.", "Choose another name with -o.")
