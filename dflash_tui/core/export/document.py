@@ -258,7 +258,7 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
-    """A turn's sections. One without rounds, because it was refused or an earlier version kept none, is text."""
+    """A turn's sections. One that never began, because it was refused, is text."""
     events = turn.events()
     if events is not None:
         return (*collect(events).answers(), *turn.runs)

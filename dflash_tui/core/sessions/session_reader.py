@@ -12,7 +12,7 @@ from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..files.running import RunResult
 from .session_file import Line
-from .session_lines import block_in, settled_line, step_text
+from .session_lines import block_in, settled_in, step_text
 from .turn import StoredTurn
 
 _OF_TURNS = ("started", "prefilled", "text", "rounds", "settled", "finished", "error", "ran")
@@ -158,9 +158,9 @@ def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
         case "rounds":
             turn.blocks.append(block_in(line))
         case "settled":
-            turn.settled = settled_line(line)
+            turn.settled = settled_in(line)
         case "finished":
-            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict | list):
+            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], list):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "ran":

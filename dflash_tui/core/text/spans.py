@@ -19,8 +19,7 @@ TokenStyle = Literal[
 ]  # fmt: skip
 """How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted. A ``guess`` is
 the verdict of a provisional step, a ``version`` the mark beside what has versions, a ``fold`` a line that
-stands for a longer text, ``output`` what a program wrote, and ``text`` what has no rounds: prose, tables, an answer
-that an older version kept."""
+stands for a longer text, ``output`` what a program wrote, and ``text`` what has no rounds: prose, tables."""
 TOKEN_STYLES: tuple[TokenStyle, ...] = get_args(TokenStyle)
 GUESSES: dict[Verdict, TokenStyle] = {
     "accepted": "guess-accepted", "corrected": "guess-corrected", "bonus": "guess-bonus", "plain": "guess-plain",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
 from dflash_tui.core.records.blocks import ROUNDS
 from dflash_tui.core.source import StepBatch
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, OLDEST_VERSION
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
@@ -267,7 +267,7 @@ def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
         read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION + 1)))
     assert "Update" in caught.value.hint
     with pytest.raises(TraceError, match="older dflash-chat"):
-        read(data.replace(known, MAGIC + b"%d\n" % (OLDEST_VERSION - 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))
 
 
 def test_an_error_behind_guesses_stays_behind_what_they_became(tmp_path: Path) -> None:
