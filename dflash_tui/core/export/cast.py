@@ -23,10 +23,6 @@ _ATTRIBUTES: dict[TokenStyle, str] = {
     "thought": "3",
     "error": "1",
     "unknown": "4",
-    "guess-accepted": "2",
-    "guess-corrected": "1;2;4",
-    "guess-bonus": "1;2",
-    "guess-plain": "2;3",
 }
 
 

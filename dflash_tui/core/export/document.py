@@ -15,12 +15,10 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
-    settled_steps,
 )
 from engine.statistics import TurnMeter
 
@@ -178,7 +176,7 @@ class AnswerCollector:
         self._started: TurnStarted | None = None
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
-        self._error = self._note = ""
+        self._error = ""
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -192,9 +190,6 @@ class AnswerCollector:
                 self._prefill_ms = event.milliseconds
             case Step():
                 self._steps.append(event)
-            case Settled():
-                self._steps = list(settled_steps(event, self._steps)) or self._steps
-                self._note = event.note
             case EngineError():
                 self._error = event.message
             case TurnFinished():
@@ -209,7 +204,7 @@ class AnswerCollector:
         made = self._made(reason)
         if made is not None:
             self._answers.append(made)
-        self._started, self._steps, self._prefill_ms, self._error, self._note = None, [], 0.0, "", ""
+        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
 
     def _made(self, reason: FinishReason | None) -> ExportedAnswer | None:
         started = self._started
@@ -224,7 +219,6 @@ class AnswerCollector:
             prefill_ms=self._prefill_ms,
             reason=reason,
             error=self._error,
-            note=self._note,
         )
 
 

@@ -30,10 +30,6 @@ _STYLES: dict[TokenStyle, str] = {
     "thought": "font-style:italic",
     "error": "font-weight:bold",
     "unknown": "text-decoration:underline dotted",
-    "guess-accepted": "opacity:.6",
-    "guess-corrected": "font-weight:bold;opacity:.6",
-    "guess-bonus": "font-weight:bold;opacity:.6",
-    "guess-plain": "font-style:italic;opacity:.6",
 }
 _WORD = re.compile(r"\S+")
 _UNDERLINED = "tspan{text-decoration:underline}"

@@ -25,7 +25,7 @@ from ..conversation.tree import ROOT
 from ..files.running import RunResult
 from ..records.numbers import RecordError
 from ..traces.checked_events import is_sound
-from .session_lines import SettledLine, StepText, steps_in, unpack
+from .session_lines import StepText, steps_in, unpack
 
 CUT_OFF = "The program ended within this answer."
 
@@ -52,9 +52,7 @@ class StoredTurn:
     rounds: list[StepText] = field(default_factory=list)
     """The text of each round."""
     blocks: list[bytes] = field(default_factory=list)
-    """The rounds themselves. A block that begins at round 0 takes the place of those before it: they were settled."""
-    settled: SettledLine | None = None
-    """The line that says what a server's own count made of the turn's rounds; None where nothing was settled."""
+    """The rounds themselves."""
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
@@ -90,8 +88,6 @@ class StoredTurn:
         if any(step.turn != self.number for step in steps):
             steps = tuple(replace(step, turn=self.number) for step in steps)
         events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
-        if self.settled is not None:
-            events.append(replace(self.settled.event, turn=self.number))
         error = self.error or (CUT_OFF if self.reason is None else None)
         if error is not None:
             events.append(EngineError("generation", error, self.hint, turn=self.number))
@@ -99,10 +95,9 @@ class StoredTurn:
 
     def _steps(self) -> tuple[Step, ...]:
         """The turn's steps. Raises ``RecordError`` where an earlier version kept only the text, or they are damaged."""
-        if all(each.packed is None for each in self.rounds) and not (self.settled and self.settled.packed):
+        if all(each.packed is None for each in self.rounds):
             return steps_in(self.blocks, self.rounds)
-        steps = tuple(unpack(self.rounds))
-        return self.settled.steps(steps) if self.settled else steps
+        return tuple(unpack(self.rounds))
 
     def finished(self) -> TurnFinished:
         """How it ended, with those statistics that this version knows."""

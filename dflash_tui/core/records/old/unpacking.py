@@ -103,7 +103,6 @@ class Unpacker:
             temperature=self._temperature,
             choice=choice,
             tree=tree,
-            provisional=bool(head & PROVISIONAL),
             match=match,
         )
         if tree and not holds_together(step):
