@@ -19,7 +19,7 @@ from engine.errors import UsageFailure
 from ..pace import sampled
 from .conftest import Program
 
-HEAD = {"type": "session", "version": 1, "created": "2026-11-23T08:00:00+01:00"}
+HEAD = {"type": "session", "version": 2, "created": "2026-11-23T08:00:00+01:00"}
 MODEL = {"type": "model", "target": "tiny", "drafter": None}
 Line = dict[str, Any] | bytes
 

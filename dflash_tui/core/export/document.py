@@ -79,8 +79,6 @@ class ExportedAnswer:
     reason: FinishReason | None = None
     """Why the answer ended; None when the record ends within it."""
     error: str = ""
-    note: str = ""
-    """Why a server's count could not prove the rounds, where it could not."""
     plain_ms: float | None = None
     """Milliseconds per token of its target alone, where they were measured."""
 
@@ -252,7 +250,7 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
-    """A turn's sections. One without rounds, because it was refused or an earlier version kept none, is text."""
+    """A turn's sections. One that never began, because it was refused, is text."""
     events = turn.events()
     if events is not None:
         return (*collect(events).answers(), *turn.runs)

@@ -11,7 +11,7 @@ from typing import Any
 from ..platforms import BINARY, close, lock
 
 FORMAT_VERSION = 2
-"""The version of conversations' files; before 2, a round's text had an object of its own in each line."""
+"""The version of conversations' files: the one that is written and read."""
 Line = dict[str, Any] | list[str] | str
 """An object with a ``type``; or what a round of the latest turn says: its answer, or answer and thought."""
 
@@ -75,7 +75,7 @@ def append_line(path: Path, line: Line) -> None:
 
 def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
     """The head of a conversation, its other lines without a last one cut short, and how many could not be read.
-    ``OSError`` when unreadable, ``ValueError`` when it is no conversation or a newer program's."""
+    ``OSError`` when unreadable, ``ValueError`` when it is no conversation or another version's."""
     lines: list[Line] = []
     damaged = 0
     for raw in path.read_bytes().split(b"\n")[:-1]:
@@ -90,8 +90,11 @@ def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
     if not isinstance(head, dict) or head.get("type") != "session" or not isinstance(head.get("created"), str):
         raise ValueError(f"{path} is not a conversation of dflash-chat.")
     version = head.get("version", 0)
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise ValueError(f"{path} was written by a newer dflash-chat (format {version}).")
+    if version != FORMAT_VERSION:
+        age = "an older" if isinstance(version, int) and version < FORMAT_VERSION else "a newer"
+        raise ValueError(
+            f"{path} was written by {age} dflash-chat (format {version}; this one reads {FORMAT_VERSION})."
+        )
     return head, lines, damaged
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -23,11 +23,7 @@ from engine.events import (
 
 from ..records.blocks import decoded
 from ..records.numbers import RecordError
-from ..records.old.unpacking import Unpacker
 from .session_file import Line
-
-OLD_KEYS = ("step", "tree_step", "partial_step", "unsure_step", "sourced_step")
-"""The packed step's name in its line, in files of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +32,6 @@ class StepText:
 
     answer: str
     thought: str = ""
-    packed: bytes | None = None
-    """The whole :class:`Step`, packed behind those of its turn, in files of earlier versions."""
 
 
 def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
@@ -100,22 +94,8 @@ def block_in(line: dict[str, Any]) -> bytes:
 
 
 def step_text(line: dict[str, Any]) -> StepText:
-    """What a line of type ``text`` tells of its round. Raises ``ValueError`` for a damaged one."""
-    packed = next((line[key] for key in OLD_KEYS if key in line), None)
-    step = None if packed is None else b64decode(packed, validate=True)
-    return StepText(line["answer"], line.get("thought", ""), step)
-
-
-def unpack(rounds: Iterable[StepText]) -> Iterator[Step]:
-    """The steps of one turn of an earlier version. Raises ``RecordError`` where one was not kept, or is damaged."""
-    unpacker = Unpacker()
-    for each in rounds:
-        if each.packed is None:
-            raise RecordError("this step was not kept")
-        step = unpacker.unpack(each.packed)
-        if _joined(step, "answer") != each.answer:
-            raise RecordError("this step is not the one that its line tells of")
-        yield step
+    """What a line of type ``text`` tells of its round."""
+    return StepText(line["answer"], line.get("thought", ""))
 
 
 def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step, ...]:

@@ -158,7 +158,7 @@ def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
         case "rounds":
             turn.blocks.append(block_in(line))
         case "finished":
-            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict | list):
+            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], list):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "ran":

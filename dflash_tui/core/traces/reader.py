@@ -22,7 +22,7 @@ from ..rounds.history import StepHistory
 from ..source import StepBatch
 from ..text.spans import SpanStore
 from .checked_events import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, OLDEST_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 
 MAX_STEPS, MAX_TOKENS, MAX_DRAFTED, MAX_EVENTS = 2**17, 2**20, 2**21, 10_000
@@ -151,9 +151,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not OLDEST_VERSION <= int(number) <= FORMAT_VERSION:
+    if int(number) != FORMAT_VERSION:
         newer = int(number) > FORMAT_VERSION
-        formats = f"trace format {int(number)}, and this one reads {OLDEST_VERSION} to {FORMAT_VERSION}"
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -197,15 +197,10 @@ class _TraceReader:
             said = {key: "".join(texts) for key, texts in self._texts.items()}
             trace.ending.append(TurnFinished(self._open, "stopped", **said, statistics=self._meter.statistics()))
 
-    def take(self, content: dict[str, Any] | bytes | Step) -> None:
-        """Take in the next content of the file: a block of rounds, a step of an older file, or an object, of which the
-        first is the header."""
+    def take(self, content: dict[str, Any] | bytes) -> None:
+        """Take in the next content of the file: a block of rounds, or an object, of which the first is the header."""
         if isinstance(content, bytes):
             self._block(content)
-        elif isinstance(content, Step):
-            self._look_at(content)
-            self.trace.steps.append(content)
-            self.trace.spans.append(self._step_spans.tell(content))
         elif self._headed:
             self._event(content)
         else:

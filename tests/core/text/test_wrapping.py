@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from itertools import pairwise
-from random import Random
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.marks import Mark
-from dflash_tui.core.text.spans import Span, Spans
+from dflash_tui.core.text.spans import Span
 from dflash_tui.core.text.wrapping import Document, shortened, width_of
 
 PIECES = st.lists(
