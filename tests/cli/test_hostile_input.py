@@ -232,7 +232,7 @@ def test_a_model_that_can_not_be_leaves_the_one_that_answers(program: Program) -
     assert out.count("There is no folder nope.") == 2 and not program.err
 
 
-@pytest.mark.parametrize("command", ["bench", "doctor", "selftest", "train x -o y", "tune"])
+@pytest.mark.parametrize("command", ["bench", "doctor", "selftest", "train x -o y"])
 def test_a_folder_that_is_gone_is_told_before_pytorch_loads(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

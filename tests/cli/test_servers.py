@@ -73,13 +73,13 @@ def test_what_is_written_down_gives_way_to_what_is_typed(program: Program, team:
         (("race", "--against", "taem"), "Did you mean team?"),
         (("race", URL, "--against", URL, "--block-size", "4"), "chose their block sizes"),
         (("race", URL, "--against", URL, "--seed", "4"), f"--seed: {FIXED}"),
-        (("tune", URL), "needs the engine of this program"),
+        (("selftest", URL), "needs the engine of this program"),
     ],
 )
 def test_what_can_not_be_done_is_a_sentence(
     program: Program, team: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    program.run(*arguments, *(() if arguments[0] == "tune" else ("-p", "hi")))
+    program.run(*arguments, *(() if arguments[0] == "selftest" else ("-p", "hi")))
     assert (program.code, program.out) == (ExitCode.USAGE, b"")
     assert complaint in program.err and "Traceback" not in program.err
 

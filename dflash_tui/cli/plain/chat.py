@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
-from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.context_fit import WhenFull
@@ -268,9 +268,9 @@ class PlainChat:
         self.say(f"You are behind question {newest.number}{', ' + place if place else ''}: {short(newest.question)}")
         self.say("/show reads the conversation out up to here.")
 
-    def give_back(self, questions: Sequence[str]) -> None:
+    def give_back(self, questions: Sequence[Queued]) -> None:
         for question in questions:
-            self.say(f"Not asked: {question}")
+            self.say(f"Not asked: {question.text}")
 
     def reword(self, exchange: Exchange) -> None:
         if not self._terminal.asks_back:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted
 
@@ -30,6 +31,11 @@ class EventQueue:
         self.wake: Callable[[], None] = lambda: None
         """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
         self._recorder = Recorder()
+        self._ready: EngineReady | None = None
+        """The model that answers, as every log is to know it."""
+        self._logging = Lock()
+        """Held while an event is logged, and while another log takes the place of the one that is: a model may become
+        ready on the engine's thread while the user begins another conversation."""
         self._begun: tuple[int, RoundLog] | None = None
         """The latest turn, and its rounds as they are told."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
@@ -48,7 +54,10 @@ class EventQueue:
         rounds = self._recorder.take(event)
         if isinstance(event, TurnStarted) and rounds is not None:
             self._begun = event.turn, rounds
-        self.log.record(event, rounds)
+        with self._logging:
+            if isinstance(event, EngineReady):
+                self._ready = event
+            self.log.record(event, rounds)
         if self.trace is not None:
             self.trace.record(event, rounds)
         self._events.put(event)
@@ -75,9 +84,11 @@ class EventQueue:
         """The next event, whenever it comes."""
         return self._events.get()
 
-    def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
-        """Begin a new log, or go on with ``log``, for another conversation. Not while a turn runs."""
-        self.log.close()
-        self.log = log or SessionLog.create(self.log.path.parent)
-        if ready is not None:
-            self.log.record(ready)
+    def renew_log(self, log: SessionLog | None = None) -> None:
+        """Begin a new log, or go on with ``log``, for another conversation, which is told of the model that answers, if
+        one does by now. Not while a turn runs."""
+        with self._logging:
+            self.log.close()
+            self.log = log or SessionLog.create(self.log.path.parent)
+            if self._ready is not None:
+                self.log.record(self._ready)
