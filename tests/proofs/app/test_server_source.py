@@ -23,7 +23,6 @@ from dflash_tui.core.text.spans import Span
 from engine.commands import Ask
 from engine.events import Step
 from tests.app.conftest import Driver, running
-from tests.scripted_engine import PAGE
 from tests.scripted_server import (
     ADDRESS,
     ADVICE,

@@ -16,7 +16,7 @@ from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.events import EngineError, EngineReady, Step, TurnFinished, event_from_dict, event_to_dict
+from engine.events import EngineError, EngineReady, TurnFinished, event_from_dict, event_to_dict
 from tests.attach.conftest import CHAT, Attach, Serve, relayed_stream
 from tests.attach.servers import CAPTURES, FakeServer, Reply, streamed
 from tests.pace import IN_CI

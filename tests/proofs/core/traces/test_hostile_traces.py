@@ -28,7 +28,6 @@ from tests.pace import examples
 from tests.proofs.core.traces.test_traces import state
 
 
-
 def put_number(out: bytearray, number: int) -> None:
     while number > 127:
         out.append(number & 127 | 128)
