@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.driver import Driver
-from textual.events import DescendantFocus
+from textual.events import DescendantFocus, Event, Paste
 from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
@@ -94,6 +94,12 @@ class ThemedApp(OptionsApp):
         """Stop the caret of a field from blinking for users who want no motion; Textual's own fields blink."""
         if self.screen_options.reduced_motion and isinstance(event.widget, Input):
             event.widget.cursor_blink = False
+
+    async def on_event(self, event: Event) -> None:
+        """A paste, like a key, goes where the focus was before the terminal lost its own: a middle click, tmux."""
+        if isinstance(event, Paste):
+            self.app_focus = True
+        await super().on_event(event)
 
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
