@@ -145,7 +145,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "tree": {"trees": True},
     "race": {"answer": STORY},
     "files": {"answer": STORY},
-    "server": {"engine": ScriptedServer, "proof": "missing", "notice": True, "answer": STORY},
+    "server": {"engine": ScriptedServer, "notice": True, "answer": STORY},
 }
 SCREENS = (*PLAYS, "replay", "lesson")
 

@@ -214,9 +214,8 @@ def test_drafts_of_which_none_is_accepted_are_said(serve: Serve, attach: Attach)
 
 def test_the_flag_that_would_help_is_named_in_words_to_copy(serve: Serve, attach: Attach) -> None:
     flag = "--per-request-spec-decode-metrics detailed"
-    for stream in ("ngram-summary_chat_copy_t0", "ngram_chat_no_usage"):
-        (notice,) = notices(recorded(VLLM / f"{stream}.sse"), SERVERS["vLLM"][0], serve, attach)
-        assert flag in notice.advice
+    (notice,) = notices(recorded(VLLM / "ngram_chat_no_usage.sse"), SERVERS["vLLM"][0], serve, attach)
+    assert flag in notice.advice
     assert notices(recorded(VLLM / "dflash_chat_code_t0.sse"), SERVERS["vLLM"][0], serve, attach) == []
 
 

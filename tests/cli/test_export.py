@@ -18,8 +18,6 @@ from .conftest import Program
     ("name", "begins"),
     [
         ("a.html", "<!doctype html>"),
-        ("a.svg", "<svg "),
-        ("a.cast", '{"version": 2'),
         ("a.json", "{"),
         ("a.txt", "Write"),
     ],
@@ -40,14 +38,14 @@ def test_into_a_pipe(program: Program) -> None:
 
 
 def test_a_file_is_never_overwritten_silently(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "a.svg"
+    path = tmp_path / "a.html"
     path.write_text("mine")
     program.run("export", "lesson", "-o", str(path))
     assert (program.code, path.read_text()) == (ExitCode.USAGE, "mine")
     assert "exists already" in program.err and "--force" in program.err
     program.run("export", "lesson", "-o", str(path), "--force")
-    assert program.code == ExitCode.OK and path.read_text().startswith("<svg")
-    assert [each.name for each in tmp_path.iterdir()] == ["a.svg"]
+    assert program.code == ExitCode.OK and path.read_text().startswith("<!doctype html>")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from engine.errors import UsageFailure
 from ..pace import sampled
 from .conftest import Program
 
-HEAD = {"type": "session", "version": 1, "created": "2026-11-23T08:00:00+01:00"}
+HEAD = {"type": "session", "version": 2, "created": "2026-11-23T08:00:00+01:00"}
 MODEL = {"type": "model", "target": "tiny", "drafter": None}
 Line = dict[str, Any] | bytes
 
@@ -232,7 +232,7 @@ def test_a_model_that_can_not_be_leaves_the_one_that_answers(program: Program) -
     assert out.count("There is no folder nope.") == 2 and not program.err
 
 
-@pytest.mark.parametrize("command", ["bench", "doctor", "selftest", "train x -o y", "tune"])
+@pytest.mark.parametrize("command", ["bench", "doctor", "selftest", "train x -o y"])
 def test_a_folder_that_is_gone_is_told_before_pytorch_loads(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

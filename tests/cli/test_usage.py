@@ -65,7 +65,7 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
         ([], b"", "The prompt is empty", '-p "'),
         *(
             ([each, "--nonsense"], b"", "--nonsense", f"dflash-chat {each} --help")
-            for each in ("tune", "race", "export")
+            for each in ("selftest", "race", "export")
         ),
         (["--tempature", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
         (["--temp", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),

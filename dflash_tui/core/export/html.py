@@ -22,7 +22,6 @@ from ..figures.labels import (
     COLOURS,
     KEPT,
     OUTCOME,
-    PROVISIONAL,
     SERVERS,
     TOKENS_PER_ROUND,
     UNCHECKED,
@@ -194,18 +193,17 @@ def _tokens(steps: Sequence[Step]) -> Iterator[str]:
     for index, step in enumerate(steps):
         for place, token in enumerate(step.emitted):
             if token.text and token.channel != "control":
-                yield _token(token, index, place, first, step.provisional)
+                yield _token(token, index, place, first)
                 first = False
 
 
-def _token(token: EmittedToken, step: int, place: int, first: bool, provisional: bool) -> str:
+def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
     look: str = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
     text = escaped(token.text)
     if look == "corrected":  # words are underlined, as in the terminal, and not the blanks before them
         text = _WORD.sub(r"<u>\g<0></u>", text)
-    look += " guess" * provisional
     return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
 
 
@@ -263,7 +261,7 @@ def _histogram(answer: ExportedAnswer) -> str:
 def _legend(document: ExportedPage) -> str:
     known: list[tuple[str, Label]] = [*(COLOURS | UNCHECKED).items()]
     if document.origin.server:
-        known += [*SERVERS.items(), ("guess", PROVISIONAL)]
+        known += SERVERS.items()
     names = [f'<span class="{look}">{label.name}</span>' for look, label in known]
     entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
     entries += f"<li>{escaped(UNDER_TOKENS)}</li><li>{escaped(OUTCOME.says)}</li>"

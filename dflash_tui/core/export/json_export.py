@@ -49,7 +49,6 @@ def _answer(answer: ExportedAnswer) -> dict[str, Any]:
         "thought": answer.thought,
         "reason": answer.reason,
         "error": answer.error,
-        **({"note": answer.note} if answer.note else {}),
         "settings": dict(answer.settings),
         "prefill_ms": answer.prefill_ms,
         "statistics": asdict(answer.statistics),

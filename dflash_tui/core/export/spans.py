@@ -63,7 +63,7 @@ def token_spans(steps: Iterable[Step]) -> Iterator[Span]:
             if thinking and not thought:
                 yield Span("\n\n", "thought")
             thinking = thought
-            yield Span(token.text, token_style(token, step.provisional))
+            yield Span(token.text, token_style(token))
 
 
 MARKS: dict[Fate, str] = {
@@ -98,8 +98,6 @@ def answer_summary(answer: ExportedAnswer) -> str:
         )
     if answer.reason is None:
         parts.append("the record ends here")
-    if answer.note:
-        parts.append(answer.note)
     return " · ".join(parts)
 
 

@@ -80,7 +80,6 @@ def steps(draw: st.DrawFn) -> Step:
         context_length=draw(numbers),
         block_size=draw(st.integers(0, 64)),
         temperature=draw(temperatures),
-        provisional=draw(st.booleans()),
     )
 
 

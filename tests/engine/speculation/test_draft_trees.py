@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 
 from engine.commands import GenerationSettings, Message
@@ -13,7 +12,6 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.host_rounds import HostRounds
 from engine.lab.demo.confirm import questions
 from engine.lab.judging.record import record_blocks
-from engine.lab.judging.sweep import record_answers
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.auto import Auto
 from engine.speculation.trees import CHOICES, accepted_path, best_first
@@ -35,16 +33,6 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     assert all(position == tuple(sorted(position, reverse=True)) for block in blocks for position in block.chances)
     longer = [len(accepted_path(best_first(block.chances), block.said)) - block.chain().num_right for block in blocks]
     assert max(longer) > 0
-
-
-@pytest.mark.parametrize("choices", [1, CHOICES])
-def test_answers_are_recorded_with_the_choices_that_rounds_verify(bundled_pair: Path, choices: int) -> None:
-    target = load_target(bundled_pair / "target", CPU, no_progress)
-    decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 512)
-    decoder.use_rounds(HostRounds(choices))
-    (recording,) = record_answers(decoder, ChatTokenizer(bundled_pair / "target"), ["what is 47 + 38?"], [0.0], 12)
-    assert len(recording.anchors) > 5
-    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if choices > 1 else [])
 
 
 def test_the_bundled_pair_says_the_same_in_trees(bundled_pair: Path) -> None:

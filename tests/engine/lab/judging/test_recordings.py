@@ -7,15 +7,14 @@ models ``auto`` verifies trees of them; fixed widths take chains.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from engine.lab.judging.play import RecordedChoices, RecordedDraft
+from engine.lab.judging.rates import rate, rate_of
 from engine.lab.judging.record import DraftRecording
-from engine.lab.judging.sweep import rate, rate_of, sweep
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
@@ -65,23 +64,6 @@ def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -
     table = TABLES[name]
     auto = rate(lambda: Auto(table), CELLS[cell], table).tok_s
     assert auto >= 0.99 * rate(lambda: Fixed(16), CELLS[cell], table).tok_s
-
-
-@pytest.mark.parametrize("cell", ["chat T=1.0", "maths T=0.0"])
-@pytest.mark.parametrize("name", TREES)
-def test_a_sweep_plays_trees_where_further_choices_were_recorded(cell: str, name: str) -> None:
-    answers, table = CELLS[cell], TREES[name]
-    trees, chained = sweep(answers, table), sweep([replace(each, blocks=()) for each in answers], table)
-    assert trees.auto == rate_of([play_auto(name, TABLES[name], each.blocks, each.prompt_length) for each in answers])
-    assert chained.auto == rate(lambda: Auto(table), answers, table)
-    assert trees.fixed == chained.fixed
-    assert trees.auto.tok_s < trees.oracle.tok_s and chained.oracle.tok_s < trees.oracle.tok_s
-
-
-def test_whoever_knows_drafts_what_the_text_says() -> None:
-    block = RecordedChoices(((0.6, 0.3), (0.5, 0.4), (0.7, 0.1), (0.9, 0.1)), (1, 0, -1, 0))
-    assert block.known() == RecordedDraft((0.3, 0.5, 0.7, 0.9), 2)
-    assert block.chain() == RecordedDraft((0.6, 0.5, 0.7, 0.9), 0)
 
 
 def test_every_domain_and_temperature_is_there() -> None:
