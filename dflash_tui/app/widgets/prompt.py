@@ -36,9 +36,9 @@ PLACEHOLDER = "Ask something. Enter sends, Ctrl+J new line, F1 help."
 
 
 class Prompt(TextArea):
-    """A field for the question. Enter sends; Ctrl+J, Enter with a modifier, a backslash before Enter start a line. Large
-    pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a menu
-    that arrows move in."""
+    """A field for the question. Enter sends; Ctrl+J, Enter with a modifier and a backslash before Enter start a line.
+    Large pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a
+    menu that arrows move in."""
 
     DEFAULT_CSS = """
     Prompt {
