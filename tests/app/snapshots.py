@@ -28,12 +28,12 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from dflash_tui.app.lesson import LessonApp
+from dflash_tui.app.course import CourseApp
 from dflash_tui.app.screens.asking import AskScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.core.files.places import sessions_directory
-from dflash_tui.core.lesson.bundled import open_lesson
+from dflash_tui.core.lesson.lesson import open_lesson
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in
@@ -157,7 +157,7 @@ SCREENS = (*PLAYS, "replay", "lesson")
 async def playing(screen: str, folder: Path) -> AsyncIterator[tuple[App[None], Pilot[None]]]:
     """A screen of the first size, before its picture is taken. ``folder`` is for what is written meanwhile."""
     if screen == "lesson":
-        lesson = LessonApp(*open_lesson(None), folder, screen_options=STILL)
+        lesson = CourseApp(open_lesson(), folder, screen_options=STILL)
         async with lesson.run_test(size=SIZES[0]) as pilot:
             await pilot.press("right", "right")
             yield lesson, pilot

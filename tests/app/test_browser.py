@@ -68,6 +68,6 @@ def test_a_question_from_a_browser_is_answered() -> None:
 def test_lessons_open_there_too() -> None:
     with served("lesson") as program:
         program.wait_for(HELLO)
-        program.wait_for(b" page")
+        program.wait_for(b"1 of 10")
         program.send(b"M", json.dumps({"type": "quit"}).encode())
         assert program.process.wait(20) == 0

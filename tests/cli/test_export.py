@@ -55,20 +55,12 @@ def test_a_file_is_never_overwritten_silently(program: Program, tmp_path: Path) 
         (("export", "nothing-here"), "nothing-here"),
         (("export", "lesson", "-o", "page.pdf"), "no format that is known"),
         (("export", "lesson", "-o", "/nonexistent/page.html"), "can't be written"),
-        (("lesson", "nothing-here.md"), "nothing-here.md"),
     ],
 )
 def test_what_cannot_be_exported_is_told(program: Program, arguments: tuple[str, ...], complaint: str) -> None:
     program.run(*arguments)
     assert (program.code, program.out) == (ExitCode.USAGE, b"")
     assert complaint in program.err
-
-
-def test_a_lesson_s_mistake_is_told_by_line(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "mine.md"
-    path.write_text("---\ntitle: Mine\ntrace: lesson\n---\n# One\n{t99.tokens}")
-    program.run("lesson", str(path))
-    assert program.code == ExitCode.USAGE and f"{path}, line 6: there is no fact t99.tokens" in program.err
 
 
 def test_the_lesson_is_text_in_a_pipe(program: Program) -> None:

@@ -286,7 +286,7 @@ def test_a_tour_plays_itself_and_a_key_pauses_it(browser: Browser, tour_page: Pa
     assert "go on" in browser.run("return document.getElementById('play').textContent")
     browser.press(" ")
     browser.wait_for(f"return Number(document.getElementById('progress').value) > {stood}")
-    for place in range(5):
+    for place in range(6):
         assert browser.run("return [...document.querySelectorAll('section')].findIndex((each) => "
                            "each.classList.contains('now'))") == place  # fmt: skip
         assert not browser.run(WIDER_THAN_THE_WINDOW)
