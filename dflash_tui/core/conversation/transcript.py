@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def recall(turn: StoredTurn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState, Spans] | None:
-    """A turn of a file as if just decoded, and what the transcript shows of its answer; None where an earlier version
-    of the program kept no rounds of it. ``place``: which version of the answer it is, of how many."""
+    """A turn of a file as if just decoded, and what the transcript shows of its answer; None where it
+    never began. ``place``: which version of the answer it is, of how many."""
     events = turn.events()
     if events is None:
         return None
