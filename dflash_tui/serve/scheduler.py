@@ -60,7 +60,8 @@ class Ticket:
         return 0.0 if self.begun is None else self.begun - self.arrived
 
     def ask(self, turn: int) -> Ask:
-        return Ask(turn, self.wanted.messages, self.wanted.settings, self.wanted.prompt)
+        wanted = self.wanted
+        return Ask(turn, wanted.messages, wanted.settings, wanted.prompt, wanted.tools)
 
 
 class Scheduler:
