@@ -27,7 +27,6 @@ STEPPING_KEYS = (
     ("teach", "", "slow motion"),
 )
 FOUND_KEY = ("found", "", "where it stood")
-PLAYING_KEYS = (("play", "", "play"),)
 TEACHING_KEYS = (
     ("phase-back", "phase-forward", "phase"),
     ("step-back", "step-forward", "round"),
@@ -45,7 +44,7 @@ def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_
     keys = keys_in_force(bindings)
     rows: tuple[tuple[str, str, str], ...] = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
     if motion.teaching and motion.can_play:
-        rows = (*PLAYING_KEYS, *rows)
+        rows = (("play", "", "pause" if motion.playing else "play"), *rows)
     if looked_up:
         rows = (*rows[:1], FOUND_KEY, *rows[1:])
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]

@@ -9,7 +9,7 @@ from math import inf
 
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.desk import Desk
-from dflash_tui.core.rounds.playback import FULL, SLOWEST, Quiz
+from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Quiz
 from dflash_tui.core.rounds.travel import Place
 
 from ..widgets.rounds.step_view import Move
@@ -244,7 +244,7 @@ class Viewer(Look):
             self.motion.playing = False
         elif not self.motion.active:
             self._play_from(self.here())
-        if direction > 0 and self.motion.at_end:
+        if direction > 0 and self.motion.phase == PHASES[-1]:
             self._fetch()
             following = self.travel.next_step(self.here(), 1)
             if following is not None and following.turn != self.here().turn:

@@ -30,7 +30,7 @@ WATCHING = ("steps", "teach", "race", "present", "lens", "predict", "replay")
 
 _PROMPT_KEYS = {
     "Enter": "send; while an answer runs: send after it",
-    "Ctrl+J  \\ Enter": "new line; so does Shift+Enter where the terminal tells it",
+    "Ctrl+J  Alt+Enter": "new line; so do \\ Enter, and Shift+Enter where the terminal tells it",
     "↑  ↓": "earlier and later questions, first the one that waits",
     "PageUp  PageDown": "scroll the transcript; End follows it again",
     "→": "an example, and the next one, before the first question",
