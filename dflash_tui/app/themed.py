@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
+from typing import Any
 
-from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.driver import Driver
-from textual.events import DescendantFocus
+from textual.events import DescendantFocus, Event, Paste
 from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
@@ -60,6 +61,8 @@ class ThemedApp(OptionsApp):
     def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
         self.screen_options = screen_options or ScreenOptions()
         super().__init__()
+        self.mistake = ""
+        """What is told of an exception that ended the screen."""
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
         self.animation_level = "none"
         self._watcher = ThemeWatcher()
@@ -95,6 +98,12 @@ class ThemedApp(OptionsApp):
         if self.screen_options.reduced_motion and isinstance(event.widget, Input):
             event.widget.cursor_blink = False
 
+    async def on_event(self, event: Event) -> None:
+        """A paste, like a key, goes where the focus was before the terminal lost its own: a middle click, tmux."""
+        if isinstance(event, Paste):
+            self.app_focus = True
+        await super().on_event(event)
+
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
@@ -102,9 +111,15 @@ class ThemedApp(OptionsApp):
     def _fatal_error(self) -> None:
         """Textual's last resort: one sentence, not pages of locals that may hold what was asked."""
         _log.error("The screen ended.", exc_info=True)
-        if not self._exit_renderables:
-            what = f"dflash-chat ended by a mistake of its own. What is known about it is in {log_file()}"
-            self.panic(Text(what, no_wrap=True, overflow="ignore"))
+        self.mistake = f"dflash-chat ended by a mistake of its own. What is known about it is in {log_file()}"
+        self.panic()
+
+    def run(self, **options: Any) -> Any:
+        """Run as Textual does; a mistake is told once the terminal is the user's again."""
+        result = super().run(**options)
+        if self.mistake:
+            print(self.mistake, file=sys.stderr)
+        return result
 
     def search_themes(self) -> None:
         """Let the user look at the themes; the one they leave with stays. The palette's own entry opens this too."""

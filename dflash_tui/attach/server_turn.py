@@ -24,7 +24,6 @@ from engine.events import (
     FinishReason,
     Notice,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
@@ -187,7 +186,7 @@ class ServerTurn:
         """Emits an event that our own server passed on, each at its place in the turn."""
         if self._finished or (isinstance(event, TurnStarted) and self._begun):
             return
-        if isinstance(event, PrefillDone | Step | Settled):
+        if isinstance(event, PrefillDone | Step):
             self._begin()
         event = self._connection.keys.redacted(event)
         match event:
@@ -207,7 +206,7 @@ class ServerTurn:
                 self._clock.end()
                 if event.reason not in ("stopped", "error") and not event.text.strip():
                     self._fail(no_answer(self._connection.where, event.reason, (), (), bool(event.thought.strip())))
-            case PrefillDone() | Settled():
+            case PrefillDone():
                 pass
             case _:
                 return
@@ -245,8 +244,6 @@ class ServerTurn:
         )
         self._tell(self._rounds.end(whole))
         report = self._rounds.report()
-        if report.settled is not None:
-            self._emit(report.settled)
         answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
         if whole:
             failure = self._lack(answer, thought)

@@ -292,9 +292,6 @@ class ChatDisplay(DeskScreen):
                 self._become_ready(event)
             self._warned |= isinstance(event, Notice) and event.ahead
         self.conversation.add(reducer.take_spans())
-        for turn, spans in reducer.take_settled().items():
-            log.relabel(turn, spans)
-            self.viewer.settle(turn)
         self.viewer.frame()
         self.pump.lively = self.viewer.motion.playing
         if self.replay.recording is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from math import inf
 
 from dflash_tui.core.conversation.reducer import TurnState
@@ -320,22 +319,6 @@ class Viewer:
             self._fall_behind()
         if self.motion.playing:
             self._tick()
-
-    def settle(self, turn: int) -> None:
-        """Called when an answer has other rounds than were shown: move the place to the round of its token."""
-        self.lenses.forget()
-        if self.place is None or self.place.turn != turn:
-            return
-        token = self.place.token
-        place = self.travel.of_token(turn, self._shown_token if token is None else token)
-        history = self.travel.history(turn)
-        if place is None or history is None:
-            self._leave()
-            return
-        self.place = place if token is not None else replace(place, token=None)
-        if self.motion.active:
-            self.motion.stand(history, place.step)
-        self.show()
 
     def _still_there(self, place: Place) -> bool:
         """Whether the round at ``place`` still exists: a recording that goes back takes rounds away."""

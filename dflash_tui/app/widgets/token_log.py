@@ -24,7 +24,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.rounds.lenses import Shade
 from dflash_tui.core.text.marks import Mark
-from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
+from dflash_tui.core.text.spans import Span, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, WrappedRows, width_of
 
 from .rounds.landing import LANDED, Landing
@@ -166,13 +166,6 @@ class TokenLog(ScrollView, can_focus=True):
         self._document.cut(length)
         self._seen_rows = min(self._seen_rows, len(self.rows))
         self._update_size()
-        self._repaint()
-
-    def relabel(self, turn: int, spans: Spans) -> None:
-        """The tokens of a turn in other pieces, each with its look; the text and its rows stay as they are."""
-        self._document.relabel(turn, spans)
-        if self._spotlight is not None:
-            self._reveal(self._spotlight)
         self._repaint()
 
     def paint(self, shader: Shader | None) -> None:
@@ -391,9 +384,6 @@ class TokenLog(ScrollView, can_focus=True):
         self._styles = {
             name.removeprefix("token-log--"): self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES
         }
-        for verdict, guess in GUESSES.items():
-            if guess != verdict:  # as it will look when it is proved, dimmed
-                self._styles[guess] = self._styles[verdict] + Style(dim=True)
         self._band = Style(bgcolor=self._styles["prompt"].bgcolor)
         # A band lies over what is there already.
         self._styles["step"] = Style(bgcolor=self._styles["step"].bgcolor)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.text.overlap import overlap
-from engine.events import Settled, Step, TurnFinished, TurnStarted
+from engine.events import Step, TurnFinished, TurnStarted
 
 REDACTED = "•••"
 SHORTEST = 4
@@ -40,7 +40,7 @@ class Keys:
     def redacted(self, value: T) -> T:
         """A text, an event, or anything made of texts, without the keys. From an answer only those are taken that can
         be no word."""
-        keys = self.in_text if isinstance(value, Step | Settled | TurnStarted | TurnFinished) else self._all
+        keys = self.in_text if isinstance(value, Step | TurnStarted | TurnFinished) else self._all
         changed: T = self._without(value, keys) if keys else value
         return changed
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
 from dflash_tui.core.progress import describe_amount
-from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
+from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, TurnFinished
 
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress in a log."""
@@ -44,8 +44,6 @@ class ProgressLine:
             case EngineReady():
                 self._ready = event
                 self._write(f"{describe_models(event)}\n" if self._terminal else "")
-            case Settled() if event.note:
-                self._notes.append(event.note)
             case Notice():
                 note = f"{event.message}\n  {event.advice}" if event.advice else event.message
                 self._write(f"{note}\n") if event.ahead else self._notes.append(note)

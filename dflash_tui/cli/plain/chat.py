@@ -23,10 +23,10 @@ from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Joules, Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import SourceFactory, StepBatch
+from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask, GenerationSettings, Stop
-from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Settled, Step, TurnFinished
+from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Step, TurnFinished
 
 from ..headless.status import describe_models
 from ..headless.turn import lacking
@@ -161,8 +161,6 @@ class PlainChat:
             case TurnFinished():
                 self._read_out("\n" if self._line else "")
                 self._conclude(event)
-            case StepBatch(settled=Settled(note=note)) | Settled(note=note) if note:
-                self._notes.append(note)
             case Notice():
                 self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
                 if event.ahead or not self.chat.busy:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock
 
-from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
+from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted
 
-from ..conversation.reducer import retold
 from ..records.round_log import Recorder, RoundLog
 from ..sessions.sessions import SessionLog
 from ..source import Happening, Rewind, StepBatch
@@ -52,7 +51,7 @@ class EventQueue:
         if self.diverted is not None:
             self.diverted(event)
             return
-        before, rounds = self._recorder.rounds, self._recorder.take(event)
+        rounds = self._recorder.take(event)
         if isinstance(event, TurnStarted) and rounds is not None:
             self._begun = event.turn, rounds
         with self._logging:
@@ -61,10 +60,7 @@ class EventQueue:
             self.log.record(event, rounds)
         if self.trace is not None:
             self.trace.record(event, rounds)
-        if isinstance(event, Settled) and rounds is not None and rounds is not before:
-            self._events.put(retold(event, rounds))  # a frame would wait for a long answer's rounds to be taken in anew
-        else:
-            self._events.put(event)
+        self._events.put(event)
         if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
             self.wake()
 

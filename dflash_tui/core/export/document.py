@@ -15,17 +15,16 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
-    settled_steps,
 )
 from engine.statistics import TurnMeter
 
 from ..figures.statistics import CLOCKS
 from ..files.running import RunResult
+from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
 from ..sessions.turn import StoredTurn
 
@@ -81,8 +80,6 @@ class ExportedAnswer:
     reason: FinishReason | None = None
     """Why the answer ended; None when the record ends within it."""
     error: str = ""
-    note: str = ""
-    """Why a server's count could not prove the rounds, where it could not."""
     plain_ms: float | None = None
     """Milliseconds per token of its target alone, where they were measured."""
 
@@ -122,7 +119,7 @@ class Lanes:
     answers: tuple[ExportedAnswer, ...]
 
 
-Plain = Heading | Prose | CellTable | RoundFigure | ExportedAnswer | RunResult
+Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
 """A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
 Section = Plain | Lanes
 
@@ -178,7 +175,7 @@ class AnswerCollector:
         self._started: TurnStarted | None = None
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
-        self._error = self._note = ""
+        self._error = ""
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -192,9 +189,6 @@ class AnswerCollector:
                 self._prefill_ms = event.milliseconds
             case Step():
                 self._steps.append(event)
-            case Settled():
-                self._steps = list(settled_steps(event, self._steps)) or self._steps
-                self._note = event.note
             case EngineError():
                 self._error = event.message
             case TurnFinished():
@@ -209,7 +203,7 @@ class AnswerCollector:
         made = self._made(reason)
         if made is not None:
             self._answers.append(made)
-        self._started, self._steps, self._prefill_ms, self._error, self._note = None, [], 0.0, "", ""
+        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
 
     def _made(self, reason: FinishReason | None) -> ExportedAnswer | None:
         started = self._started
@@ -224,7 +218,6 @@ class AnswerCollector:
             prefill_ms=self._prefill_ms,
             reason=reason,
             error=self._error,
-            note=self._note,
         )
 
 

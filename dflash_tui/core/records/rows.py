@@ -90,8 +90,6 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
 def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
     """What few steps have, by name; None where there is nothing."""
     rare: dict[str, Any] = {}
-    if step.provisional:
-        rare["provisional"] = True
     if step.match is not None:
         rare["match"] = [step.match.length, step.match.distance]
     sources = [SOURCES.index(source) for source in (*(t.source for t in step.draft), *(t.source for t in step.tree))]
@@ -162,7 +160,6 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         temperature=float(temperature),
         choice=None if choice is None else _choice(*choice),
         tree=tree,
-        provisional=bool(rare.get("provisional")),
         match=Match(*map(_number, rare["match"])) if "match" in rare else None,
     )
     if tree and not holds_together(step):

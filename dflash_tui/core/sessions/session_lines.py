@@ -15,7 +15,6 @@ from engine.events import (
     EngineReady,
     Event,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
@@ -53,8 +52,6 @@ def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
             if not (answer or thought or in_turn):
                 return None
             return {"type": "text", "turn": event.turn, "answer": answer} | ({"thought": thought} if thought else {})
-        case Settled():
-            return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note}
         case TurnFinished():
             figures = list(asdict(event.statistics).values())
             return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": figures}
@@ -96,11 +93,6 @@ def block_in(line: dict[str, Any]) -> bytes:
     return b64decode(line["block"], validate=True)
 
 
-def settled_in(line: dict[str, Any]) -> Settled:
-    """What a server's count made of a turn's steps, by a line of type ``settled``; without the steps."""
-    return Settled(line["turn"], (), line["proved"], line["note"])
-
-
 def step_text(line: dict[str, Any]) -> StepText:
     """What a line of type ``text`` tells of its round."""
     return StepText(line["answer"], line.get("thought", ""))
@@ -117,8 +109,6 @@ def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step,
             found = list(block.steps())
         except RecordError:
             continue
-        if block.first == 0:
-            steps = []
         if block.first == len(steps):
             steps += found
     texts = [_texts_of(step) for step in steps]

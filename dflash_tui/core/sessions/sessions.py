@@ -3,7 +3,7 @@ SIGKILL loses at most the round in flight of the text, and of what else is known
 ``FLUSH_SECONDS``. Nothing raises into the engine thread: what a full disk doesn't take waits in memory for the next
 line. A file holds
 ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
-``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, among them what each round said of the
+``rounds`` (a block of them), ``finished`` and ``error`` lines, among them what each round said of the
 latest turn (a text, or a list of answer and thought, without an object around it), between them
 ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
 ``taken_back`` and ``resumed``; other types are skipped.
@@ -25,7 +25,7 @@ from typing import Any
 from uuid import uuid4
 
 from engine.commands import Message
-from engine.events import Clock, Event, Settled, Step
+from engine.events import Clock, Event, Step
 
 from ..attachments.attachment import Attachment, content_line
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
@@ -169,10 +169,8 @@ class SessionLog:
             return
         if not isinstance(event, Step):
             self._write_rest()
-        if rounds is not None and isinstance(event, Step | Settled):
+        if rounds is not None and isinstance(event, Step):
             self._follow(rounds)
-        if isinstance(event, Settled):
-            self._write_rest()
         with self._lock:
             if self._waiting:
                 self._waiting.append(line)

@@ -12,7 +12,6 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
-    Settled,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
@@ -51,9 +50,7 @@ class StoredTurn:
     rounds: list[StepText] = field(default_factory=list)
     """The text of each round."""
     blocks: list[bytes] = field(default_factory=list)
-    """The rounds themselves. A block that begins at round 0 takes the place of those before it: they were settled."""
-    settled: Settled | None = None
-    """What a server's own count made of the turn's rounds, without these; None where nothing was settled."""
+    """The rounds themselves."""
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
@@ -86,8 +83,6 @@ class StoredTurn:
         if any(step.turn != self.number for step in steps):
             steps = tuple(replace(step, turn=self.number) for step in steps)
         events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
-        if self.settled is not None:
-            events.append(replace(self.settled, turn=self.number))
         error = self.error or (CUT_OFF if self.reason is None else None)
         if error is not None:
             events.append(EngineError("generation", error, self.hint, turn=self.number))

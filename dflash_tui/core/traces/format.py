@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
-from engine.events import EngineError, EngineReady, PrefillDone, Settled, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
 FORMAT_VERSION = 9
 """What is written and read."""
@@ -46,8 +46,8 @@ class Frame(IntEnum):
     """Kind of a frame with a block of rounds (:mod:`..records.blocks`)."""
 
 
-JsonEvent = EngineReady | TurnStarted | PrefillDone | Settled | TurnFinished | EngineError
-"""Events that are stored as JSON, ``Settled`` without its steps. ``LoadProgress`` and ``Notice`` are left out."""
+JsonEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError
+"""Events that are stored as JSON. ``LoadProgress`` and ``Notice`` are left out."""
 
 
 @dataclass(frozen=True, slots=True)
