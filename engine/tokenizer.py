@@ -87,10 +87,11 @@ class ChatTokenizer:
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
         self._num_rows = self._rows(folder, text_config(config).get("vocab_size"))
-        marks = {chat.thought_open, chat.thought_close, "" if chat.headers is None else chat.headers.end} & set(by_text)
-        self._marks = ControlMarks(
-            marks.union(str(token) for index, token in added.items() if token.special or index >= self._num_rows)
-        )
+        marks = {str(token) for index, token in added.items() if token.special or index >= self._num_rows}
+        thought = {chat.thought_open, chat.thought_close} & set(by_text)
+        if chat.headers is not None:  # the marks around a thought are those around every message
+            marks, thought = {*marks, *thought, chat.headers.end} & set(by_text), set()
+        self._marks = ControlMarks(marks, thought)
         self.end_id: int | None = self._tokenizer.eos_token_id
         """The id that ends texts by the tokenizer's files; None where they don't say."""
         self._check_template(folder)

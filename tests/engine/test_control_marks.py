@@ -45,6 +45,8 @@ def test_what_breaks_marks_is_in_no_message() -> None:
     broken, breaker = marks.broken([Message("user", "\ufdd0 <a>b <a> a")])
     assert breaker and breaker != "\ufdd0" and broken[0].content == f"\ufdd0 <{breaker}a>b <{breaker}a> a"
     assert encode_broken(broken[0].content, breaker, lambda part: [len(part)]) == [3, 5, 4]
+    of_answers = ControlMarks(["<a>"], ["<t>"]).broken([Message("user", "<t>"), Message("assistant", "<t><a>")])[0]
+    assert [len(message.content) for message in of_answers] == [4, 7], "a template finds thoughts in the model's words"
     assert marks.broken([Message("user", "a < b")])[1] == "" and ControlMarks([]).broken([])[1] == ""
 
 
