@@ -15,10 +15,8 @@ from dflash_tui.core.source import Feature
 from engine.commands import Close
 from engine.events import EngineError, EngineReady, Notice, Step, event_to_dict
 
-from .conftest import CHAT, Attach, Serve
+from .conftest import CHAT, Attach, Serve, only_error, relayed_stream
 from .servers import CAPTURES, Reply, content, finish, recorded, said, sse, streamed
-from .test_failures import only_error
-from .test_mutations import relayed_stream
 
 LLAMA, VLLM = CAPTURES / "llamacpp", CAPTURES / "vllm"
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 0.5, banner="hello", target_hash="abc")

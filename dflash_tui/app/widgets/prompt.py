@@ -36,9 +36,9 @@ PLACEHOLDER = "Ask something. Enter sends, Ctrl+J new line, F1 help."
 
 
 class Prompt(TextArea):
-    """A field for the question. Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large
-    pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a menu
-    that arrows move in."""
+    """A field for the question. Enter sends; Ctrl+J, Enter with a modifier and a backslash before Enter start a line.
+    Large pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a
+    menu that arrows move in."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -54,13 +54,14 @@ class Prompt(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", show=False),
-        Binding("ctrl+j,shift+enter", "newline", "New line", show=False),
+        Binding("ctrl+j", "newline", "New line", show=False),
         Binding("up", "older", "Older", show=False),
         Binding("down", "newer", "Newer", show=False),
         # The transcript has the pages; a prompt of eight lines needs none.
         Binding("pageup", "screen.act('page-up')", "Scroll up", show=False),
         Binding("pagedown", "screen.act('page-down')", "Scroll down", show=False),
         Binding("end", "line_end_or_follow", "End of line, or of the transcript", show=False),
+        Binding("alt+z", "undo", "Undo", show=False),
         Binding("ctrl+d", "end_or_delete", "Quit when empty", show=False),
     ]
 
@@ -355,6 +356,8 @@ class Prompt(TextArea):
         elif event.key == "enter":
             # TextArea would insert a newline before bindings are asked.
             self.action_submit()
+        elif event.key.endswith("+enter"):
+            self.action_newline()
         elif not await self._run_binding(event.key):
             return
         event.prevent_default()

@@ -24,6 +24,7 @@ from engine.statistics import TurnMeter
 
 from ..figures.statistics import CLOCKS
 from ..files.running import RunResult
+from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
 from ..sessions.turn import StoredTurn
 
@@ -118,7 +119,7 @@ class Lanes:
     answers: tuple[ExportedAnswer, ...]
 
 
-Plain = Heading | Prose | CellTable | RoundFigure | ExportedAnswer | RunResult
+Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
 """A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
 Section = Plain | Lanes
 

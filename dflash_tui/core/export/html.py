@@ -33,6 +33,7 @@ from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
+from ..rounds.passes import REASON, PassRows
 from ..rounds.trees import accepted_drafts
 from ..text.harmless import sanitise
 from .document import (
@@ -60,11 +61,12 @@ LAST_COLOUR = 4
 """The last lane with a colour of its own; those behind it share that."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
+PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 13
 
 
 def to_html(document: ExportedPage) -> str:
     """The page as text; write it as UTF-8."""
-    style, script = variables() + asset("page.css"), asset("page.js")
+    style, script = variables() + asset("page.css") + asset("passes.css"), asset("page.js")
     title = escaped(document.title)
     parts = [
         *page_head(title, style, script),
@@ -111,7 +113,7 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
             f'<details><summary>round by round</summary><p class="summary">{escaped(answer_summary(answer))}</p>'
             f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
         )
-    yield "</div></section>"
+    yield f"</div></section>{passes_figure(REASON)}"
 
 
 def _winner(lanes: Lanes) -> str:
@@ -138,6 +140,8 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return _table(section)
         case RoundFigure():
             return _round(section)
+        case PassRows():
+            return passes_figure(section)
         case ExportedAnswer():
             return _answer(section, next(numbers))
         case RunResult():
@@ -233,6 +237,27 @@ def _round(figure: RoundFigure) -> str:
     return f'<figure><div class="round">{cells}</div><figcaption>{caption}</figcaption></figure>'
 
 
+def passes_figure(passes: PassRows) -> str:
+    """Rows of passes that begin together: blocks as wide as they take, each with the share of the time at its end."""
+    rows = []
+    for row in passes.rows:
+        begins, blocks = (0.0, *row.ends), []
+        for each, begin, end in zip(row.passes, begins, row.ends, strict=False):
+            left, right = (time / passes.length * PASSES_WIDTH for time in (begin, end))
+            label = next((label for label in each.labels if len(label) * LETTER < right - left), each.labels[-1])
+            blocks.append(
+                f'<g class="{each.kind}" data-end="{end / passes.length:.4f}">'
+                f'<rect x="{left:.1f}" width="{right - left - PASS_GAP:.1f}" height="{PASS_HEIGHT}"/>'
+                f'<text x="{(left + right - PASS_GAP) / 2:.1f}" y="{PASS_HEIGHT * 2 // 3}">{escaped(label)}'
+                "</text></g>"
+            )
+        rows.append(
+            f'<p><b>{escaped(row.name)}</b></p><svg viewBox="0 0 {PASSES_WIDTH} {PASS_HEIGHT}" '
+            f'aria-hidden="true">{"".join(blocks)}</svg>'
+        )
+    return f'<figure class="passes">{"".join(rows)}<figcaption>{escaped(passes.says)}</figcaption></figure>'
+
+
 def _table(table: CellTable) -> str:
     head, *body = table.rows
     rows = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in body)
@@ -266,8 +291,9 @@ def _legend(document: ExportedPage) -> str:
     entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
     entries += f"<li>{escaped(UNDER_TOKENS)}</li><li>{escaped(OUTCOME.says)}</li>"
     shut = any(isinstance(section, Lanes) for section in document.sections)  # a race is to be seen whole
+    reason, opened = ("", "") if shut else (passes_figure(REASON), " open")
     return (
-        f'<p class="about">{escaped(ABOUT)}</p><details id="legend"{"" if shut else " open"}>'
+        f'<p class="about">{escaped(ABOUT)}</p>{reason}<details id="legend"{opened}>'
         f'<summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
     )
 
