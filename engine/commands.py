@@ -164,6 +164,9 @@ class Ask:
     settings: GenerationSettings
     prompt: str | tuple[int, ...] = ()
     """In the messages' place, where it isn't empty: text or token ids to continue as they stand, without a template."""
+    compares: bool = False
+    """Whether to take passes of one row now and then, which change nothing, to tell what the target alone would take
+    (``Step.alone_ms``)."""
 
 
 @dataclass(frozen=True, slots=True)

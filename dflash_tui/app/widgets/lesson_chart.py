@@ -56,7 +56,7 @@ def histogram_lines(answers: Sequence[ExportedAnswer], width: int, height: int) 
 
 def _histogram(answer: ExportedAnswer, values: Sequence[float], pitch: int, height: int, width: int) -> list[Content]:
     facts = answer.statistics
-    length = f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
+    length = f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}"
     words = f"{length}, {facts.num_spec_steps} rounds"
     labels = {kept: str(kept) for kept in range(0, len(values), 1 if pitch == PITCHES[0] else 5)}
     rows = bars(values, height)
