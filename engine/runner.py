@@ -19,7 +19,7 @@ from .kernels.toolchain.disk_cache import read_compiler_beside
 from .kernels.weights.int8 import Int8Weight
 from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
-from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
+from .loading.choose_rounds import Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan
 from .loading.precompile import Compiling
 from .measured.costs import time_rounds
@@ -158,7 +158,7 @@ class Runner:
         elif ask.messages:
             if (refusal := self._limits.refusal(ask.messages[-1].content)) is not None:
                 raise UsageFailure(*refusal)
-            prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
+            prompt = self.tokenizer.asked(ask)
         else:
             raise UsageFailure("Nothing was asked.", "Type a question.")
         limit = self.decoder.max_context
@@ -186,23 +186,22 @@ class Runner:
             head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
         if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
-            self.time_tiles(emit)
+            self._time_tiles(emit)
 
     @property
     def runs_on_device(self) -> bool:
         """Whether kernels run the rounds."""
         return isinstance(self.decoder.rounds, DeviceRounds)
 
-    def time_tiles(self, emit: Emit) -> TimedTiles:
+    def _time_tiles(self, emit: Emit) -> None:
         """Chooses the kernels' tiles by timing, where ``runs_on_device``: at the first start on a card that nobody
-        measured, or when somebody asks."""
+        measured."""
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
         found = time_tiles(
             self.decoder, prompt, lambda what: emit(LoadProgress(what, 0, 0, remark=True)),
             lambda done, total: emit(LoadProgress("choosing tiles by timing", done, total)),
         )  # fmt: skip
         emit(LoadProgress(found.describe(), 0, 0, remark=True))
-        return found
 
     def learn_costs(self) -> None:
         """Learns what rounds cost here and lets the verify width follow; times them at most once, which empties the

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from .commands import Ask, Message
+from .commands import Ask, CallSyntax, Message, Tool, ToolCall
+from .control_marks import ControlMarks, encode_broken
 from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
@@ -17,7 +20,7 @@ from .files.json_fields import read_json
 from .files.pointers import refuse_pointer
 from .gc_pause import gc_paused
 from .models.family import Headers
-from .models.registry import family_of
+from .models.registry import family_of, text_config
 from .speculation.lookup import num_agreed
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
@@ -35,6 +38,14 @@ TAIL = 4
 break may follow it."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both leaves the question out."""
+PROBED = Tool("probe", "Probes.", {"type": "object", "properties": {"word": {"type": "string", "description": "Any."}}})
+CALL_SIGNS: Mapping[CallSyntax, tuple[str, ...]] = {
+    "gemma4": ("<|tool_call>call:probe{",),
+    "harmony": ("to=functions.probe",),
+    "qwen": ("<tool_call>\n{", "<tool_call>\n<function=probe>"),
+    "llama": ('{"name": "probe", "parameters": ',),
+}
+"""What a template writes where an assistant has called ``PROBED``, by the syntax that it was made for."""
 
 
 def by_transformers(folder: Path) -> Any:
@@ -67,7 +78,8 @@ class ChatTokenizer:
             refuse_pointer(folder / name)
         own = read_tokenizer(folder)
         self._tokenizer: FileTokenizer = by_transformers(folder) if own is None else own
-        chat = family_of(read_json(folder / "config.json")).chat
+        config = read_json(folder / "config.json")
+        chat = family_of(config).chat
         if self._tokenizer.chat_template is None:
             self._tokenizer.chat_template = chat.template.read_text(encoding="utf-8")
         self._pieces: dict[int, str] = {}
@@ -84,9 +96,28 @@ class ChatTokenizer:
         """Ids of special tokens that are text for people."""
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
+        self._num_rows = self._rows(folder, text_config(config).get("vocab_size"))
+        marks = {str(token) for index, token in added.items() if token.special or index >= self._num_rows}
+        thought = {chat.thought_open, chat.thought_close} & set(by_text)
+        if chat.headers is not None:  # the marks around a thought are those around every message
+            marks, thought = {*marks, *thought, chat.headers.end} & set(by_text), set()
+        self._marks = ControlMarks(marks, thought)
         self.end_id: int | None = self._tokenizer.eos_token_id
         """The id that ends texts by the tokenizer's files; None where they don't say."""
         self._check_template(folder)
+        self.calls: CallSyntax | None = self._call_syntax()
+        """How the model writes calls of tools; None where its template knows no tools."""
+
+    def _call_syntax(self) -> CallSyntax | None:
+        asked = [Message("user", PROBES[0])]
+        called = [*asked, Message("assistant", "", (ToolCall(PROBED.name, {"word": "x"}, "1"),))]
+        try:
+            declared = self._written(asked, False, True, (PROBED,))
+            written = self._written(called, False, False, (PROBED,)).rpartition(PROBES[0])[2]
+        except Exception:  # a template is a program: one that knows no tools may stumble on them
+            return None
+        known = (name for name, signs in CALL_SIGNS.items() if any(sign in written for sign in signs))
+        return next(known, None) if PROBED.name in declared else None
 
     def _check_template(self, folder: Path) -> None:
         """Raises ``WeightsFailure`` for a chat template that fails, or leaves the question out."""
@@ -95,16 +126,21 @@ class ChatTokenizer:
             both = self._written([Message("user", first), Message("assistant", second)], False, answering=False)
             (first + both).encode()  # half a surrogate pair is no text
             why = "it leaves out what was asked" if first == second else ""
+            if unknown := self._without_row(self._encode(both)):
+                why = f"it writes {unknown}"
         except Exception as error:  # a template is a program: it may raise anything
             why = f"{type(error).__name__}: {error}"
         if why:
             raise WeightsFailure(f"The chat template in {folder} is broken ({why}).", "Download the checkpoint again.")
 
-    def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
-        """The ids of a conversation that ends with the user's words. It is rendered again with an answer behind it, to
-        see how many of these ids the next turn's prompt will repeat (``stable_length``)."""
-        ids = self._render(messages, thinking, answering=True)
-        with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
+    def prompt(self, messages: Sequence[Message], thinking: bool, tools: Sequence[Tool] = ()) -> Prompt:
+        """The ids of a conversation that ends with the user's words, or with what tools gave back. It is rendered again
+        with an answer behind it, to see how many of these ids the next turn's prompt will repeat
+        (``stable_length``)."""
+        if tools and self.calls is None:
+            raise UsageFailure("The model's chat template knows no tools.", "Leave them out, or load another model.")
+        ids = self._render(messages, thinking, True, tools)
+        with_answer = self._render([*messages, Message("assistant", "x")], thinking, False, tools)
         return Prompt(tuple(ids), num_agreed(ids, with_answer))
 
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -126,8 +162,13 @@ class ChatTokenizer:
 
     def count(self, ask: Ask) -> int:
         """How many tokens the prompt of a question has. Any thread may ask."""
-        prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)
-        return len(prompt.ids)
+        return len(self.asked(ask).ids)
+
+    def asked(self, ask: Ask) -> Prompt:
+        """The prompt of a question."""
+        return (
+            self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking, ask.tools)
+        )
 
     def require_room(self, context: int, longest: int) -> None:
         """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer.
@@ -145,22 +186,56 @@ class ChatTokenizer:
     def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:
         """A prompt of text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
         ids = tuple(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
+        if unknown := self._without_row(ids):
+            raise UsageFailure(f"The prompt holds {unknown}.", "Leave it out.")
         return Prompt(ids, len(ids))
 
-    def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
+    def _render(
+        self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()
+    ) -> list[int]:
+        if self.calls is None:
+            messages = [_without_tools(message) for message in messages]
+        broken, told, breaker = self._marks.broken(messages, tools)
         try:
-            rendered = self._written(messages, thinking, answering)
+            rendered = self._written(broken, thinking, answering, told)
         except Exception as error:  # templates refuse what their models were not trained on, such as a system prompt
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
-        return self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
+        return encode_broken(rendered, breaker, self._encode)
 
-    def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
+    def _encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False)  # the template writes <bos> itself
+
+    def _rows(self, folder: Path, num_rows: Any) -> int:
+        """How many tokens the model knows. Raises ``WeightsFailure`` where the tokenizer's vocabulary has more, apart
+        from tokens that were added to it: those are never made."""
+        size = len(self._tokenizer)
+        if not isinstance(num_rows, int):
+            return size
+        behind = sum(index >= num_rows for index in self._tokenizer.added_tokens_decoder)
+        if size - behind > num_rows:
+            raise WeightsFailure(
+                f"The tokenizer in {folder} has {size - behind} tokens, and the model knows {num_rows} (vocab_size).",
+                "Tokenizer and weights must belong together: take both from one checkpoint.",
+            )
+        return num_rows
+
+    def _without_row(self, ids: Sequence[int]) -> str:
+        """Names the first token that the model doesn't know; empty where it knows all."""
+        token = next((token for token in ids if not 0 <= token < self._num_rows), None)
+        if token is None:
+            return ""
+        added = self._tokenizer.added_tokens_decoder.get(token)
+        return f"{str(added) if added is not None else f'token {token}'}, which the model doesn't know"
+
+    def _written(self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()) -> str:
         said: dict[str, Any] = {"enable_thinking": thinking}
+        if tools:
+            said["tools"] = [{"type": "function", "function": asdict(tool)} for tool in tools]
         if (efforts := self._efforts) is not None:
             said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
         return self._tokenizer.apply_chat_template(
-            [{"role": message.role, "content": message.content} for message in messages],
+            [_said(message) for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
             **said,
@@ -175,6 +250,27 @@ class ChatTokenizer:
         if token not in self._pieces:
             self._pieces[token] = self._tokenizer.decode([token], skip_special_tokens=False)
         return self._pieces[token]
+
+
+def _said(message: Message) -> dict[str, Any]:
+    """A message as templates take it."""
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        said["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    if message.role == "tool":
+        said |= {"name": message.name, "tool_call_id": message.call_id}
+    return said
+
+
+def _without_tools(message: Message) -> Message:
+    """The message in words, for templates that know no tools: another model has called some before."""
+    if message.role == "tool":
+        return Message("user", message.content)
+    called = [f"{call.name}({json.dumps(dict(call.arguments), ensure_ascii=False)})" for call in message.calls]
+    return Message(message.role, "\n".join(filter(None, [message.content, *called])))
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:

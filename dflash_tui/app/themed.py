@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.driver import Driver
-from textual.events import DescendantFocus
+from textual.events import DescendantFocus, Event, Paste
 from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
-from dflash_tui.core.platforms import TERMINALS
+from dflash_tui.core.platforms import TERMINALS, suspend
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .ascii import AsciiFilter
@@ -33,6 +35,7 @@ WATCH_SECONDS = 1.0
 class ThemedApp(OptionsApp):
     """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True)]
     CSS = """
     /* Every scroll bar is one quiet column on what is there already; only under the mouse it stands out. */
     * {
@@ -60,6 +63,8 @@ class ThemedApp(OptionsApp):
     def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
         self.screen_options = screen_options or ScreenOptions()
         super().__init__()
+        self.mistake = ""
+        """What is told of an exception that ended the screen."""
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
         self.animation_level = "none"
         self._watcher = ThemeWatcher()
@@ -95,6 +100,17 @@ class ThemedApp(OptionsApp):
         if self.screen_options.reduced_motion and isinstance(event.widget, Input):
             event.widget.cursor_blink = False
 
+    async def on_event(self, event: Event) -> None:
+        """A paste, like a key, goes where the focus was before the terminal lost its own: a middle click, tmux."""
+        if isinstance(event, Paste):
+            self.app_focus = True
+        await super().on_event(event)
+
+    def action_suspend_process(self) -> None:
+        """Go back to the shell, whose ``fg`` goes on here; the driver leaves the terminal meanwhile."""
+        if self.is_web or self.is_headless or not suspend():
+            self.notify("Ctrl+Z goes back to the shell, and there is none that would go on from here.", timeout=4)
+
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
@@ -102,9 +118,15 @@ class ThemedApp(OptionsApp):
     def _fatal_error(self) -> None:
         """Textual's last resort: one sentence, not pages of locals that may hold what was asked."""
         _log.error("The screen ended.", exc_info=True)
-        if not self._exit_renderables:
-            what = f"dflash-chat ended by a mistake of its own. What is known about it is in {log_file()}"
-            self.panic(Text(what, no_wrap=True, overflow="ignore"))
+        self.mistake = f"dflash-chat ended by a mistake of its own. What is known about it is in {log_file()}"
+        self.panic()
+
+    def run(self, **options: Any) -> Any:
+        """Run as Textual does; a mistake is told once the terminal is the user's again."""
+        result = super().run(**options)
+        if self.mistake:
+            print(self.mistake, file=sys.stderr)
+        return result
 
     def search_themes(self) -> None:
         """Let the user look at the themes; the one they leave with stays. The palette's own entry opens this too."""

@@ -14,13 +14,12 @@ from dflash_tui.core.source import Feature
 from engine.commands import Ask, GenerationSettings
 from engine.events import Clock, EngineReady, Notice
 
-from .chunks import Chunk
 from .failures import ServerFailure
 from .model_list import context_of, names_of
-from .rounds.chunk_rounds import ChunkRounds, Count, Guess
+from .rounds.event_rounds import EventKind, EventRounds
 from .rounds.llamacpp_rounds import LlamaCppRounds
 from .rounds.relayed import relayed
-from .rounds.server_counts import openai_count, sglang_count, vllm_count
+from .rounds.server_counts import server_count
 from .rounds.steps import StepMaker, StreamRounds, TurnReport
 from .transport.connection import Connection
 from .untrusted import count, mapping, sequence, words
@@ -58,6 +57,8 @@ class Dialect(ABC):
     owner = ""
     """The ``owned_by`` in its list of models by which the dialect is known; empty where that doesn't tell."""
     times: Clock = "arrival"
+    tells_rounds = False
+    """Whether its stream tells of rounds as they come."""
     relays = False
     """Whether its stream carries the engine's own events."""
     refused: Mapping[Feature, str]
@@ -78,7 +79,7 @@ class Dialect(ABC):
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
         """Make what turns the stream of one answer into rounds."""
-        return ChunkRounds(steps, Guess(by_event=False), openai_count, "")
+        return EventRounds(steps, EventKind(), server_count)
 
     def notice(self, report: TurnReport) -> Notice | None:
         """What to tell the user after the first whole answer."""
@@ -87,6 +88,7 @@ class Dialect(ABC):
 
 CHOSEN_AT_START = "{} drafts as it was told when it was started: a question can't change that."
 NO_THINKING = "This model's chat template knows of no thinking."
+UNTOLD = "This server doesn't tell its rounds."
 NO_ODDS = "{} doesn't tell how sure its drafter was."
 
 
@@ -129,6 +131,7 @@ class LlamaCpp(Dialect):
     """llama.cpp's ``llama-server``: its counters ride on every event."""
 
     times: Clock = "server"
+    tells_rounds = True
     owner = "llamacpp"
 
     @staticmethod
@@ -184,8 +187,8 @@ class Vllm(Dialect):
     """vLLM: an event per step, and its own count of every round at the end where a flag asks for it."""
 
     owner = "vllm"
+    tells_rounds = True
     FLAG = "--per-request-spec-decode-metrics detailed"
-    UNCOUNTED = "vLLM sent no count of this answer's rounds: they stay a guess by its events."
     COUNTS_SINCE = (0, 29)
     """The version from which on it counts rounds, and speculates even where it is asked for probabilities."""
 
@@ -215,8 +218,7 @@ class Vllm(Dialect):
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.refused = _never("vLLM")
-        self._drafted = max(facts.block_size - 1, 0)
-        self._detailed = False
+        self._kind = EventKind(True, facts.speculates, max(facts.block_size - 1, 0))
 
     def body(self, ask: Ask) -> dict[str, Any]:
         return {
@@ -226,15 +228,7 @@ class Vllm(Dialect):
         }
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
-        guess = Guess(self.facts.speculates, self._drafted)
-        odds = steps.temperature == 0
-        return ChunkRounds(steps, guess, self._count, self.UNCOUNTED, odds)
-
-    def _count(self, ends: Sequence[Chunk]) -> Count:
-        counted, drafted = vllm_count(ends)
-        self._drafted = drafted or self._drafted
-        self._detailed = self._detailed or bool(counted.order)
-        return counted
+        return EventRounds(steps, self._kind, server_count, odds=steps.temperature == 0)
 
     def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted and self.facts.speculates is not False:
@@ -245,19 +239,13 @@ class Vllm(Dialect):
             report,
             self.facts.speculates,
             'vllm serve --speculative-config \'{"method": "dflash", "model": DRAFTER, "num_speculative_tokens": 15}\'',
-        ) or self._summary(report)
-
-    def _summary(self, report: TurnReport) -> Notice | None:
-        if self._detailed or not report.statistics.num_spec_steps:
-            return None
-        return Notice("This vLLM sends totals of its rounds only.", f"vllm serve {self.FLAG}")
+        )
 
 
 class Sglang(Dialect):
-    """SGLang: an event per verify step, which a histogram at the end proves."""
+    """SGLang: texts, and totals of its rounds at the end."""
 
     owner = "sglang"
-    UNCOUNTED = "SGLang sent no count of this answer's rounds: they stay a guess by its events."
 
     @staticmethod
     async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -280,8 +268,7 @@ class Sglang(Dialect):
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self.refused = _never("SGLang")
-        self._drafted = max(facts.block_size - 1, 0)
+        self.refused = {**_never("SGLang"), "drafts": UNTOLD, "verdicts": UNTOLD}
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """Asks for no probabilities: some of SGLang's speculative workers fail when they are asked for them."""
@@ -292,13 +279,11 @@ class Sglang(Dialect):
         }
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
-        return ChunkRounds(steps, Guess(self._facts.speculates, self._drafted), sglang_count, self.UNCOUNTED)
+        return EventRounds(steps, EventKind(speculates=self._facts.speculates), server_count)
 
     def notice(self, report: TurnReport) -> Notice | None:
         if not report.counted and self._facts.speculates:
-            return Notice(
-                "This SGLang doesn't say how its rounds went: what was accepted is a guess.", "Update SGLang."
-            )
+            return Notice("This SGLang counts no drafts.", "Update SGLang.")
         return speculation_notice(
             report,
             self._facts.speculates,
@@ -311,6 +296,7 @@ class Dflash(Dialect):
 
     times: Clock = "engine"
     owner = "dflash-chat"
+    tells_rounds = True
     relays = True
 
     @staticmethod
@@ -342,13 +328,12 @@ class OpenAi(Dialect):
         return Facts("openai", family, names_of(listed), context_of(listed))
 
     def __init__(self, facts: Facts) -> None:
-        unknown = "This server doesn't tell which tokens were drafted."
         self.refused = {
             **_never("This server"),
             "top_k": "The interface of this server has no top-k.",
             "thinking": "The interface of this server has no switch for thinking.",
-            "drafts": unknown,
-            "verdicts": unknown,
+            "drafts": UNTOLD,
+            "verdicts": UNTOLD,
         }
 
     def notice(self, report: TurnReport) -> Notice | None:

@@ -29,7 +29,7 @@ from .problems import Problem, engine_problem, show_problem
 from .terminal.streams import prepare_streams, silence_stdout
 
 COMMANDS = (
-    "pull", "doctor", "serve", "replay", "race", "lesson", "tour", "export", "bench", "selftest", "tune", "train",
+    "pull", "doctor", "serve", "replay", "race", "lesson", "tour", "export", "bench", "selftest", "train",
     "sessions", "config", "completion", "help",
 )  # fmt: skip
 OF_THE_PROGRAM = ("config", "completion", "help")

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.commands import Ask, Command
-from engine.events import Event, Settled, Step
+from engine.events import Event, Step
 
 from .settings.decoding import SETTINGS, SettingName
 
@@ -118,8 +118,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """Steps of one turn in a row, from a recording: as if one by one, without decoding them. Or all of a turn's, in the
-    place of those that came before: a :class:`Settled`, made ready for the screen where it doesn't wait."""
+    """Steps of one turn in a row, from a recording: as if one by one, without decoding them."""
 
     turn: int
     history: StepHistory
@@ -131,8 +130,6 @@ class StepBatch:
     """The steps are those of ``history`` from ``start`` to before ``stop``."""
     spans: Spans
     """What they add to the transcript."""
-    settled: Settled | None = None
-    """What a server's count made of the turn, without its steps; None where nothing was settled."""
 
     def steps(self) -> Iterator[Step]:
         return islice(self.history.steps(self.start), self.stop - self.start)

@@ -85,8 +85,8 @@ def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
 
 @torch.inference_mode()
 def time_tiles(decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = lambda done, total: None) -> TimedTiles:
-    """Times tiles for rounds that the device runs, uses what is better, and keeps it on disk unless the source has
-    tiles that were measured on such a card."""
+    """Times tiles for rounds that the device runs on a card that nobody measured, uses what is better, and keeps it on
+    disk."""
     rounds, card, started = decoder.rounds, card_of(decoder.device), perf_counter()
     assert isinstance(rounds, DeviceRounds)
     launches, deadline = rounds.launches, started + SECONDS
@@ -107,11 +107,11 @@ def time_tiles(decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = 
         way, timed, complete = (way[0], drafts.tiles), [*timed, *drafts.timed], complete and drafts.complete
     if way != before:
         choose_rounds(decoder, prompt, launches.head, [way, before], say)
-    if not card.was_measured and isinstance(decoder.rounds, DeviceRounds):
+    if isinstance(decoder.rounds, DeviceRounds):
         in_use = decoder.rounds.launches
         draft_choices = None if in_use.drafter is None else in_use.drafter.tiles
         store("tiles", identity_of(decoder, in_use.head is not None), as_data(in_use.target.tiles, draft_choices))
-    return TimedTiles(timed, len(tuned.timed), perf_counter() - started, complete, kept=not card.was_measured)
+    return TimedTiles(timed, perf_counter() - started, complete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,8 @@ class TimedTiles:
     """The trials of other tiles for a pair's kernels, and whether there was time for all of them."""
 
     timed: list[Timed]
-    of_target: int
-    """How many of the choices are the target's; the others are the drafter's."""
     seconds: float
     complete: bool
-    kept: bool
 
     def describe(self) -> str:
         """What was found, in a sentence."""

@@ -39,9 +39,6 @@ class Timed:
     before_us: float
     now: Tiles
     now_us: float
-    launches: int
-    """Launches in a pass, at most: one for each layer."""
-    tried: int = 1
 
 
 @dataclass(slots=True)
@@ -134,7 +131,6 @@ def _tune_one(
             return float("inf")
 
     best: Tiles = getattr(tuned.tiles, name)
-    count = len(trial.launches(tuned.tiles))
     tried: dict[Tiles, float] = {best: timed(best)}
     improved = True
     while improved and perf_counter() < deadline:
@@ -148,7 +144,7 @@ def _tune_one(
     first = next(iter(tried))
     if not tried[best] < BETTER * tried[first]:
         best = first
-    tuned.timed.append(Timed(name, first, tried[first], best, tried[best], count, len(tried)))
+    tuned.timed.append(Timed(name, first, tried[first], best, tried[best]))
     tuned.tiles = with_choice(tuned.tiles, name, best, trial, card) if best != first else tuned.tiles
 
 

@@ -25,7 +25,6 @@ from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.platforms import TERMINALS
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Emit
@@ -33,9 +32,6 @@ from engine.commands import Command, GenerationSettings
 
 from ..scripted_engine import ScriptedEngine
 from .pilot import SteadyPilot
-
-collect_ignore = [] if TERMINALS else ["test_keyboard.py"]
-"""What reads a terminal's file can't be imported where there is none."""
 
 
 @dataclass
@@ -192,10 +188,3 @@ async def chat(_shared: Driver) -> Driver:
     that :meth:`Driver.rest` doesn't clear away, and have one loop."""
     await _shared.rest()
     return _shared
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever shares a chat runs in its loop."""
-    for item in items:
-        if isinstance(item, pytest.Function) and "_shared" in item.fixturenames:
-            item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)

@@ -1,7 +1,7 @@
 """A program in a pseudo-terminal: what it writes, byte by byte, and bytes for it.
 
-``tests/e2e/terminal.py`` shows what a person would see; here a test sees what tmux would swallow, and decides which
-bytes arrive when.
+``tests/proofs/e2e/terminal.py`` shows what a person would see; here a test sees what tmux would swallow, and decides
+which bytes arrive when.
 """
 
 from __future__ import annotations

@@ -156,6 +156,13 @@ async def test_a_folded_paste_unfolds(chat: Driver) -> None:
     assert "Nothing is folded" in chat.notices()
 
 
+async def test_a_question_that_comes_back_has_its_paste_folded(chat: Driver) -> None:
+    chat.prompt.fill(f"Explain this: {PASTE} please", [PASTE])
+    assert chat.prompt.text.startswith("Explain this: [") and chat.prompt.text.endswith("] please")
+    assert chat.prompt.unfolded == f"Explain this: {PASTE} please"
+    chat.prompt.fill("")
+
+
 async def test_a_folded_paste_is_never_half_there(chat: Driver) -> None:
     """Its marker would be sent as it stands, and what it stands for would be lost."""
     await type_in(chat, "sum up: ")

@@ -9,12 +9,14 @@ import pytest
 
 from dflash_tui.attach.source import ServerSource
 from dflash_tui.attach.transport.connection import Patience
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Happening
 from engine.commands import Ask, Close, GenerationSettings, Message
-from engine.events import EngineError, EngineReady, TurnFinished
+from engine.events import EngineError, EngineReady, Step, TurnFinished, event_to_dict
+from tests.scripted_engine import ScriptedEngine
 
-from .servers import FakeServer, Reply
+from .servers import FakeServer, Reply, sse
 
 QUICK = Patience(connect=2.0, answer=2.0, first_token=5.0, silence=5.0, loading=5.0)
 CHAT = "/v1/chat/completions"
@@ -59,6 +61,29 @@ class Attached:
         self.source.send(Close())
         self.source.join(5)
         assert not self.source._thread.is_alive()
+
+
+def only_error(events: list[Any]) -> EngineError:
+    (error,) = (event for event in events if isinstance(event, EngineError))
+    assert error.kind == "server" and exit_code_for(error.kind) is ExitCode.REMOTE
+    assert error.message.endswith((".", "…", "!", "?")) and error.hint
+    return error
+
+
+def relayed_stream(rounds: int = 12) -> bytes:
+    """What our own server sends, from a scripted engine."""
+    told: Queue[Any] = Queue()
+    engine = ScriptedEngine(told.put, round_seconds=0.0, trees=True)
+    engine.start()
+    engine.send(Ask(7, (Message("user", "hello"),), GenerationSettings()))
+    events: list[Any] = []
+    while not events or not isinstance(events[-1], TurnFinished):
+        event = told.get(timeout=10)
+        if not isinstance(event, EngineReady) and (not isinstance(event, Step) or event.index < rounds):
+            events.append(event)
+    engine.send(Close())
+    chunks = [{"choices": [{"index": 0, "delta": {}}], "dflash": [event_to_dict(event)]} for event in events]
+    return sse(*chunks, "[DONE]")
 
 
 Attach = Callable[..., Attached]

@@ -56,7 +56,8 @@ def test_the_bundled_traces_have_names(program: Program) -> None:
 def test_the_screen_of_a_replay_imports_no_torch() -> None:
     script = """
 import asyncio, sys
-from tests.app.test_replay import find_trace, replaying
+from dflash_tui.core.traces.bundled import find_trace
+from tests.app.replaying import replaying
 
 async def show():
     async with replaying(find_trace("maths")) as replay:

@@ -12,9 +12,9 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
 from dflash_tui.core.traces.reader import read_trace
-from engine.events import EngineError, Settled, Step, event_from_dict
+from engine.events import EngineError, Step, event_from_dict
 
-from ..scripted_server import ADVICE, BLOCK, DIALECT, FIXED, UNPROVED
+from ..scripted_server import ADVICE, BLOCK, DIALECT, FIXED
 from .conftest import SHORT, Program
 
 URL = "http://gpu-box:8000"
@@ -73,13 +73,13 @@ def test_what_is_written_down_gives_way_to_what_is_typed(program: Program, team:
         (("race", "--against", "taem"), "Did you mean team?"),
         (("race", URL, "--against", URL, "--block-size", "4"), "chose their block sizes"),
         (("race", URL, "--against", URL, "--seed", "4"), f"--seed: {FIXED}"),
-        (("tune", URL), "needs the engine of this program"),
+        (("selftest", URL), "needs the engine of this program"),
     ],
 )
 def test_what_can_not_be_done_is_a_sentence(
     program: Program, team: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    program.run(*arguments, *(() if arguments[0] == "tune" else ("-p", "hi")))
+    program.run(*arguments, *(() if arguments[0] == "selftest" else ("-p", "hi")))
     assert (program.code, program.out) == (ExitCode.USAGE, b"")
     assert complaint in program.err and "Traceback" not in program.err
 
@@ -110,26 +110,22 @@ def test_trouble_with_the_server_is_exit_code_5(
 
 
 def test_what_the_server_wants_known_comes_behind_the_answer(program: Program) -> None:
-    program.server = {"proof": "missing", "notice": True}
+    program.server = {"notice": True}
     program.run(URL, "-p", "hi")
-    figures, *notes = program.err.splitlines()[-4:]
-    assert "tokens" in figures and notes == [UNPROVED, ADVICE.message, f"  {ADVICE.advice}"]
+    figures, *notes = program.err.splitlines()[-3:]
+    assert "tokens" in figures and notes == [ADVICE.message, f"  {ADVICE.advice}"]
 
 
-def test_scripts_get_the_guesses_and_the_count(program: Program, tmp_path: Path) -> None:
-    program.server = {"proof": "merged"}
+def test_scripts_get_the_rounds_as_they_were_told(program: Program, tmp_path: Path) -> None:
     trace = tmp_path / "run.dft"
     program.run(URL, "-p", "hi", "--stream-json", "--trace", str(trace))
     events = [event_from_dict(json.loads(line)) for line in program.out.decode().splitlines()]
     steps = [event for event in events if isinstance(event, Step)]
-    (settled,) = (event for event in events if isinstance(event, Settled))
-    assert settled.proved and any(step.provisional for step in steps) and len(settled.steps) > len(steps)
-    assert [event for event in read_trace(trace).events() if isinstance(event, Step)] == list(settled.steps)
+    assert [event for event in read_trace(trace).events() if isinstance(event, Step)] == steps
     program.run(URL, "-p", "hi", "--json")
     result = json.loads(program.out)
     assert (result["text"], result["server"], result["dialect"], result["times"]) == (SHORT, URL, DIALECT, "arrival")
-    assert result["proved"] is True
-    spec = [step for step in settled.steps if step.draft]
+    spec = [step for step in steps if step.draft]
     assert (result["num_spec_steps"], result["num_accepted_draft_tokens"]) == (
         len(spec), sum(step.num_accepted for step in spec),
     )  # fmt: skip

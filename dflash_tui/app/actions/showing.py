@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.desk.command import Command
 from dflash_tui.core.traces.bundled import find_trace
@@ -13,18 +11,13 @@ from ..chat.screen import ChatScreen
 from ..screens.picker import TracePicker
 
 
-def lesson(screen: ChatScreen, argument: Argument) -> None:
-    """Open the lesson that comes with the program, or the one in the file that was named; the chat waits behind it."""
-    from dflash_tui.core.lesson.bundled import open_lesson
-    from dflash_tui.core.lesson.parsing import LessonError
+def lesson(screen: ChatScreen, _: Argument) -> None:
+    """Open the lesson; the chat waits behind it."""
+    from dflash_tui.core.lesson.lesson import open_lesson
 
-    from ..screens.lesson import LessonScreen
+    from ..screens.course import CourseScreen
 
-    try:
-        read, pages, origin = open_lesson(Path(argument.text).expanduser() if argument.text else None)
-    except LessonError as error:
-        raise SlashError(str(error)) from None
-    screen.app.push_screen(LessonScreen(read, pages, origin, screen.desk.out_dir))
+    screen.app.push_screen(CourseScreen(open_lesson(), screen.desk.out_dir))
 
 
 def replay(screen: ChatScreen, argument: Argument) -> None:
@@ -42,7 +35,7 @@ def replay(screen: ChatScreen, argument: Argument) -> None:
 
 COMMANDS = {
     "export": (
-        Command("lesson", "Lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),
+        Command("lesson", "Lesson", "how it works, in five minutes, over a recorded run", lesson, slash="lesson"),
     ),
     "save": (
         Command(

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal
 from textual.widgets import Static
 
-from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.start import Start, starters_of
 from dflash_tui.core.desk.desk import Desk
@@ -127,10 +127,10 @@ class ChatDisplay(DeskScreen):
         if offer is not None and not self.chat.busy:
             self.conversation.note(f"saved to {', '.join(map(str, paths))}{f' · {offer}' if offer else ''}")
 
-    def give_back(self, questions: Sequence[str]) -> None:
+    def give_back(self, questions: Sequence[Queued]) -> None:
         """Give questions back that were not asked: a single one into an empty prompt, others to be recalled with ↑."""
         if len(questions) == 1 and not self.prompt.text:
-            self.prompt.fill(questions[0])
+            self.prompt.fill(questions[0].text, questions[0].pasted)
         else:
             what = "1 question was" if len(questions) == 1 else f"{len(questions)} questions were"
             self.conversation.note(f"{what} not asked; ↑ brings back one after the other")
@@ -213,6 +213,8 @@ class ChatDisplay(DeskScreen):
         closed = view.display and not viewer.open
         view.display = viewer.open
         self.set_class(viewer.open, "-stepping")
+        self.set_class(viewer.hall, "-hall")
+        view.set_class(viewer.hall, "-hall")
         if take_keys:
             self.conversation.show_tokens()  # a rendered answer has none to point at
             view.focus()
@@ -292,9 +294,6 @@ class ChatDisplay(DeskScreen):
                 self._become_ready(event)
             self._warned |= isinstance(event, Notice) and event.ahead
         self.conversation.add(reducer.take_spans())
-        for turn, spans in reducer.take_settled().items():
-            log.relabel(turn, spans)
-            self.viewer.settle(turn)
         self.viewer.frame()
         self.pump.lively = self.viewer.motion.playing
         if self.replay.recording is not None:

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from dflash_tui.core.desk.command import Command
-from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, PROVISIONAL, SERVERS
+from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, SERVERS
 
 from ..keymap import Said, key_name
 from ..widgets.rounds.round_strip import legend
@@ -30,13 +30,15 @@ WATCHING = ("steps", "teach", "race", "present", "lens", "predict", "replay")
 
 _PROMPT_KEYS = {
     "Enter": "send; while an answer runs: send after it",
-    "Ctrl+J  \\ Enter": "new line; so does Shift+Enter where the terminal tells it",
+    "Ctrl+J  Alt+Enter": "new line; so do \\ Enter, and Shift+Enter where the terminal tells it",
     "↑  ↓": "earlier and later questions, first the one that waits",
     "PageUp  PageDown": "scroll the transcript; End follows it again",
     "→": "an example, and the next one, before the first question",
     "Tab": "completes a command, else leads to the sliders: arrows, Home, End, digits",
     "Shift+drag": "select text as the terminal does; --no-mouse leaves it the mouse for good",
     "Ctrl+P": "the palette: everything by its name",
+    "Alt+Z  Ctrl+Y": "undo, and redo, what was typed",
+    "Ctrl+Z": "suspend: back to the shell, whose fg goes on here",
     "Ctrl+Q  Ctrl+D": "quit; Ctrl+D when the prompt is empty",
 }
 
@@ -85,7 +87,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         ]
         commands = [_entry(command, does, width) for command, does in named]
         served = getattr(self.app.screen_stack[-2], "served", False)
-        known = [*COLOURS.values(), *((*SERVERS.values(), PROVISIONAL) if served else ())]
+        known = [*COLOURS.values(), *(SERVERS.values() if served else ())]
         colours = [_entry(label.name, label.says, width) for label in known]
         return [
             *self._group(*groups[0], width),

@@ -17,13 +17,16 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from dflash_tui.core.conversation.models import short_name
-from dflash_tui.core.sessions.archive import ArchiveError, SessionSummary, delete_session, list_sessions
+from dflash_tui.core.sessions.archive import ArchiveError, SessionSummary, delete_session, survey
 from dflash_tui.core.sessions.sessions import append_title
 from dflash_tui.core.text.harmless import sanitise
 
 from .indexed import IndexedScreen
 from .once import LeavesOnce
 from .picker import BESIDE
+
+UNREADABLE = 3
+"""Of how many files that can't be read a notice says why."""
 
 
 class SessionsScreen(IndexedScreen[SessionSummary]):
@@ -45,8 +48,10 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
 
     def find(self, words: str) -> Iterable[SessionSummary]:
         if self._sessions is None:
-            found = list_sessions(self._directory)
+            found, unreadable = survey(self._directory)
             self._sessions = [session for session in found if session.path != self._open_now]
+            if unreadable:
+                self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
         said = {hit.path for hit in self.said(words)} if words else set()
         return [session for session in self._sessions if session.matches(words) or session.path in said]
 

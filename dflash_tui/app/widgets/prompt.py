@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit
 
 from dflash_tui.core.attachments.mentions import mention_of, pasted_paths
+from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.folds import paste_mark
 from dflash_tui.core.sessions.prompts import PromptHistory
 
@@ -35,9 +36,9 @@ PLACEHOLDER = "Ask something. Enter sends, Ctrl+J new line, F1 help."
 
 
 class Prompt(TextArea):
-    """A field for the question. Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large
-    pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a menu
-    that arrows move in."""
+    """A field for the question. Enter sends; Ctrl+J, Enter with a modifier and a backslash before Enter start a line.
+    Large pastes fold into a marker and unfold when sent. Tab completes a slash command or a path behind an @, from a
+    menu that arrows move in."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -53,13 +54,14 @@ class Prompt(TextArea):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send", show=False),
-        Binding("ctrl+j,shift+enter", "newline", "New line", show=False),
+        Binding("ctrl+j", "newline", "New line", show=False),
         Binding("up", "older", "Older", show=False),
         Binding("down", "newer", "Newer", show=False),
         # The transcript has the pages; a prompt of eight lines needs none.
         Binding("pageup", "screen.act('page-up')", "Scroll up", show=False),
         Binding("pagedown", "screen.act('page-down')", "Scroll down", show=False),
         Binding("end", "line_end_or_follow", "End of line, or of the transcript", show=False),
+        Binding("alt+z", "undo", "Undo", show=False),
         Binding("ctrl+d", "end_or_delete", "Quit when empty", show=False),
     ]
 
@@ -93,7 +95,7 @@ class Prompt(TextArea):
         # Before TextArea's constructor, which asks for a suggestion.
         self.completer: Callable[[str], list[Candidate]] = lambda text: []
         """Gives the candidates for completing a slash command."""
-        self.queued: Callable[[], str | None] = lambda: None
+        self.queued: Callable[[], Queued | None] = lambda: None
         """Takes back the newest question that waits its turn: what ↑ on an empty prompt brings first."""
         self.offer: Callable[[str], str | None] = lambda text: None
         """An example to put in the place of this text: what → does at the end of an empty prompt, or of an example."""
@@ -138,11 +140,17 @@ class Prompt(TextArea):
         if is_command and not since:
             self.select_all()
 
-    def fill(self, text: str) -> None:
-        """Put ``text`` in the place of what is there, and the cursor behind it."""
+    def fill(self, text: str, pasted: Sequence[str] = ()) -> None:
+        """Put ``text`` in the place of what is there, and the cursor behind it. ``pasted``: texts in it, in their
+        order, that were pasted, and are folded again."""
         self._pastes.clear()
         self._quiet = text if text.startswith("/") else text.rpartition("\n")[2]
-        self.text = self._fold(text, RECALLED_LINES, RECALLED_CHARACTERS)
+        before, rest = "", text
+        for paste in pasted:
+            typed, found, behind = rest.partition(paste)
+            if found:
+                before, rest = before + typed + self._fold(paste), behind
+        self.text = before + rest if before else self._fold(text, RECALLED_LINES, RECALLED_CHARACTERS)
         self.move_cursor(self.document.end)
         self.focus()
 
@@ -261,7 +269,7 @@ class Prompt(TextArea):
         if self._candidates:
             self._choose(-1)
         elif not self.text and (queued := self.queued()) is not None:
-            self.fill(queued)
+            self.fill(queued.text, queued.pasted)
         elif self.cursor_at_first_line and self._place > 0:
             self._recall(self._place - 1)
         else:
@@ -348,6 +356,8 @@ class Prompt(TextArea):
         elif event.key == "enter":
             # TextArea would insert a newline before bindings are asked.
             self.action_submit()
+        elif event.key.endswith("+enter"):
+            self.action_newline()
         elif not await self._run_binding(event.key):
             return
         event.prevent_default()

@@ -24,7 +24,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.rounds.lenses import Shade
 from dflash_tui.core.text.marks import Mark
-from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
+from dflash_tui.core.text.spans import Span, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, WrappedRows, width_of
 
 from .rounds.landing import LANDED, Landing
@@ -153,9 +153,14 @@ class TokenLog(ScrollView, can_focus=True):
 
     def show_character(self, offset: int, *, low: bool = False) -> None:
         """Scroll so that a character, of all that are there, stands near the top, or the bottom: what is before it."""
-        row = self._document.row_showing(offset)
         above = self.size.height - 1 if low else 1
-        self.scroll_to(y=max(row - above, 0), animate=False, immediate=True)
+        self.scroll_to(y=max(self._document.row_showing(offset) - above, 0), animate=False, immediate=True)
+
+    def scroll_among(self, offsets: Sequence[int], by: int) -> None:
+        """Scroll to the nearest of these characters above (-1) or below (1) the top; or to the end that lies there."""
+        rows = (max(self._document.row_showing(each) - 1, 0) for each in offsets)
+        ahead = [row for row in rows if (row - self.scroll_offset.y) * by > 0]
+        self.scroll_to(y=min(ahead, default=self.max_scroll_y) if by > 0 else max(ahead, default=0), animate=False)
 
     @property
     def length(self) -> int:  # characters in all
@@ -166,13 +171,6 @@ class TokenLog(ScrollView, can_focus=True):
         self._document.cut(length)
         self._seen_rows = min(self._seen_rows, len(self.rows))
         self._update_size()
-        self._repaint()
-
-    def relabel(self, turn: int, spans: Spans) -> None:
-        """The tokens of a turn in other pieces, each with its look; the text and its rows stay as they are."""
-        self._document.relabel(turn, spans)
-        if self._spotlight is not None:
-            self._reveal(self._spotlight)
         self._repaint()
 
     def paint(self, shader: Shader | None) -> None:
@@ -391,9 +389,6 @@ class TokenLog(ScrollView, can_focus=True):
         self._styles = {
             name.removeprefix("token-log--"): self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES
         }
-        for verdict, guess in GUESSES.items():
-            if guess != verdict:  # as it will look when it is proved, dimmed
-                self._styles[guess] = self._styles[verdict] + Style(dim=True)
         self._band = Style(bgcolor=self._styles["prompt"].bgcolor)
         # A band lies over what is there already.
         self._styles["step"] = Style(bgcolor=self._styles["step"].bgcolor)

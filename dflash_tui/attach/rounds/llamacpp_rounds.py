@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from engine.events import MICROSECONDS, Settled, Step, Verdict, rounded
+from engine.events import MICROSECONDS, Step, Verdict, rounded
 
-from ..chunks import Chunk, PromptUsage
+from ..reading import Chunk, PromptUsage
 from ..untrusted import count, mapping, real
-from .steps import WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
+from .steps import HELD, WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,6 @@ class _Group:
         self.tokens += [HELD] * count
 
 
-HELD = Token(channel="control", held=True)
-
-
 class LlamaCppRounds:
     """Turns llama.cpp's stream into rounds: an implementation of :class:`.steps.StreamRounds`."""
 
@@ -73,8 +70,6 @@ class LlamaCppRounds:
         self._told_ms = 0.0
         """The server's clock at the last step, in milliseconds."""
         self._prefill_ms: float | None = None
-        self._doubtful = 0
-        """How many tokens came in rounds that could not be told apart."""
         self._uncounted = False
         """Whether text came without any counter."""
 
@@ -106,24 +101,7 @@ class LlamaCppRounds:
         if last.tokens > 1 and last.milliseconds > 0:
             rate = (last.tokens - 1) / last.milliseconds * 1000
             statistics = replace(statistics, decode_ms=last.milliseconds, tok_s=rate)
-        return TurnReport(statistics, self._settled(), counted=last.tokens > 0)
-
-    def _settled(self) -> Settled | None:
-        turn = self.steps.turn
-        if self._uncounted and self._last.tokens and not self._last.drafted:
-            fresh = self.steps.again()
-            for step in self.steps.made:
-                fresh.make([replace(token, verdict="plain") for token in step.emitted], 0, 0, step.time, step.total_ms)
-            return Settled(turn, tuple(fresh.made), proved=True)
-        if self._uncounted:
-            return Settled(turn, (), proved=False, note="The server counted its drafts for the whole answer only.")
-        if self._doubtful:
-            note = (
-                f"{self._doubtful} tokens stand where text was held back inside a character or a possible stop word: "
-                "llama.cpp doesn't say in which round those came."
-            )
-            return Settled(turn, (), proved=False, note=note)
-        return None
+        return TurnReport(statistics, counted=last.tokens > 0)
 
     def _read_prompt(self, chunk: Chunk) -> None:
         timings, progress = chunk.timings, mapping(chunk.data.get("prompt_progress"))
@@ -185,9 +163,7 @@ class LlamaCppRounds:
             group.hold(missing)
             self._tell(group, verdicts(len(group.tokens), group.drafted, group.accepted))
             return held - missing, True
-        judged = _doubtful(group, ends=not held and not last)
-        self._doubtful += judged.count("unknown")
-        self._tell(group, judged)
+        self._tell(group, _doubtful(group, ends=not held and not last))
         return held, not held
 
     def _tell(self, group: _Group, judged: list[Verdict]) -> None:
@@ -215,7 +191,7 @@ class LlamaCppRounds:
         self._uncounted = self._uncounted or not self._last.tokens
         before = self.steps.made[-1].time if self.steps.made else 0.0
         spent = (time - before) * 1000
-        self.steps.make([self._texts.token().emitted("unknown")], 0, 0, time, spent, provisional=self._uncounted)
+        self.steps.make([self._texts.token().emitted("unknown")], 0, 0, time, spent)
 
 
 def _doubtful(group: _Group, ends: bool) -> list[Verdict]:

@@ -8,7 +8,7 @@ from typing import Any
 from dflash_tui.core.records.numbers import RecordError
 from dflash_tui.core.records.rows import Piece, row_of, step_of
 from dflash_tui.core.traces.checked_events import checked_event, is_sound
-from engine.events import Event, PrefillDone, Settled, Step, TurnFinished, TurnStarted, event_from_dict
+from engine.events import Event, PrefillDone, Step, TurnFinished, TurnStarted, event_from_dict
 
 from ..untrusted import mapping, words
 
@@ -17,7 +17,7 @@ def relayed(data: Any, turn: int) -> Event | None:
     """The event, renumbered as one of this turn; None for what is no event."""
     said = dict(mapping(data))
     event = _step(said) if said.get("event") == "Step" else checked_event(said)
-    if isinstance(event, TurnStarted | PrefillDone | Step | Settled | TurnFinished):
+    if isinstance(event, TurnStarted | PrefillDone | Step | TurnFinished):
         return replace(event, turn=turn)
     return event
 

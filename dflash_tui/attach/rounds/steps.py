@@ -12,7 +12,6 @@ from engine.events import (
     Channel,
     DraftToken,
     EmittedToken,
-    Settled,
     Step,
     TurnStatistics,
     Verdict,
@@ -20,7 +19,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from ..chunks import Chunk, Piece, PromptUsage
+from ..reading import Chunk, Piece, PromptUsage
 
 WIDEST = 255
 """The most tokens that a round drafts or that an event stands for."""
@@ -40,6 +39,9 @@ class Token:
 
     def emitted(self, verdict: Verdict) -> EmittedToken:
         return EmittedToken(self.id, self.text, verdict, self.channel, self.probability)
+
+
+HELD = Token(channel="control", held=True)
 
 
 class Texts:
@@ -93,7 +95,6 @@ class StepMaker:
         accepted: int,
         time: float,
         total_ms: float,
-        provisional: bool = False,
     ) -> Step:
         """Makes one round's step. ``accepted`` is the server's count, which includes what the end of the answer cut
         off; ``time`` is in seconds since the question, ``total_ms`` the round's duration."""
@@ -114,7 +115,6 @@ class StepMaker:
             context_length=self.prompt.tokens + self._context,
             block_size=self._widest,
             temperature=self.temperature,
-            provisional=provisional,
         )
         self.made.append(step)
         return step
@@ -124,12 +124,6 @@ class StepMaker:
         for step in self.made:
             meter.add(step)
         return meter.statistics()
-
-    def again(self) -> StepMaker:
-        """An empty record of the same turn, to make its steps anew."""
-        fresh = StepMaker(self.turn, self.temperature)
-        fresh.prompt = self.prompt
-        return fresh
 
 
 def _draft(emitted: Sequence[EmittedToken], drafted: int, accepted: int) -> tuple[DraftToken, ...]:
@@ -154,10 +148,9 @@ def verdicts(num_tokens: int, drafted: int, accepted: int) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class TurnReport:
-    """The figures of a finished turn, and the steps as the server's count settles them."""
+    """The figures of a finished turn."""
 
     statistics: TurnStatistics
-    settled: Settled | None = None
     counted: bool = True
     """Whether the server said how many tokens were drafted and accepted."""
 

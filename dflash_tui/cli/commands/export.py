@@ -34,8 +34,8 @@ FORCE = click.option("--force", is_flag=True, help="Replace the file if there is
 def export(trace: str, wanted: str | None, output: Path | None, force: bool) -> int:
     """Turn TRACE, a file or a bundled trace's name, into something to show to others.
 
-    html is one page with a scrubber and the facts of every token, svg a picture of the answers, cast a recording for
-    asciinema's player, json everything for programs. Without -o it goes to stdout.
+    html is one page with a scrubber and the facts of every token, json everything for programs. Without -o it goes to
+    stdout.
     """
     print_or_write(_document(trace), wanted, output, force)
     return ExitCode.OK

@@ -1,8 +1,9 @@
-"""``dflash-chat lesson``: the guided tour, on the screen or as text."""
+"""``dflash-chat lesson``: pages over a recording, on the screen, in a file or as text."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,54 +13,51 @@ from ..flags.screen import check_theme, saved_screen_options, screen_flags
 from ..headless.output import DEFAULT_OUT
 from ..invocation import Invocation
 from ..logs import log_to_file
-from ..problems import Problem
 from ..terminal.background import has_screen, suited_theme
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 
+if TYPE_CHECKING:
+    from dflash_tui.core.lesson.course import Course
+
+OUT = click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
+                   help="Where the screen saves pages.")  # fmt: skip
+THEME = click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+@THEME
 @screen_flags
-@click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
-              help="Where the screen saves pages.")  # fmt: skip
+@OUT
 @FORMAT
 @OUTPUT
 @FORCE
 @click.pass_obj
 def lesson(
-    invocation: Invocation,
-    /,
-    file: Path | None,
-    theme: str | None,
-    out: Path,
-    wanted: str | None,
-    output: Path | None,
-    force: bool,
+    invocation: Invocation, /, theme: str | None, out: Path, wanted: str | None, output: Path | None, force: bool
 ) -> int:
     """How speculative decoding works, in about five minutes, on a recorded conversation. No model is loaded.
 
-    FILE is a lesson of your own; without it, the one that comes with the program. Leaving keeps your place. In a pipe
-    the lesson is printed as text; with --format or -o it becomes a file.
+    Leaving keeps your place. In a pipe the lesson is printed as text; with --format or -o it becomes a file.
     """
-    from dflash_tui.core.lesson.bundled import open_lesson
-    from dflash_tui.core.lesson.pages import lesson_document
-    from dflash_tui.core.lesson.parsing import LessonError
+    from dflash_tui.core.lesson.document import document_of
+    from dflash_tui.core.lesson.lesson import open_lesson
 
-    try:
-        read, pages, origin = open_lesson(file)
-    except LessonError as error:
-        raise Problem(str(error), "Correct it, or run dflash-chat lesson without a file for the bundled one.") from None
+    course = open_lesson()
     if wanted is None and output is None and has_screen():
-        log_to_file()
-        with suited_theme(theme) as suited:
-            from dflash_tui.app.lesson import run_lesson
-
-            theme = suited.theme
-        code, wants_chat = run_lesson(read, pages, origin, out, theme, saved_screen_options())
-        return open_chat(invocation) if wants_chat else code
-    print_or_write(lesson_document(read, pages, origin), wanted, output, force)
+        return on_the_screen(invocation, course, theme, out)
+    print_or_write(document_of(course), wanted, output, force)
     return ExitCode.OK
+
+
+def on_the_screen(invocation: Invocation, course: Course, theme: str | None, out: Path) -> int:
+    """Show a course until it is left, and the chat behind it where that is wanted; returns the exit code."""
+    log_to_file()
+    with suited_theme(theme) as suited:
+        from dflash_tui.app.course import run_course
+
+        theme = suited.theme
+    code, wants_chat = run_course(course, out, theme, saved_screen_options())
+    return open_chat(invocation) if wants_chat else code
 
 
 def open_chat(invocation: Invocation) -> int:

@@ -20,10 +20,10 @@ from dflash_tui.core.sessions.archive import (
     conversation_markdown,
     delete_session,
     find_session,
-    list_sessions,
     open_session,
     reopen,
     reopen_latest,
+    survey,
 )
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
@@ -59,9 +59,12 @@ def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     text = " ".join(words)
     with closing(_search()) as search:
         said = {hit.path for hit in search.find(text)} if text else set()
-    found = [session for session in list_sessions() if session.matches(text) or session.path in said]
+    readable, unreadable = survey()
+    found = [session for session in readable if session.matches(text) or session.path in said]
     for session in found:
         print(_as_json(session) if as_json else _as_line(session))
+    for problem in unreadable:
+        print(_printable(problem), file=sys.stderr)
     if not found and not as_json:
         print("No conversation yet." if not words else "No conversation has these words.", file=sys.stderr)
     return ExitCode.OK
@@ -100,8 +103,7 @@ def show_command(id: str) -> int:
 def export_command(id: str, output: Path | None, wanted: str) -> int:
     """Write a conversation to a file for others; FILE must not be there yet.
 
-    md is what was said, html has every token with its round, json is data, svg a picture and cast a recording for
-    asciinema.
+    md is what was said, html has every token with its round, json is data.
     """
     if output is not None and output.exists():
         raise Problem(f"{output} is there already.", "Choose another name with -o.")

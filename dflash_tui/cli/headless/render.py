@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dflash_tui.core.text.fences import find_blocks
-from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted, event_to_dict, shortened
+from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted, event_to_dict, shortened
 
 Renderer = Callable[[Event], str]
 
@@ -42,8 +42,6 @@ class JsonRenderer:
             case EngineReady():
                 self._context.update(target=event.target, drafter=event.drafter, device=event.device, dtype=event.dtype)
                 self._context |= {key: getattr(event, key) for key in ("server", "dialect", "times") if event.server}
-            case Settled():
-                self._context.update(proved=event.proved, note=event.note)
             case TurnStarted():
                 self._context.update(settings=event.settings)
             case TurnFinished():

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
 from dflash_tui.core.progress import describe_amount
-from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
+from dflash_tui.core.text.harmless import signed
+from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, TurnFinished
 
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress in a log."""
@@ -44,8 +45,6 @@ class ProgressLine:
             case EngineReady():
                 self._ready = event
                 self._write(f"{describe_models(event)}\n" if self._terminal else "")
-            case Settled() if event.note:
-                self._notes.append(event.note)
             case Notice():
                 note = f"{event.message}\n  {event.advice}" if event.advice else event.message
                 self._write(f"{note}\n") if event.ahead else self._notes.append(note)
@@ -64,7 +63,7 @@ class ProgressLine:
         self._write("".join(f"{line}\n" for line in (figures, *self._notes) if line))
 
     def _write(self, text: str) -> None:
-        sys.stderr.write(f"{_CLEAR_LINE}{text}" if self._drawn else text)
+        sys.stderr.write(f"{_CLEAR_LINE * self._drawn}{signed(text)}")
         sys.stderr.flush()
         self._drawn = False
 

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
-from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.context_fit import WhenFull
@@ -23,10 +23,10 @@ from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Joules, Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import SourceFactory, StepBatch
+from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask, GenerationSettings, Stop
-from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Settled, Step, TurnFinished
+from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Step, TurnFinished
 
 from ..headless.status import describe_models
 from ..headless.turn import lacking
@@ -159,8 +159,6 @@ class PlainChat:
             case TurnFinished():
                 self._read_out("\n" if self._line else "")
                 self._conclude(event)
-            case StepBatch(settled=Settled(note=note)) | Settled(note=note) if note:
-                self._notes.append(note)
             case Notice():
                 self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
                 if event.ahead or not self.chat.busy:
@@ -267,9 +265,9 @@ class PlainChat:
         self.say(f"You are behind question {newest.number}{', ' + place if place else ''}: {short(newest.question)}")
         self.say("/show reads the conversation out up to here.")
 
-    def give_back(self, questions: Sequence[str]) -> None:
+    def give_back(self, questions: Sequence[Queued]) -> None:
         for question in questions:
-            self.say(f"Not asked: {question}")
+            self.say(f"Not asked: {question.text}")
 
     def reword(self, exchange: Exchange) -> None:
         if not self._terminal.asks_back:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 from ..failures import Failure
 from ..platforms import BINARY, NEVER_WAITING
@@ -104,11 +105,14 @@ def _decoded(data: bytes, shown: str) -> str:
 
 
 class AttachmentReader:
-    """Reads a file once for as long as it is the same, with its tokens counted. From any thread."""
+    """Reads a file once for as long as it is the same, with its tokens counted, and forgets what hasn't been asked for
+    lately. From any thread."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._known: dict[tuple[str, str, int, int], Attachment] = {}
+        self._known: dict[tuple[str, str], tuple[tuple[int, int], Attachment]] = {}
+        """The latest version of each file by path and name, with its time and size; the latest asked for last."""
+        self._changing = Lock()
 
     def read(self, path: Path, name: str) -> Attachment:
         """Read a file as :func:`read_file` does, but only once for as long as it stays the same."""
@@ -116,17 +120,25 @@ class AttachmentReader:
             status = os.stat(os.path.expanduser(path))
         except (OSError, ValueError):
             return read_file(path, name)
-        key = (str(path), name, status.st_mtime_ns, status.st_size)
-        if key not in self._known:
-            self._known[key] = read_file(path, name)
-        return self._known[key]
+        place, version = (str(path), name), (status.st_mtime_ns, status.st_size)
+        with self._changing:
+            known = self._known.get(place)
+        file = known[1] if known is not None and known[0] == version else read_file(path, name)
+        with self._changing:
+            self._known.pop(place, None)
+            self._known[place] = version, file
+            while len(self._known) > MAX_FILES:
+                del self._known[next(iter(self._known))]
+        return file
 
     def counted(self, files: Sequence[Attachment], limit: int) -> tuple[Attachment, ...]:
         """Count the tokens of files that fit the context, as :func:`checked` does, and remember the counts."""
         done = checked(files, limit, self._count)
-        for key, file in list(self._known.items()):
-            if match := next((each for each in done if (each.digest, each.name) == (file.digest, file.name)), None):
-                self._known[key] = match
+        by_content = {file.digest: file for file in done}
+        with self._changing:
+            for place, (version, file) in self._known.items():
+                if (counted := by_content.get(file.digest)) is not None:
+                    self._known[place] = version, replace(file, num_tokens=counted.num_tokens)
         return done
 
 

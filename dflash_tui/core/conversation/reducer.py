@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.events import (
@@ -15,12 +15,10 @@ from engine.events import (
     LoadProgress,
     Notice,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
-    settled_steps,
 )
 
 from ..figures.speed_up import SpeedUp
@@ -58,8 +56,6 @@ class TurnState:
     """Every step so far."""
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
-    settled: Settled | None = None
-    """The event, without its steps, by which a server's own count settled the rounds; None where none did."""
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
@@ -95,24 +91,6 @@ class TurnState:
         self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
         self.step_spans.skip(batch.spans, history.num_tokens)
-        self.answer.append(batch.spans.answer)
-        return batch.spans
-
-    def settle(self, event: Settled) -> Spans | None:
-        """Put the settled steps in the place of those so far. Returns the transcript's new pieces of this answer; None
-        where nothing has changed."""
-        steps = settled_steps(event, self.history)
-        if steps:
-            return self.retell(retold(event, RoundLog(steps)))
-        self.settled = event
-        return None
-
-    def retell(self, batch: StepBatch) -> Spans:
-        """Takes over what ``settle`` would make of the rounds, made ready on another thread (``retold``)."""
-        history = self.history = batch.history
-        self.settled, self.latest_drafted = batch.settled, history.latest_drafted()
-        self.acceptance, self.rate = history.acceptance(-1), RateMeter(history)
-        self.answer = GrowingText()
         self.answer.append(batch.spans.answer)
         return batch.spans
 
@@ -176,9 +154,12 @@ class TurnState:
 
     @property
     def _totals(self) -> TurnStatistics | None:
-        """A server's totals, where its rounds told of no drafts and can't add up to them; None otherwise."""
-        told, counted = self.statistics, self.acceptance.num_draft_tokens
-        return told if told is not None and told.num_draft_tokens and not counted else None
+        """A server's totals, where the rounds that its stream told don't add up to them; None otherwise."""
+        told, shown = self.statistics, self.acceptance
+        if told is None or not told.num_draft_tokens:
+            return None
+        counted = shown.num_draft_tokens, shown.num_accepted_draft_tokens
+        return told if (told.num_draft_tokens, told.num_accepted_draft_tokens) != counted else None
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
         """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.
@@ -197,14 +178,6 @@ class TurnState:
             speed_up=self._factor(index),
         )
 
-
-def retold(event: Settled, rounds: RoundLog) -> StepBatch:
-    """A turn's steps as they were settled, which are these, and what the transcript says of them."""
-    history, pieces, spans = StepHistory(rounds), StepSpans(event.turn), Spans()
-    for step in rounds:
-        history.append(step)
-        spans.extend(pieces.tell(step))
-    return StepBatch(event.turn, history, 0, 0, len(history), spans, replace(event, steps=()))
 
 
 _REASONS: dict[FinishReason, str] = {
@@ -240,7 +213,6 @@ class Reducer:
         self._told_notices = 0
         """How many of them the transcript has."""
         self._spans = Spans()
-        self._settled: dict[int, Spans] = {}
 
     @property
     def busy(self) -> bool:
@@ -250,15 +222,8 @@ class Reducer:
         spans, self._spans = self._spans, Spans()
         return spans
 
-    def take_settled(self) -> dict[int, Spans]:
-        """The answers whose rounds were settled since the last call, by turn: the same text in other pieces."""
-        settled, self._settled = self._settled, {}
-        return settled
-
     def apply(self, event: Event | StepBatch) -> None:
         match event:
-            case Settled() | StepBatch(settled=Settled()):
-                self._settle(event)
             case Step() | StepBatch():
                 self._add(event)
             case LoadProgress():
@@ -309,7 +274,6 @@ class Reducer:
         self.turns.clear()
         self._numbered.clear()
         self._spans = Spans()
-        self._settled = {}
 
     def turn_of(self, number: int) -> TurnState | None:
         """The turn with this number, if it was run or looked at."""
@@ -343,12 +307,6 @@ class Reducer:
         if turn := self._current(steps.turn):
             self.phase = "streaming"
             self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
-
-    def _settle(self, event: Settled | StepBatch) -> None:
-        if turn := self._current(event.turn):
-            spans = turn.settle(event) if isinstance(event, Settled) else turn.retell(event)
-            if spans is not None:
-                self._settled[turn.number] = spans
 
     def _notice(self, event: Notice) -> None:
         """Tell a notice once, however often it comes: ahead of a question or behind its answer, never between."""
@@ -409,10 +367,9 @@ def failure(event: EngineError, begun: str) -> Span:
 def ending(turn: TurnState, event: TurnFinished, place: tuple[int, int]) -> Spans:
     """What stands under an answer. ``place``: which version it is of how many."""
     gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
-    note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
     if event.reason == "error" and not (event.text or event.thought):
-        return Spans.of(noted("", version_spans(*place), f"{note}\n"))  # the error has said all that there is
-    return Spans.of(noted(f"{gap}{turn_summary(event)}", version_spans(*place), f"{note}\n\n"))
+        return Spans.of(noted("", version_spans(*place), "\n"))  # the error has said all that there is
+    return Spans.of(noted(f"{gap}{turn_summary(event)}", version_spans(*place), "\n\n"))
 
 
 def turn_summary(event: TurnFinished) -> str:

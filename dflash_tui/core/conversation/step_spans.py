@@ -23,18 +23,18 @@ class StepSpans:
         spans = Spans()
         for token in step.emitted:
             if token.channel != "control" and token.text:
-                self._tell(token, spans, step.provisional)
+                self._tell(token, spans)
             self._num_tokens += 1
         return spans
 
-    def _tell(self, token: EmittedToken, spans: Spans, provisional: bool) -> None:
+    def _tell(self, token: EmittedToken, spans: Spans) -> None:
         thought = token.channel == "thought"
         if thought and not self._thinking:
             spans.append(Span(THOUGHT_HEAD, "note"))
         elif self._thinking and not thought:
             spans.append(Span("\n\n", "thought"))
         self._thinking = thought
-        spans.append(Span(token.text, token_style(token, provisional), self._turn, self._num_tokens))
+        spans.append(Span(token.text, token_style(token), self._turn, self._num_tokens))
 
     def skip(self, spans: Spans, num_tokens: int) -> None:
         """Go on behind steps that were told already as ``spans``; up to there the turn has ``num_tokens`` tokens."""

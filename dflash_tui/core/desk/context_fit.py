@@ -9,7 +9,7 @@ from typing import Literal
 from engine.commands import Ask
 
 from ..attachments.attachment import counted
-from ..conversation.chat import Chat, Exchange
+from ..conversation.chat import Chat, Exchange, Queued
 from ..conversation.context import (
     NEARLY_FULL,
     Fit,
@@ -93,7 +93,9 @@ class ContextFit:
                 self._start_new()
                 then(replace(beside, carried=Carried("answer", answer) if answer else None))
             else:
-                self._face.give_back([text])
+                self._face.give_back(
+                    [Queued(text, beside.files, tuple(text[start:stop] for start, stop in beside.pastes))]
+                )
 
         ways = (
             Way("d", "drop", f"drop the {oldest}, and go on"),

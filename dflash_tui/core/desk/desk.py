@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,15 +179,21 @@ class Desk:
         """Give the questions back that waited for an answer which was stopped."""
         waiting = self.chat.take_queued()
         self.face.changed("queue")
-        if waiting:
-            self.face.give_back([queued.text for queued in waiting])
+        self._give_back(waiting)
 
-    def take_queued(self) -> str | None:
-        """Take the newest question that waits out of the queue; returns its text, or None where none waits."""
-        queued = self.chat.queued
-        text = queued.pop().text if queued else None
+    def _give_back(self, questions: Sequence[Queued]) -> None:
+        """Let the user have these again, with their pastes, and their files as they were."""
+        if questions:
+            self.files.give_back(questions)
+            self.face.give_back(questions)
+
+    def take_queued(self) -> Queued | None:
+        """Take the newest question that waits out of the queue; None where none waits."""
+        queued = self.chat.queued.pop() if self.chat.queued else None
+        if queued is not None:
+            self.files.give_back([queued])
         self.face.changed("queue")
-        return text
+        return queued
 
     def edit(self, number: int) -> None:
         """Let the user write a question anew, to be asked as another version of it."""
@@ -204,7 +211,7 @@ class Desk:
                 self.ask(*following)
             except SlashError as error:
                 self.face.say(str(error), grave=True)
-                self.face.give_back([following.text])
+                self._give_back([following])
         elif not self.chat.busy and self.chat.queued:
             self.return_queue()
         self.face.changed("queue")
@@ -277,7 +284,7 @@ class Desk:
     def new(self) -> None:
         """Begin an empty conversation. Raises ``SlashError`` while an answer runs."""
         self.require_idle()
-        self.queue.renew_log(self.ready)
+        self.queue.renew_log()
         self.chat.new()
         self._forget()
         self.face.changed("new")
@@ -289,7 +296,7 @@ class Desk:
         if path == self.queue.log.path:
             raise SlashError("That is this conversation.")
         conversation, log = reopen(path)
-        self.queue.renew_log(self.ready, log)
+        self.queue.renew_log(log)
         self._resume(conversation)
         self.chat.settings = restored(self.chat.settings, conversation.settings)
         self.face.changed("settings")
@@ -303,6 +310,8 @@ class Desk:
         if conversation.damaged:
             lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
             self.face.say(f"{lines} of its file could not be read; the rest is here.", "end")
+        for problem in conversation.passed_over:
+            self.face.say(f"A later conversation could not be gone on with: {problem}", "end")
 
     def _forget(self) -> None:
         """Drop what belonged to the conversation before."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
+from threading import Lock
 
-from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
+from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted
 
-from ..conversation.reducer import retold
 from ..records.round_log import Recorder, RoundLog
 from ..sessions.sessions import SessionLog
 from ..source import Happening, Rewind, StepBatch
@@ -26,6 +26,11 @@ class EventQueue:
         self.wake: Callable[[], None] = lambda: None
         """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
         self._recorder = Recorder()
+        self._ready: EngineReady | None = None
+        """The model that answers, as every log is to know it."""
+        self._logging = Lock()
+        """Held while an event is logged, and while another log takes the place of the one that is: a model may become
+        ready on the engine's thread while the user begins another conversation."""
         self._begun: tuple[int, RoundLog] | None = None
         """The latest turn, and its rounds as they are told."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
@@ -38,16 +43,16 @@ class EventQueue:
         if self.diverted is not None:
             self.diverted(event)
             return
-        before, rounds = self._recorder.rounds, self._recorder.take(event)
+        rounds = self._recorder.take(event)
         if isinstance(event, TurnStarted) and rounds is not None:
             self._begun = event.turn, rounds
-        self.log.record(event, rounds)
+        with self._logging:
+            if isinstance(event, EngineReady):
+                self._ready = event
+            self.log.record(event, rounds)
         if self.trace is not None:
             self.trace.record(event, rounds)
-        if isinstance(event, Settled) and rounds is not None and rounds is not before:
-            self._events.put(retold(event, rounds))  # a frame would wait for a long answer's rounds to be taken in anew
-        else:
-            self._events.put(event)
+        self._events.put(event)
         if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
             self.wake()
 
@@ -71,9 +76,11 @@ class EventQueue:
         """The next event, whenever it comes."""
         return self._events.get()
 
-    def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
-        """Begin a new log, or go on with ``log``, for another conversation. Not while a turn runs."""
-        self.log.close()
-        self.log = log or SessionLog.create(self.log.path.parent)
-        if ready is not None:
-            self.log.record(ready)
+    def renew_log(self, log: SessionLog | None = None) -> None:
+        """Begin a new log, or go on with ``log``, for another conversation, which is told of the model that answers, if
+        one does by now. Not while a turn runs."""
+        with self._logging:
+            self.log.close()
+            self.log = log or SessionLog.create(self.log.path.parent)
+            if self._ready is not None:
+                self.log.record(self._ready)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from engine.commands import Ask
 
-    from ..conversation.chat import Exchange
+    from ..conversation.chat import Exchange, Queued
     from ..race.opponent import Opponent
     from ..race.race import Joules, Race
     from ..text.fences import CodeBlock
@@ -104,8 +104,8 @@ class Face(Protocol):
     def changed(self, change: Change, number: int = 0) -> None:
         """Show the chat as it is now. ``number``: of the question that the change is about."""
 
-    def give_back(self, questions: Sequence[str]) -> None:
-        """Say that these questions were not asked, and keep their words for the user."""
+    def give_back(self, questions: Sequence[Queued]) -> None:
+        """Say that these questions were not asked, and keep their words and pastes for the user."""
 
     def reword(self, exchange: Exchange) -> None:
         """Let the user write a question anew: while that goes on the desk is ``editing`` it, or it is asked at once."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..attachments.attachment import Attachment
 from ..attachments.attachment_reader import AttachmentError, AttachmentReader, NoSuchFile
 from ..attachments.mentions import Mentioned, Read, as_asked, attach
-from ..conversation.chat import Chat
+from ..conversation.chat import Chat, Queued
 from ..conversation.slash import SlashError
 from .context_fit import ContextFit
 
@@ -21,6 +21,12 @@ class QuestionFiles:
     def __init__(self, chat: Chat, fit: ContextFit, say: Callable[[str], None]) -> None:
         self._chat, self._fit, self._say = chat, fit, say
         self._reader = AttachmentReader(fit.ruler.text)
+        self._given_back: dict[str, Queued] = {}
+        """Questions that were not asked, by their text: asked after all, each takes its files as they were."""
+
+    def give_back(self, questions: Sequence[Queued]) -> None:
+        """Keep the files of questions that the user gets back."""
+        self._given_back = {queued.text: queued for queued in questions}
 
     def look(self, typed: str) -> tuple[Attachment, ...]:
         """What ``typed`` mentions, with its tokens counted. Raises ``AttachmentError``. May be called on any thread."""
@@ -29,6 +35,8 @@ class QuestionFiles:
     def take(self, typed: str, text: str) -> tuple[str, tuple[Attachment, ...]]:
         """The question as it was meant, and its files. ``typed``: with pastes folded, whose words are not the user's
         own. Raises ``SlashError`` for a file that can't go with it."""
+        if (queued := self._given_back.pop(text, None)) is not None:
+            return text, queued.files
         if "@" not in typed:
             return text, ()
         known = {file.name: file for exchange in self._chat.tree.path for file in exchange.beside.files}

@@ -15,7 +15,7 @@ from ..conversation.slash import SlashError
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect
-from ..sessions.archive import list_sessions
+from ..sessions.archive import survey
 from .words import outlined, reasons, short, table_lines
 
 LISTED = 20
@@ -65,7 +65,8 @@ class SessionsView:
     words: str = ""
 
     def lines(self) -> Iterator[str]:
-        found = [each for each in list_sessions(self.here.parent) if each.matches(self.words)]
+        readable, unreadable = survey(self.here.parent)
+        found = [each for each in readable if each.matches(self.words)]
         if not found:
             raise SlashError("No conversation has these words." if self.words else "No conversation yet.")
         for each in found[:LISTED]:
@@ -73,6 +74,7 @@ class SessionsView:
             yield f"{each.id}{here}, {counted(len(each.questions), 'question')}: {short(each.name)}"
         if len(found) > LISTED:
             yield f"{len(found) - LISTED} more: /sessions and words of theirs narrows the list."
+        yield from unreadable
         yield "/resume and an id, which may be cut short, goes on with one."
 
 

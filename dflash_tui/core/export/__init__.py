@@ -1,1 +1,1 @@
-"""Answers, conversations, races and lessons as files that stand on their own: HTML, SVG, asciicast and JSON."""
+"""Answers, conversations, races and lessons as files that stand on their own: HTML and JSON."""

@@ -15,12 +15,10 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
-    settled_steps,
 )
 from engine.statistics import TurnMeter
 
@@ -28,6 +26,7 @@ from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
 from ..files.running import RunResult
 from ..rounds.factor import factors
+from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
 from ..sessions.turn import StoredTurn
 
@@ -83,8 +82,6 @@ class ExportedAnswer:
     reason: FinishReason | None = None
     """Why the answer ended; None when the record ends within it."""
     error: str = ""
-    note: str = ""
-    """Why a server's count could not prove the rounds, where it could not."""
     speed_up: SpeedUp | None = None
     """Against its target alone; None where nothing can be said."""
 
@@ -124,7 +121,7 @@ class Lanes:
     answers: tuple[ExportedAnswer, ...]
 
 
-Plain = Heading | Prose | CellTable | RoundFigure | ExportedAnswer | RunResult
+Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
 """A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
 Section = Plain | Lanes
 
@@ -180,7 +177,7 @@ class AnswerCollector:
         self._started: TurnStarted | None = None
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
-        self._error = self._note = ""
+        self._error = ""
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -194,9 +191,6 @@ class AnswerCollector:
                 self._prefill_ms = event.milliseconds
             case Step():
                 self._steps.append(event)
-            case Settled():
-                self._steps = list(settled_steps(event, self._steps)) or self._steps
-                self._note = event.note
             case EngineError():
                 self._error = event.message
             case TurnFinished():
@@ -211,7 +205,7 @@ class AnswerCollector:
         made = self._made(reason)
         if made is not None:
             self._answers.append(made)
-        self._started, self._steps, self._prefill_ms, self._error, self._note = None, [], 0.0, "", ""
+        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
 
     def _made(self, reason: FinishReason | None) -> ExportedAnswer | None:
         started = self._started
@@ -226,7 +220,6 @@ class AnswerCollector:
             prefill_ms=self._prefill_ms,
             reason=reason,
             error=self._error,
-            note=self._note,
         )
 
 
@@ -269,7 +262,7 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
-    """A turn's sections. One without rounds, because it was refused or an earlier version kept none, is text."""
+    """A turn's sections. One that never began, because it was refused, is text."""
     events = turn.events()
     if events is not None:
         return (*collect(events).answers(), *turn.runs)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from .document import ExportedPage
 
-Format = Literal["html", "svg", "cast", "json"]
+Format = Literal["html", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
@@ -22,14 +22,6 @@ def _writer(wanted: Format) -> Callable[[ExportedPage], str]:
             from .html import to_html
 
             return to_html
-        case "svg":
-            from .svg import to_svg
-
-            return to_svg
-        case "cast":
-            from .cast import to_cast
-
-            return to_cast
         case "json":
             from .json_export import to_json
 

@@ -22,7 +22,6 @@ from ..figures.labels import (
     COLOURS,
     KEPT,
     OUTCOME,
-    PROVISIONAL,
     SERVERS,
     TOKENS_PER_ROUND,
     UNCHECKED,
@@ -34,6 +33,7 @@ from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
+from ..rounds.passes import REASON, PassRows
 from ..rounds.trees import accepted_drafts
 from ..text.harmless import sanitise
 from .document import (
@@ -61,11 +61,12 @@ LAST_COLOUR = 4
 """The last lane with a colour of its own; those behind it share that."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
+PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 13
 
 
 def to_html(document: ExportedPage) -> str:
     """The page as text; write it as UTF-8."""
-    style, script = variables() + asset("page.css"), asset("page.js")
+    style, script = variables() + asset("page.css") + asset("passes.css"), asset("page.js")
     title = escaped(document.title)
     parts = [
         *page_head(title, style, script),
@@ -112,7 +113,7 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
             f'<details><summary>round by round</summary><p class="summary">{escaped(answer_summary(answer))}</p>'
             f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
         )
-    yield "</div></section>"
+    yield f"</div></section>{passes_figure(REASON)}"
 
 
 def _winner(lanes: Lanes) -> str:
@@ -139,6 +140,8 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return _table(section)
         case RoundFigure():
             return _round(section)
+        case PassRows():
+            return passes_figure(section)
         case ExportedAnswer():
             return _answer(section, next(numbers))
         case RunResult():
@@ -194,18 +197,17 @@ def _tokens(steps: Sequence[Step]) -> Iterator[str]:
     for index, step in enumerate(steps):
         for place, token in enumerate(step.emitted):
             if token.text and token.channel != "control":
-                yield _token(token, index, place, first, step.provisional)
+                yield _token(token, index, place, first)
                 first = False
 
 
-def _token(token: EmittedToken, step: int, place: int, first: bool, provisional: bool) -> str:
+def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
     look: str = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
     text = escaped(token.text)
     if look == "corrected":  # words are underlined, as in the terminal, and not the blanks before them
         text = _WORD.sub(r"<u>\g<0></u>", text)
-    look += " guess" * provisional
     return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
 
 
@@ -233,6 +235,27 @@ def _round(figure: RoundFigure) -> str:
     )
     caption = escaped(figure.caption or round_summary(figure.step))
     return f'<figure><div class="round">{cells}</div><figcaption>{caption}</figcaption></figure>'
+
+
+def passes_figure(passes: PassRows) -> str:
+    """Rows of passes that begin together: blocks as wide as they take, each with the share of the time at its end."""
+    rows = []
+    for row in passes.rows:
+        begins, blocks = (0.0, *row.ends), []
+        for each, begin, end in zip(row.passes, begins, row.ends, strict=False):
+            left, right = (time / passes.length * PASSES_WIDTH for time in (begin, end))
+            label = next((label for label in each.labels if len(label) * LETTER < right - left), each.labels[-1])
+            blocks.append(
+                f'<g class="{each.kind}" data-end="{end / passes.length:.4f}">'
+                f'<rect x="{left:.1f}" width="{right - left - PASS_GAP:.1f}" height="{PASS_HEIGHT}"/>'
+                f'<text x="{(left + right - PASS_GAP) / 2:.1f}" y="{PASS_HEIGHT * 2 // 3}">{escaped(label)}'
+                "</text></g>"
+            )
+        rows.append(
+            f'<p><b>{escaped(row.name)}</b></p><svg viewBox="0 0 {PASSES_WIDTH} {PASS_HEIGHT}" '
+            f'aria-hidden="true">{"".join(blocks)}</svg>'
+        )
+    return f'<figure class="passes">{"".join(rows)}<figcaption>{escaped(passes.says)}</figcaption></figure>'
 
 
 def _table(table: CellTable) -> str:
@@ -263,13 +286,14 @@ def _histogram(answer: ExportedAnswer) -> str:
 def _legend(document: ExportedPage) -> str:
     known: list[tuple[str, Label]] = [*(COLOURS | UNCHECKED).items()]
     if document.origin.server:
-        known += [*SERVERS.items(), ("guess", PROVISIONAL)]
+        known += SERVERS.items()
     names = [f'<span class="{look}">{label.name}</span>' for look, label in known]
     entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
     entries += f"<li>{escaped(UNDER_TOKENS)}</li><li>{escaped(OUTCOME.says)}</li>"
     shut = any(isinstance(section, Lanes) for section in document.sections)  # a race is to be seen whole
+    reason, opened = ("", "") if shut else (passes_figure(REASON), " open")
     return (
-        f'<p class="about">{escaped(ABOUT)}</p><details id="legend"{"" if shut else " open"}>'
+        f'<p class="about">{escaped(ABOUT)}</p>{reason}<details id="legend"{opened}>'
         f'<summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
     )
 

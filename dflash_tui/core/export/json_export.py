@@ -9,6 +9,7 @@ from typing import Any
 from engine.events import shortened
 
 from ..files.running import RunResult
+from ..rounds.passes import PassRows
 from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
 
 FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
@@ -34,6 +35,8 @@ def _section(section: Plain) -> dict[str, Any]:
             return {"kind": "table", "rows": [list(row) for row in section.rows]}
         case RoundFigure():
             return {"kind": "round", "caption": section.caption, "step": shortened(asdict(section.step))}
+        case PassRows():
+            return {"kind": "passes", "text": section.says, **asdict(section)}
         case ExportedAnswer():
             return _answer(section)
         case RunResult():
@@ -49,7 +52,6 @@ def _answer(answer: ExportedAnswer) -> dict[str, Any]:
         "thought": answer.thought,
         "reason": answer.reason,
         "error": answer.error,
-        **({"note": answer.note} if answer.note else {}),
         "settings": dict(answer.settings),
         "prefill_ms": answer.prefill_ms,
         "statistics": asdict(answer.statistics),

@@ -10,8 +10,12 @@ from ..conversation.folds import output_spans
 from ..figures.labels import TOKENS_PER_ROUND
 from ..files.running import RunResult
 from ..rounds.cells import Fate, round_cells, show_blanks
+from ..rounds.passes import PassRows
 from ..text.spans import Span, token_style
 from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
+
+PASSES_WIDTH = 84
+"""Cells of a picture of passes where a document is text."""
 
 
 def document_spans(document: ExportedPage) -> Iterator[Span]:
@@ -34,6 +38,8 @@ def section_spans(section: Plain) -> Iterator[Span]:
         case RoundFigure():
             yield Span(round_line(section.step), "text")
             yield Span(f"\n{section.caption}\n\n", "note")
+        case PassRows():
+            yield Span(f"{section.text(PASSES_WIDTH)}\n\n", "text")
         case ExportedAnswer():
             yield from question_spans(section)
             yield from token_spans(section.steps)
@@ -63,7 +69,7 @@ def token_spans(steps: Iterable[Step]) -> Iterator[Span]:
             if thinking and not thought:
                 yield Span("\n\n", "thought")
             thinking = thought
-            yield Span(token.text, token_style(token, step.provisional))
+            yield Span(token.text, token_style(token))
 
 
 MARKS: dict[Fate, str] = {
@@ -98,8 +104,6 @@ def answer_summary(answer: ExportedAnswer) -> str:
         )
     if answer.reason is None:
         parts.append("the record ends here")
-    if answer.note:
-        parts.append(answer.note)
     return " · ".join(parts)
 
 

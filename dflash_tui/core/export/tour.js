@@ -19,11 +19,9 @@ const pictures = {
       token.classList.toggle("landed", place === due - 1 && share < 1);
     });
   },
-  weights(part, share) {
-    [...part.querySelectorAll(".pass")].forEach((pass, place) => {
-      const read = Math.min(Math.max((share - place / 2) * 2, 0), 1);
-      pass.querySelector("progress").value = read;
-      pass.classList.toggle("read", read === 1);
+  passes(part, share) {
+    part.querySelectorAll("[data-end]").forEach((pass) => {
+      pass.classList.toggle("waiting", share < pass.dataset.end - 1e-9);
     });
   },
   round(part, share) {
@@ -42,6 +40,7 @@ const pictures = {
     });
   },
   number() {},
+  words() {},
 };
 
 function draw() {
@@ -49,7 +48,7 @@ function draw() {
   while (place < parts.length - 1 && now >= begin + seconds[place]) begin += seconds[place++];
   const share = still ? 1 : Math.min(Math.max((now - begin - LEAD) / (seconds[place] - LEAD - REST), 0), 1);
   parts.forEach((part, each) => part.classList.toggle("now", each === place));
-  pictures[parts[place].id](parts[place], share);
+  pictures[parts[place].classList[0]](parts[place], share);
   bar.value = now / total;
   button.textContent = timer ? "❚❚ pause" : now >= total ? "▶ again" : "▶ go on";
   return [place, begin];

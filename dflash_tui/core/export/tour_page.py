@@ -7,40 +7,51 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..figures.labels import AS_FAST, caption
-from ..lesson.pages import name_of
-from ..lesson.tour import Part, Tour
+from ..lesson.course import Course, Factor, OneRound, Page, SideBySide, Written, name_of
 from ..rounds.cells import END_MARK, draft_text, show_blanks
+from ..rounds.passes import PassRows
 from ..rounds.playback import PHASES
 from .document import ExportedAnswer
-from .html import asset, escaped, page_head, variables
+from .html import asset, escaped, page_head, passes_figure, variables
 
-GUESSES = 15
+KINDS = {Written: "alone", PassRows: "passes", OneRound: "round", SideBySide: "race", Factor: "number"}
 
 
-def tour_page(tour: Tour) -> str:
-    """The page as text; write it as UTF-8."""
-    style, script = variables() + asset("tour.css"), asset("tour.js")
-    pictures = {"alone": _alone, "weights": _weights, "round": _round, "race": _race, "number": _number}
+def tour_page(course: Course) -> str:
+    """A course that plays itself, as the text of a page; write it as UTF-8."""
+    style, script = variables() + asset("tour.css") + asset("passes.css"), asset("tour.js")
     parts = [
-        *page_head("Speculative decoding in two minutes", style, script),
+        *page_head(course.title, style, script),
         '<header><progress id="progress" max="1" value="0" aria-label="How much has been played"></progress>',
         '<button id="play" type="button">pause</button></header><main>',
-        *(_part(part, "".join(pictures[part.name](tour))) for part in tour.parts),
-        f'</main><script type="application/json" id="data">{_data(tour)}</script>',
+        *map(_part, course.pages),
+        f'</main><script type="application/json" id="data">{_data(course)}</script>',
         f"<script>{script}</script></body></html>\n",
     ]
     return "\n".join(parts)
 
 
-def _part(part: Part, picture: str) -> str:
+def _part(page: Page) -> str:
+    kind = KINDS[type(page.view)] if page.view else "words"
+    words = f"<p>{escaped(page.text)}</p>" if not isinstance(page.view, PassRows) else ""  # its caption says the same
     return (
-        f'<section id="{part.name}"><h1>{escaped(part.title)}</h1><div class="picture">{picture}</div>'
-        f"<p>{escaped(part.words)}</p></section>"
+        f'<section class="{kind}"><h1>{escaped(page.title)}</h1><div class="picture">{"".join(_picture(page))}</div>'
+        f"{words}</section>"
     )
 
 
-def _alone(tour: Tour) -> Iterator[str]:
-    yield f'<pre class="answer plain">{"".join(_tokens(tour.alone))}</pre>'
+def _picture(page: Page) -> Iterator[str]:
+    match page.view:
+        case Written(answer):
+            yield f'<pre class="answer plain">{"".join(_tokens(answer))}</pre>'
+        case PassRows() as passes:
+            yield passes_figure(passes)
+        case OneRound() as view:
+            yield from _round(view)
+        case SideBySide(answers):
+            yield from _race(answers)
+        case Factor(times):
+            yield f'<p class="factor">{times:.1f}×</p><p><b>{AS_FAST}</b></p>'
 
 
 def _tokens(answer: ExportedAnswer) -> Iterator[str]:
@@ -50,21 +61,10 @@ def _tokens(answer: ExportedAnswer) -> Iterator[str]:
                 yield f'<span class="t {token.verdict}" data-s="{index}">{escaped(token.text)}</span>'
 
 
-def _weights(tour: Tour) -> Iterator[str]:
-    for what, took, boxes in (
-        ("one token", tour.one_ms, 1),
-        ("one token and fifteen guesses", tour.block_ms, 1 + GUESSES),
-    ):
-        yield (
-            f'<div class="pass"><p><b>a pass for {what}</b> <output>{took:.1f} ms</output></p>'
-            '<progress max="1" value="1" aria-label="Weights read"></progress>'
-            f'<p class="note">all the weights, read once</p><p class="boxes">{"<i></i>" * boxes}</p></div>'
-        )
-
-
-def _round(tour: Tour) -> Iterator[str]:
+def _round(view: OneRound) -> Iterator[str]:
+    inspection = view.inspection()
     yield '<ol class="cells">'
-    for column in tour.round.columns:
+    for column in inspection.columns:
         if column.draft is None:
             continue
         fate = "rejected" if column.outcome == "rejected" else column.outcome
@@ -75,28 +75,26 @@ def _round(tour: Tour) -> Iterator[str]:
             own = f'<span class="own">{escaped(text)}</span>'
         guess = escaped(show_blanks(draft_text(column.draft)))
         yield f'<li class="{fate}"><span class="guess">{guess}</span>{own}</li>'
-    step = tour.round.step
+    step = inspection.step
     captions = "".join(f"<span>{escaped(caption(phase, step))}</span>" for phase in PHASES[1:])
     yield f'</ol><p class="captions">{captions}</p>'
 
 
-def _race(tour: Tour) -> Iterator[str]:
-    for place, answer in enumerate((tour.alone, tour.drafted)):
+def _race(answers: tuple[ExportedAnswer, ...]) -> Iterator[str]:
+    for place, answer in enumerate(answers):
         yield (
             f'<div class="lane lane-{place}"><p><b>{escaped(name_of(answer))}</b> <output></output></p>'
             '<progress max="1" value="1" aria-label="Tokens written"></progress></div>'
         )
 
 
-def _number(tour: Tour) -> Iterator[str]:
-    yield f'<p class="factor">{tour.factor:.1f}×</p><p><b>{AS_FAST}</b></p>'
-
-
-def _data(tour: Tour) -> str:
-    """What the script knows, as JSON: the seconds of each part, and of each answer when its rounds ended, and how many
-    tokens and passes of the target it had by then. ``<`` never stands in it, so that nothing ends the element."""
-    lanes = [_lane(answer) for answer in (tour.alone, tour.drafted)]
-    data: dict[str, Any] = {"seconds": [part.seconds for part in tour.parts], "lanes": lanes}
+def _data(course: Course) -> str:
+    """What the script knows, as JSON: the seconds of each page, and of each answer of the race when its rounds ended,
+    and how many tokens and passes of the target it had by then. ``<`` never stands in it, so that nothing ends the
+    element."""
+    raced = (page.view.answers for page in course.pages if isinstance(page.view, SideBySide))
+    lanes = [_lane(answer) for answer in next(raced, ())]
+    data: dict[str, Any] = {"seconds": [page.seconds for page in course.pages], "lanes": lanes}
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -76,7 +76,6 @@ UNCHECKED: dict[Fate, Label] = {
 SERVERS: dict[Fate, Label] = {
     "unknown": Label("not known", "the server didn't say whether this token was drafted"),
 }
-PROVISIONAL = Label("provisional", "taken for granted until the server's own count has come")
 
 WRITTEN_BARS, TIME_BARS = "bars: tokens written", "bars: time, shorter is faster"
 """What a race's bars are: while it runs, and at its end."""

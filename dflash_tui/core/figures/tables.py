@@ -90,7 +90,7 @@ def _acceptance(facts: GaugeFacts) -> Table:
         *((f"of the accepted guessed by {name}", f"{share:.0%}") for name, share in acceptance.shares),
         (TOKENS_PER_ROUND.name, f"{facts.turn.tokens_per_round:.2f}" if rounds else NOT_KNOWN),
     )
-    note = "Totals of the whole answer: the server tells no rounds."
+    note = "Totals of the whole answer, as the server counted them."
     if totals is None:
         note = f"{TOKENS_PER_ROUND.told.capitalize()}. The share of accepted drafts falls with the block size by "
         note += "itself; compare block sizes by tokens per second."

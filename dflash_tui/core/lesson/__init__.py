@@ -1,1 +1,1 @@
-"""The lesson: stops of text over a recorded conversation, from a file that teachers can replace."""
+"""The lesson and the tour: pages over a recorded conversation."""

@@ -1,119 +1,73 @@
-"""The tour: two minutes that play themselves, for a room. What they show comes from the lesson's recording."""
+"""The tour: two minutes that play themselves, for a room, over the lesson's recording."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from statistics import mean
+from ..rounds.inspection import telling
+from ..rounds.passes import REASON, Pass, PassRow, PassRows
+from .course import Course, Factor, OneRound, Page, Recording, SideBySide, Written, mean_ms, open_recording, passes
 
-from ..export.document import ExportedAnswer
-from ..race.race import RaceResult, as_race
-from ..rounds.inspection import Inspection, inspect_step, telling
-from .bundled import open_lesson
-from .pages import name_of
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One picture of the tour: its title, how many seconds it stands, and what is said under it."""
-
-    name: str
-    title: str
-    seconds: float
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tour:
-    """Two recorded answers to one question, and the parts of the tour that are made of them."""
-
-    alone: ExportedAnswer
-    """Written by the target alone, a token in each pass."""
-    drafted: ExportedAnswer
-    """The same question with a drafter."""
-    round: Inspection
-    """One round of the second answer, with many guesses kept and a correction."""
-    where: str
-    """What it was recorded on."""
-
-    @property
-    def race(self) -> RaceResult:
-        return as_race(self.alone.question, [(name_of(answer), answer) for answer in (self.alone, self.drafted)])
-
-    @property
-    def factor(self) -> float:
-        """How many times as fast as the first the second answer was decoded."""
-        race = self.race
-        return race.speed_up(race.lanes[1])
-
-    @property
-    def one_ms(self) -> float:
-        """Milliseconds of a pass that writes one token."""
-        return mean(step.total_ms for step in self.alone.steps[1:])
-
-    @property
-    def block_ms(self) -> float:
-        """Milliseconds of a pass that checks a whole block."""
-        whole = [step for step in self.drafted.steps if step.verify_width > len(step.draft) > 0]
-        return mean(step.verify_ms for step in whole if step.verify_ms is not None)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        drafted = self.drafted.statistics
-        tokens = drafted.num_tokens
-        alone, helped = (sum(step.verify_width > 0 for step in each.steps) for each in (self.alone, self.drafted))
-        times = self.block_ms / self.one_ms
-        arithmetic = " Its arithmetic is more, too: that is the rest." if times > NEARLY_ONE else ""
-        return (
-            Part(
-                "alone",
-                "A language model writes one token at a time",
-                24.0,
-                "For every token, a word or a piece of one, the whole model runs once. "
-                f"Slowed for you: {self.alone.statistics.tok_s:.0f} tokens in a second, really.",
-            ),
-            Part(
-                "weights",
-                "Checking fifteen guesses reads the weights once, as writing one token does",
-                24.0,
-                "A pass reads the weights from memory once, however many tokens it checks. "
-                f"Here: {self.one_ms:.1f} ms for one, {self.block_ms:.1f} ms for sixteen: "
-                f"{times:.1f} times as long for sixteen times as many.{arithmetic}",
-            ),
-            Part(
-                "round",
-                "So a small model guesses, and the large one checks",
-                28.0,
-                "And not one token stays that the large model would not have written by itself.",
-            ),
-            Part(
-                "race",
-                "The same answer, both ways, on one clock",
-                24.0,
-                f"Alone the model runs {alone} times, with guesses {helped} times. "
-                "Bars grow with what is written; at the end they are as long as the time that it took.",
-            ),
-            Part(
-                "number",
-                "The same text, token for token",
-                20.0,
-                f"{tokens} tokens in {self.drafted.decode_seconds:.2f} s instead of {self.alone.decode_seconds:.2f} s. "
-                f"{self.where} See it with your own question: dflash-chat",
-            ),
-        )
-
-    @property
-    def seconds(self) -> float:
-        return sum(part.seconds for part in self.parts)
-
-
+TITLE = "Speculative decoding in two minutes"
+BLOCK = 16
 NEARLY_ONE = 1.2
 """Times as long: what a pass for sixteen tokens may take longer and still seem to take the same."""
 
 
-def open_tour() -> Tour:
-    """Make the tour from the bundled recording."""
-    _, pages, origin = open_lesson(None)
-    figure = next(page.figure for page in pages if page.figure is not None and page.figure.kind == "race")
-    alone, drafted = figure.answers[:2]
-    where = f"Recorded on {'an ordinary processor' if origin.device == 'cpu' else origin.device}, with a small model."
-    return Tour(alone, drafted, inspect_step(telling(drafted.steps), 0, 0, None), where)
+def open_tour() -> Course:
+    of = open_recording()
+    return Course(
+        TITLE, (_alone(of), _weights(of), _reason(), _round(of), _race(of), _number(of)), of.origin, plays=True
+    )
+
+
+def _alone(of: Recording) -> Page:
+    text = (
+        "For every token, a word or a piece of one, the whole model runs once. "
+        f"Slowed for you: {of.alone.statistics.tok_s:.0f} tokens in a second, really."
+    )
+    return Page("A language model writes one token at a time", text, Written(of.alone), 20.0)
+
+
+def _weights(of: Recording) -> Page:
+    one = mean_ms(of.alone.steps)
+    whole = mean_ms([step for step in of.drafted.steps if step.verify_width > len(step.draft) > 0], "verify_ms")
+    times = whole / one
+    arithmetic = " Its arithmetic is more, too: that is the rest." if times > NEARLY_ONE else ""
+    text = (
+        "A pass reads the weights from memory once, however many tokens it checks. "
+        f"Here: {one:.1f} ms for one, {whole:.1f} ms for sixteen: {times:.1f} times as long for sixteen times as many."
+        f"{arithmetic}"
+    )
+    tokens = tuple(Pass("target", (str(number),)) for number in range(1, BLOCK + 1))
+    alone = PassRow("sixteen tokens written", "written", tokens)
+    checked = PassRow("sixteen tokens checked", "checked", (Pass("target", ("1–16", "all", "16"), times),))
+    return Page("Checking sixteen tokens reads the weights once, as writing one does", text,
+                PassRows((alone, checked), text), 20.0)  # fmt: skip
+
+
+def _reason() -> Page:
+    return Page("So a small model guesses ahead, and DFlash guesses fifteen in one pass", REASON.says, REASON, 18.0)
+
+
+def _round(of: Recording) -> Page:
+    index = list(of.drafted.steps).index(telling(of.drafted.steps))
+    text = "And not one token stays that the large model would not have written by itself."
+    return Page("The large model checks, and corrects", text, OneRound(of.drafted, index), 26.0)
+
+
+def _race(of: Recording) -> Page:
+    text = (
+        f"Alone the model runs {passes(of.alone)} times, with guesses {passes(of.drafted)} times. "
+        "Bars grow with what is written; at the end they are as long as the time that it took."
+    )
+    return Page("The same answer, both ways, on one clock", text, SideBySide((of.alone, of.drafted)), 20.0)
+
+
+def _number(of: Recording) -> Page:
+    lanes = SideBySide((of.alone, of.drafted)).result
+    where = "an ordinary processor" if of.origin.device == "cpu" else of.origin.device
+    text = (
+        f"{of.drafted.statistics.num_tokens} tokens in {of.drafted.decode_seconds:.2f} s instead of "
+        f"{of.alone.decode_seconds:.2f} s. Recorded on {where}, with a small model. "
+        "See it with your own question: dflash-chat"
+    )
+    return Page("The same text, token for token", text, Factor(lanes.speed_up(lanes.lanes[1])), 16.0)

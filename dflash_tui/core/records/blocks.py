@@ -93,15 +93,11 @@ def decoded(data: bytes) -> Block:
     inflate = zlib.decompressobj()
     try:
         text = inflate.decompress(data, MAX_BYTES)
-        turn, first, *content = json.loads(text)
-        if len(content) == COLUMNS + 2:  # before format 9 of traces: whole columns
-            ids, texts, *columns = content
-        else:
-            count, ids, texts, *columns = content
-            if not 0 < count <= ROUNDS:
-                raise RecordError("a block of rounds has none, or too many")
-            columns = [[*column, *column[-1:] * (count - len(column))] for column in columns]
-            _add(columns)
+        turn, first, count, ids, texts, *columns = json.loads(text)
+        if not 0 < count <= ROUNDS:
+            raise RecordError("a block of rounds has none, or too many")
+        columns = [[*column, *column[-1:] * (count - len(column))] for column in columns]
+        _add(columns)
         rows = tuple(zip(*columns, strict=True))
         pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
     except (zlib.error, ValueError, TypeError, IndexError, RecursionError) as error:

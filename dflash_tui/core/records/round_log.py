@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 from threading import Lock
 
-from engine.events import Event, Settled, Step, TurnStarted, settled_steps
+from engine.events import Event, Step, TurnStarted
 
 from .blocks import ROUNDS, Block, decoded, encoded
 
@@ -123,7 +123,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.rounds: RoundLog | None = None
-        """The rounds of the latest turn; None before the first. They are another log once they are settled."""
+        """The rounds of the latest turn; None before the first."""
         self._turn = 0
 
     def take(self, event: Event) -> RoundLog | None:
@@ -135,7 +135,4 @@ class Recorder:
                 self.rounds.append(event)
             case Step():
                 return None
-            case Settled() if event.turn == self._turn and self.rounds is not None:
-                steps = settled_steps(event, self.rounds)
-                self.rounds = RoundLog(steps) if steps else self.rounds
         return self.rounds

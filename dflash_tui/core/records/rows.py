@@ -90,8 +90,6 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
 def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
     """What few steps have, by name; None where there is nothing."""
     rare: dict[str, Any] = {}
-    if step.provisional:
-        rare["provisional"] = True
     if step.alone_ms is not None:
         rare["alone"] = whole(step.alone_ms, MICROSECONDS)
     if step.match is not None:
@@ -164,7 +162,6 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         temperature=float(temperature),
         choice=None if choice is None else _choice(*choice),
         tree=tree,
-        provisional=bool(rare.get("provisional")),
         match=Match(*map(_number, rare["match"])) if "match" in rare else None,
         alone_ms=_number(rare["alone"]) / MICROSECONDS if "alone" in rare else None,
     )

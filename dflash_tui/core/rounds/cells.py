@@ -86,10 +86,6 @@ def draft_text(token: DraftToken | TreeToken) -> str:
 
 def round_summary(step: Step) -> str:
     """The round in one line of words, for example ``kept 8 of 15 guesses, then corrected``."""
-    return f"{_summary(step)} · provisional" if step.provisional else _summary(step)
-
-
-def _summary(step: Step) -> str:
     verdicts, guesses, verified = {token.verdict for token in step.emitted}, len(step.draft), num_verified(step)
     unknown = "unknown" in verdicts
     if not step.draft:

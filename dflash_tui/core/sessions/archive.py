@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..attachments.attachment import fenced, tokens_of
 from ..failures import Failure
 from ..files.places import sessions_directory
 from ..files.running import RunResult
-from .session_file import decoded
+from .session_file import check_head, records_in
 from .session_reader import SessionReader
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
 from .turn import StoredTurn
@@ -67,9 +67,22 @@ class SessionSummary:
 
 def list_sessions(directory: Path | None = None) -> list[SessionSummary]:
     """Every conversation that can be read, the latest first."""
-    folder = directory or sessions_directory()
-    found = (_summarise(path) for path in folder.glob(f"*{SUFFIX}"))
-    return sorted((summary for summary in found if summary), key=lambda summary: summary.changed, reverse=True)
+    return survey(directory)[0]
+
+
+def survey(directory: Path | None = None) -> tuple[list[SessionSummary], list[str]]:
+    """Every conversation that can be read, the latest first, and in a sentence each why others can't."""
+    found, unreadable = [], []
+    for path in sorted((directory or sessions_directory()).glob(f"*{SUFFIX}")):
+        try:
+            found.append(_summarise(path))
+        except FileNotFoundError:
+            continue  # gone meanwhile, or a link to nowhere
+        except OSError as error:
+            unreadable.append(f"{path} can't be read: {(error.strerror or str(error)).lower()}.")
+        except ValueError as error:
+            unreadable.append(str(error))
+    return sorted(found, key=lambda summary: summary.changed, reverse=True), unreadable
 
 
 def find_session(words: str, directory: Path | None = None) -> Path:
@@ -88,9 +101,9 @@ def find_session(words: str, directory: Path | None = None) -> Path:
     raise ArchiveError(f"{len(found)} conversations have {words!r} in their id.", f"Write more of it: {hint}")
 
 
-def latest_session(directory: Path | None = None) -> Path:
-    """The file of the conversation in which something was last said. Raises :class:`ArchiveError` when there is
-    none."""
+def _latest_first(directory: Path | None) -> list[Path]:
+    """The files of conversations, that in which something was last said first. Raises :class:`ArchiveError` when there
+    is none."""
     folder, found = directory or sessions_directory(), []
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError):  # a link to nowhere
@@ -99,7 +112,7 @@ def latest_session(directory: Path | None = None) -> Path:
                 found.append((facts.st_mtime, path))
     if not found:
         raise ArchiveError("There is no conversation to continue yet.", "dflash-chat starts one.")
-    return max(found)[1]
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def open_session(path: Path) -> Conversation:
@@ -129,14 +142,21 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
 
 
 def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionLog]:
-    """:func:`reopen` where something was last said; one open elsewhere is told, never silently left out."""
-    latest = latest_session(directory)
-    try:
-        return reopen(latest)
-    except OpenElsewhere as error:
-        if free := next((each for each in list_sessions(directory) if not _held(each.path)), None):
-            error.hint = f"Close it there, or go on with “{free.name[:60]}”: dflash-chat --resume {free.id}"
-        raise
+    """:func:`reopen` where something was last said and can be read; what could not be is told in
+    ``Conversation.passed_over``. One open elsewhere is told, never silently left out."""
+    problems: list[ArchiveError] = []
+    for path in _latest_first(directory):
+        try:
+            conversation, log = reopen(path)
+        except OpenElsewhere as error:
+            if free := next((each for each in list_sessions(directory) if not _held(each.path)), None):
+                error.hint = f"Close it there, or go on with “{free.name[:60]}”: dflash-chat --resume {free.id}"
+            raise
+        except ArchiveError as error:
+            problems.append(error)
+        else:
+            return replace(conversation, passed_over=tuple(map(str, problems))), log
+    raise problems[0]
 
 
 def _held(path: Path) -> bool:
@@ -189,17 +209,12 @@ def _ending(turn: StoredTurn) -> str:
     return f"\n*({'stopped' if turn.reason == 'stopped' else 'cut short'})*\n"
 
 
-def _summarise(path: Path) -> SessionSummary | None:
-    """What a list says of a conversation, without lines that can't be read; None where the file is none, or gone."""
-    try:
-        changed = path.stat().st_mtime
-        lines = _summary_lines(path)
-        head = next(lines, {})
-    except OSError:
-        return None
-    created = head.get("created")
-    if head.get("type") != "session" or not isinstance(created, str):
-        return None
+def _summarise(path: Path) -> SessionSummary:
+    """What a list says of a conversation, without lines that can't be read. ``OSError`` when unreadable, ``ValueError``
+    when it is no conversation."""
+    changed = path.stat().st_mtime
+    lines = _summary_lines(path)
+    created = check_head(path, next(lines, {}))
     reading = SessionReader()
     for line in lines:
         with suppress(KeyError, TypeError, ValueError):
@@ -210,8 +225,8 @@ def _summarise(path: Path) -> SessionSummary | None:
 
 
 def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields those lines of a file that a list has a use for, decoded, as far as it can be read."""
-    with suppress(OSError), open(path, "rb") as file:
+    """Yields those lines of a file that a list has a use for, decoded. ``OSError`` where it can't be read."""
+    with open(path, "rb") as file:
         for raw in file:
-            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and isinstance(line := decoded(raw), dict):
-                yield line
+            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED):
+                yield from (line for line in records_in(raw)[0] if isinstance(line, dict))

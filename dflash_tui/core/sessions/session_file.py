@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..platforms import BINARY, close, lock
+from ..platforms import BINARY, close, last_byte, lock
 
 FORMAT_VERSION = 2
-"""The version of conversations' files; before 2, a round's text had an object of its own in each line."""
+"""The version of conversations' files: the one that is written and read."""
 Line = dict[str, Any] | list[str] | str
 """An object with a ``type``; or what a round of the latest turn says: its answer, or answer and thought."""
 
 
+PIECE_BYTES = 1 << 20
+MOST_RECORDS = 64
+"""Places in one line at which a record is looked for: a line made for it would take a minute otherwise."""
+_BEGINNING = '{"type":"'
+"""What each object of a file begins with."""
+_DECODER = json.JSONDecoder()
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -47,18 +55,47 @@ def open_whole(path: Path) -> int:
     return descriptor
 
 
+def append(descriptor: int, data: bytes | bytearray) -> None:
+    """Write all of ``data`` at the end of a file, or nothing. Raises ``OSError``."""
+    begin = os.lseek(descriptor, 0, os.SEEK_END)
+    written = 0
+    try:
+        while written < len(data):
+            count = os.write(descriptor, memoryview(data)[written:])
+            if not count:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            written += count
+    except OSError:
+        if written:
+            with suppress(OSError):
+                if os.lseek(descriptor, 0, os.SEEK_END) == begin + written:  # nobody else has written behind it
+                    os.ftruncate(descriptor, begin)
+        raise
+
+
 def kept(path: Path, descriptor: int) -> int:
     """A descriptor of the file to write on: the one given, or, where somebody has deleted the file meanwhile, that of a
-    new one with all that was written. Raises ``OSError``."""
-    said = os.fstat(descriptor)
-    if said.st_nlink:
+    new one with all that was written. Raises ``OSError``; then the one given holds all of it still."""
+    if os.fstat(descriptor).st_nlink:
         return descriptor
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    data = os.read(descriptor, said.st_size)
     again = open_private(path)
-    os.write(again, data)
+    try:
+        append(again, _everything(descriptor))
+    except BaseException:
+        with suppress(OSError):
+            close(again, path, remove=True)
+        raise
     os.close(descriptor)
     return again
+
+
+def _everything(descriptor: int) -> bytes:
+    """What a file holds, however much of it one call reads. Raises ``OSError``."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    pieces = []
+    while piece := os.read(descriptor, PIECE_BYTES):
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def append_line(path: Path, line: Line) -> None:
@@ -66,40 +103,70 @@ def append_line(path: Path, line: Line) -> None:
     try:
         descriptor = open_whole(path)
     except BlockingIOError:  # another window writes whole lines to it: so may we
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | BINARY)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | BINARY)
     try:
-        os.write(descriptor, encode([line]))
+        begin = (
+            b"" if last_byte(descriptor) in (b"", b"\n") else b"\n"
+        )  # where a full disk cost that window a line's end
+        append(descriptor, begin + encode([line]))
     finally:
         close(descriptor, path)
 
 
 def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
     """The head of a conversation, its other lines without a last one cut short, and how many could not be read.
-    ``OSError`` when unreadable, ``ValueError`` when it is no conversation or a newer program's."""
+    ``OSError`` when unreadable, ``ValueError`` when it is no conversation or another version's."""
     lines: list[Line] = []
     damaged = 0
     for raw in path.read_bytes().split(b"\n")[:-1]:
-        line = decoded(raw)
-        if line is None and not lines:
+        found, whole = records_in(raw)
+        if not found and not lines:
             break
-        if line is None:
-            damaged += 1
-        else:
-            lines.append(line)
+        damaged += not whole
+        lines += found
     head = lines.pop(0) if lines else {}
-    if not isinstance(head, dict) or head.get("type") != "session" or not isinstance(head.get("created"), str):
-        raise ValueError(f"{path} is not a conversation of dflash-chat.")
-    version = head.get("version", 0)
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise ValueError(f"{path} was written by a newer dflash-chat (format {version}).")
+    check_head(path, head)
+    assert isinstance(head, dict)
     return head, lines, damaged
 
 
-def decoded(raw: bytes) -> Line | None:
-    """The object that a line of a conversation holds; None for what is no such line."""
+def check_head(path: Path, head: Line) -> str:
+    """When a conversation with this first line was created. ``ValueError`` when it is none, or another version's."""
+    if not isinstance(head, dict) or head.get("type") != "session" or not isinstance(head.get("created"), str):
+        raise ValueError(f"{path} is not a conversation of dflash-chat.")
+    version = head.get("version", 0)
+    if version != FORMAT_VERSION:
+        age = "an older" if isinstance(version, int) and version < FORMAT_VERSION else "a newer"
+        raise ValueError(
+            f"{path} was written by {age} dflash-chat (format {version}; this one reads {FORMAT_VERSION})."
+        )
+    return str(head["created"])
+
+
+def records_in(raw: bytes) -> tuple[list[Line], bool]:
+    """The records in one line of a file, and whether they are all that it holds. There is one, but where a write was
+    cut short by a full disk or a power cut, and the next stands behind it."""
     try:
-        line = json.loads(raw)
+        return ([line], True) if _is_record(line := json.loads(raw)) else ([], False)
     except (ValueError, RecursionError):
-        return None
-    is_line = isinstance(line, str | list) or (isinstance(line, dict) and isinstance(line.get("type"), str))
-    return line if is_line else None
+        pass
+    text = raw.decode("utf-8", "replace")
+    found: list[Line] = []
+    place, whole, num_tries = 0, True, 0
+    while 0 <= place < len(text) and num_tries < MOST_RECORDS:
+        num_tries += 1
+        try:
+            line, end = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            line, end = None, place
+        if _is_record(line):
+            found.append(line)
+            place = end
+        else:
+            whole = False
+            place = text.find(_BEGINNING, place + 1)
+    return found, whole and place == len(text)
+
+
+def _is_record(line: Any) -> bool:
+    return isinstance(line, str | list) or (isinstance(line, dict) and isinstance(line.get("type"), str))

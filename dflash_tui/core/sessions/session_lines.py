@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -15,21 +15,15 @@ from engine.events import (
     EngineReady,
     Event,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
-    settled_steps,
     shortened,
 )
 
 from ..records.blocks import decoded
 from ..records.numbers import RecordError
-from ..records.old.unpacking import Unpacker
 from .session_file import Line
-
-OLD_KEYS = ("step", "tree_step", "partial_step", "unsure_step", "sourced_step")
-"""The packed step's name in its line, in files of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +32,6 @@ class StepText:
 
     answer: str
     thought: str = ""
-    packed: bytes | None = None
-    """The whole :class:`Step`, packed behind those of its turn, in files of earlier versions."""
 
 
 def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
@@ -60,8 +52,6 @@ def line_for(event: Event, in_turn: bool) -> dict[str, Any] | None:
             if not (answer or thought or in_turn):
                 return None
             return {"type": "text", "turn": event.turn, "answer": answer} | ({"thought": thought} if thought else {})
-        case Settled():
-            return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note}
         case TurnFinished():
             figures = list(asdict(event.statistics).values())
             return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": figures}
@@ -103,46 +93,9 @@ def block_in(line: dict[str, Any]) -> bytes:
     return b64decode(line["block"], validate=True)
 
 
-@dataclass(frozen=True, slots=True)
-class SettledLine:
-    """What a server's count made of a turn's steps."""
-
-    event: Settled
-    """The event without its steps."""
-    packed: tuple[bytes, ...] = ()
-    """The event's steps, packed, in files of earlier versions; none where those that were told stand as they are."""
-
-    def steps(self, told: Iterable[Step]) -> tuple[Step, ...]:
-        """The turn's, ``told`` having come before. Raises ``RecordError``."""
-        unpacker = Unpacker()
-        settled = replace(self.event, steps=tuple(unpacker.unpack(step) for step in self.packed))
-        before = tuple(told)
-        return settled_steps(settled, before) or before
-
-
-def settled_line(line: dict[str, Any]) -> SettledLine:
-    """What a line of type ``settled`` tells. Raises ``ValueError`` for a damaged one."""
-    packed = tuple(b64decode(step, validate=True) for step in line.get("steps", ()))
-    return SettledLine(Settled(line["turn"], (), line["proved"], line["note"]), packed)
-
-
 def step_text(line: dict[str, Any]) -> StepText:
-    """What a line of type ``text`` tells of its round. Raises ``ValueError`` for a damaged one."""
-    packed = next((line[key] for key in OLD_KEYS if key in line), None)
-    step = None if packed is None else b64decode(packed, validate=True)
-    return StepText(line["answer"], line.get("thought", ""), step)
-
-
-def unpack(rounds: Iterable[StepText]) -> Iterator[Step]:
-    """The steps of one turn of an earlier version. Raises ``RecordError`` where one was not kept, or is damaged."""
-    unpacker = Unpacker()
-    for each in rounds:
-        if each.packed is None:
-            raise RecordError("this step was not kept")
-        step = unpacker.unpack(each.packed)
-        if _joined(step, "answer") != each.answer:
-            raise RecordError("this step is not the one that its line tells of")
-        yield step
+    """What a line of type ``text`` tells of its round."""
+    return StepText(line["answer"], line.get("thought", ""))
 
 
 def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step, ...]:
@@ -156,8 +109,6 @@ def steps_in(blocks: Iterable[bytes], rounds: Sequence[StepText]) -> tuple[Step,
             found = list(block.steps())
         except RecordError:
             continue
-        if block.first == 0:
-            steps = []
         if block.first == len(steps):
             steps += found
     texts = [_texts_of(step) for step in steps]

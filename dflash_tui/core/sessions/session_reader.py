@@ -12,10 +12,10 @@ from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..files.running import RunResult
 from .session_file import Line
-from .session_lines import block_in, settled_line, step_text
+from .session_lines import block_in, step_text
 from .turn import StoredTurn
 
-_OF_TURNS = ("started", "prefilled", "text", "rounds", "settled", "finished", "error", "ran")
+_OF_TURNS = ("started", "prefilled", "text", "rounds", "finished", "error", "ran")
 MODEL = ("target", "drafter", "server", "dialect", "times")
 """What a ``model`` line tells."""
 
@@ -157,10 +157,8 @@ def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
             turn.rounds.append(step_text(line))
         case "rounds":
             turn.blocks.append(block_in(line))
-        case "settled":
-            turn.settled = settled_line(line)
         case "finished":
-            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict | list):
+            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], list):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "ran":

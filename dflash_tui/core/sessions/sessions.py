@@ -1,8 +1,9 @@
 """Conversations on disk, a JSON line per thing said, which reaches the operating system before the call returns:
 SIGKILL loses at most the round in flight of the text, and of what else is known of rounds the latest ones, at most
-``FLUSH_SECONDS``. Nothing raises into the engine thread: a full disk ends the log, not the answer. A file holds
+``FLUSH_SECONDS``. Nothing raises into the engine thread: what a full disk doesn't take waits in memory for the next
+line. A file holds
 ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
-``rounds`` (a block of them), ``settled``, ``finished`` and ``error`` lines, among them what each round said of the
+``rounds`` (a block of them), ``finished`` and ``error`` lines, among them what each round said of the
 latest turn (a text, or a list of answer and thought, without an object around it), between them
 ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
 ``taken_back`` and ``resumed``; other types are skipped.
@@ -14,7 +15,6 @@ versions took back and put back, with ``taken_back`` and ``put_back``, are versi
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from typing import Any
 from uuid import uuid4
 
 from engine.commands import Message
-from engine.events import Clock, Event, Settled, Step
+from engine.events import Clock, Event, Step
 
 from ..attachments.attachment import Attachment, content_line
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
@@ -36,7 +36,7 @@ from ..platforms import close
 from ..records.batches import Batches
 from ..records.blocks import ROUNDS
 from ..records.round_log import Recorder, RoundLog
-from .session_file import FORMAT_VERSION, append_line, encode, kept, open_private, open_whole, read_lines
+from .session_file import FORMAT_VERSION, append, append_line, encode, kept, open_private, open_whole, read_lines
 from .session_lines import Shortening, line_for, rounds_line
 from .session_reader import SessionReader
 from .turn import StoredTurn
@@ -52,7 +52,9 @@ class SessionLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: str | None = None
-        """Why the log ended early, in words for people; None while all is well."""
+        """Why the latest lines are not in the file, in words for people; None while all is well. They are written with
+        the next that can be."""
+        self._unwritten = bytearray()
         self._lock = threading.Lock()
         self._recorder = Recorder()
         """Records the rounds, where nobody else keeps them."""
@@ -167,10 +169,8 @@ class SessionLog:
             return
         if not isinstance(event, Step):
             self._write_rest()
-        if rounds is not None and isinstance(event, Step | Settled):
+        if rounds is not None and isinstance(event, Step):
             self._follow(rounds)
-        if isinstance(event, Settled):
-            self._write_rest()
         with self._lock:
             if self._waiting:
                 self._waiting.append(line)
@@ -217,24 +217,27 @@ class SessionLog:
         self._write_rest()
         self._batches.close()
         with self._lock:
+            if self._unwritten and not remove:
+                self._write(())
             self._closed = True
             if self._descriptor is not None:
                 descriptor, self._descriptor = self._descriptor, None
                 close(descriptor, self.path, remove=remove)
 
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
-        if self._closed or self.failure is not None:
+        """Write lines, behind those that could not be written before: a disk that was full may have room again."""
+        if self._closed:
             return
-        data = encode(map(self._shortening.shortened, lines))
+        self._unwritten += encode(map(self._shortening.shortened, lines))
         try:
             if self._descriptor is None:
                 self._descriptor = open_private(self.path)
             self._descriptor = kept(self.path, self._descriptor)
-            written = os.write(self._descriptor, data)
-            if written < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            append(self._descriptor, self._unwritten)
         except OSError as error:
-            self.failure = f"This conversation is no longer being saved to {self.path}: {error.strerror or error}."
+            self.failure = f"This conversation is not being saved to {self.path}: {error.strerror or error}."
+        else:
+            self._unwritten, self.failure = bytearray(), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,8 @@ class Conversation:
     times: Clock = "engine"
     damaged: int = 0
     """Lines of its file that could not be read, or that told of turns which aren't there."""
+    passed_over: tuple[str, ...] = ()
+    """Why conversations in which something was said later could not be gone on with, a sentence each."""
 
     @property
     def id(self) -> str:

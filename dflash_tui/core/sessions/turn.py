@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -12,7 +12,6 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
-    Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
@@ -23,9 +22,8 @@ from engine.statistics import TurnMeter
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
-from ..records.numbers import RecordError
 from ..traces.checked_events import is_sound
-from .session_lines import SettledLine, StepText, steps_in, unpack
+from .session_lines import StepText, steps_in
 
 CUT_OFF = "The program ended within this answer."
 
@@ -52,14 +50,12 @@ class StoredTurn:
     rounds: list[StepText] = field(default_factory=list)
     """The text of each round."""
     blocks: list[bytes] = field(default_factory=list)
-    """The rounds themselves. A block that begins at round 0 takes the place of those before it: they were settled."""
-    settled: SettledLine | None = None
-    """The line that says what a server's own count made of the turn's rounds; None where nothing was settled."""
+    """The rounds themselves."""
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
-    statistics: Mapping[str, Any] | Sequence[Any] = field(default_factory=dict)
-    """The fields of ``TurnStatistics``, in their order, or by name in files of earlier versions."""
+    statistics: Sequence[Any] = ()
+    """The fields of ``TurnStatistics``, in their order."""
     beside: QuestionContext = NOTHING
     """What went with the question."""
     runs: list[RunResult] = field(default_factory=list)
@@ -80,29 +76,17 @@ class StoredTurn:
         return self.started is not None or bool(self.rounds) or self.error is not None or self.reason is not None
 
     def events(self) -> list[Event] | None:
-        """What the engine said; a turn cut off ends with an error. None where only the text was kept."""
+        """What the engine said; a turn cut off ends with an error. None where it never began."""
         if self.started is None:
             return None
-        try:
-            steps = self._steps()
-        except RecordError:
-            return None
+        steps = steps_in(self.blocks, self.rounds)
         if any(step.turn != self.number for step in steps):
             steps = tuple(replace(step, turn=self.number) for step in steps)
         events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
-        if self.settled is not None:
-            events.append(replace(self.settled.event, turn=self.number))
         error = self.error or (CUT_OFF if self.reason is None else None)
         if error is not None:
             events.append(EngineError("generation", error, self.hint, turn=self.number))
         return [*events, self.finished()]
-
-    def _steps(self) -> tuple[Step, ...]:
-        """The turn's steps. Raises ``RecordError`` where an earlier version kept only the text, or they are damaged."""
-        if all(each.packed is None for each in self.rounds) and not (self.settled and self.settled.packed):
-            return steps_in(self.blocks, self.rounds)
-        steps = tuple(unpack(self.rounds))
-        return self.settled.steps(steps) if self.settled else steps
 
     def finished(self) -> TurnFinished:
         """How it ended, with those statistics that this version knows."""
@@ -114,17 +98,14 @@ class StoredTurn:
         if self.statistics or self.started is None:
             return known_statistics(self.statistics)
         meter = TurnMeter(self.started.num_prompt_tokens, self.started.num_reused_tokens)
-        with suppress(RecordError):
-            for step in self._steps():
-                meter.add(step)
+        for step in steps_in(self.blocks, self.rounds):
+            meter.add(step)
         return meter.statistics()
 
 
-def known_statistics(told: Mapping[str, Any] | Sequence[Any]) -> TurnStatistics:
+def known_statistics(told: Sequence[Any]) -> TurnStatistics:
     """A turn's figures, as far as this version knows them; none where they are no figures."""
-    names = [each.name for each in fields(TurnStatistics)]
-    values = told if isinstance(told, Mapping) else dict(zip(names, told, strict=False))
-    known = {name: value for name, value in values.items() if name in names}
+    known = {each.name: value for each, value in zip(fields(TurnStatistics), told, strict=False)}
     with suppress(TypeError, KeyError):
         figures = statistics_from_dict({"acceptance_histogram": (), **known})
         if is_sound(figures):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate, compress, pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from .spans import TOKEN_STYLES, Labels, Spans, TokenStyle
@@ -52,41 +52,6 @@ class Marks:
         """How many characters stand before one, those in a style that is left out not counted."""
         pieces = self.between(0, offset)
         return sum(stop - start for start, stop, mark in pieces if mark.style != without)
-
-    def relabel(self, turn: int, spans: Spans) -> None:
-        """The turn's tokens as other pieces of the same text; what no model wrote stays. A text that is not the same
-        changes nothing."""
-        first, behind = self._of_turn(turn)
-        written = self._labels.written[first:behind]
-        edges = [*self._starts[first:behind], *self._starts[behind : behind + 1]]
-        edges += [self.length] * (len(written) + 1 - len(edges))
-        sizes = [stop - start for start, stop in compress(pairwise(edges), written)]
-        told = [(len(text), number) for number, text in enumerate(spans.texts) if spans.labels.written[number] and text]
-        if sum(sizes) != sum(size for size, _ in told):
-            return
-        starts, order = array("I"), list[int]()
-        ahead, left, number = iter(told), 0, -1
-        for place, (start, stop) in enumerate(pairwise(edges)):
-            if not written[place]:
-                starts.append(start)
-                order.append(len(spans) + first + place)
-                continue
-            begins = place > 0 and not written[place - 1]
-            while start < stop:
-                if begins or not left:
-                    left, number = (left, number) if left else next(ahead)
-                    starts.append(start)
-                    order.append(number)
-                    begins = False
-                taken = min(left, stop - start)
-                start, left = start + taken, left - taken
-        self._starts = self._starts[:first] + starts + self._starts[behind:]
-        labels, rest = self._labels.part(0, first), self._labels.part(behind, len(self._labels.styles))
-        known = spans.labels.part(0, len(spans))
-        known.extend(self._labels)
-        labels.extend(known.at(order))
-        labels.extend(rest)
-        self._labels = labels
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int, Mark]]:
         """The pieces of a range of characters: first one, the one behind the last, and what they are."""

@@ -8,24 +8,18 @@ from itertools import compress
 from operator import and_
 from typing import Literal, NamedTuple, get_args
 
-from engine.events import EmittedToken, Verdict
+from engine.events import EmittedToken
 
 from ..lazy_sequence import LazySequence
 
 TokenStyle = Literal[
     "prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error", "unknown",
-    "guess-accepted", "guess-corrected", "guess-bonus", "guess-plain", "version", "fold",
-    "output", "text",
+    "version", "fold", "output", "text",
 ]  # fmt: skip
-"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted. A ``guess`` is
-the verdict of a provisional step, a ``version`` the mark beside what has versions, a ``fold`` a line that
-stands for a longer text, ``output`` what a program wrote, and ``text`` what has no rounds: prose, tables, an answer
-that an older version kept."""
+"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted. A ``version`` is
+the mark beside what has versions, a ``fold`` a line that stands for a longer text, ``output`` what a program wrote,
+and ``text`` what has no rounds: prose, tables."""
 TOKEN_STYLES: tuple[TokenStyle, ...] = get_args(TokenStyle)
-GUESSES: dict[Verdict, TokenStyle] = {
-    "accepted": "guess-accepted", "corrected": "guess-corrected", "bonus": "guess-bonus", "plain": "guess-plain",
-    "unknown": "unknown",
-}  # fmt: skip
 _CODES = {style: code for code, style in enumerate(TOKEN_STYLES)}
 _SAID = bytes(code != _CODES["thought"] for code in range(256))
 """1 for each style but thoughts and 0 for these, by the style's code."""
@@ -41,11 +35,9 @@ class Span(NamedTuple):
     """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
 
 
-def token_style(token: EmittedToken, provisional: bool) -> TokenStyle:
+def token_style(token: EmittedToken) -> TokenStyle:
     """How a token of an answer is drawn."""
-    if token.channel == "thought":
-        return "thought"
-    return GUESSES[token.verdict] if provisional else token.verdict
+    return "thought" if token.channel == "thought" else token.verdict
 
 
 class Labels:
@@ -89,21 +81,10 @@ class Labels:
         self.tokens += others.tokens
         self._pass_on(start)
 
-    def part(self, start: int, stop: int) -> Labels:
-        """The pieces from ``start`` to before ``stop``."""
-        here = slice(start, stop)
-        return Labels(self.styles[here], self.written[here], self.turns[here], self.tokens[here])
-
     def cut(self, length: int) -> None:
         """Forget the pieces behind the first ``length``."""
         for column in (self.styles, self.written, self.turns, self.tokens):
             del column[length:]
-
-    def at(self, places: Iterable[int]) -> Labels:
-        """The pieces at these places, in this order."""
-        order = list(places)
-        columns = (self.styles, self.written, self.turns, self.tokens)
-        return Labels(*([column[place] for place in order] for column in columns))
 
     def those(self, kept: Sequence[bool]) -> Labels:
         """The labels of the pieces for which ``kept`` is True."""
@@ -185,13 +166,6 @@ class SpanStore:
         """The spans of the next step."""
         self._spans.extend(spans)
         self._ends.append(len(self._spans))
-
-    def cut(self, count: int) -> None:
-        """Forget what the steps behind the first ``count`` add."""
-        del self._ends[count:]
-        length = self._ends[-1] if self._ends else 0
-        del self._spans.texts[length:]
-        self._spans.labels.cut(length)
 
     def between(self, start: int, stop: int, turn: int) -> Spans:
         """The spans of steps ``start`` to before ``stop`` of number ``turn``, with no object per token."""

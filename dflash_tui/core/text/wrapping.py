@@ -164,12 +164,6 @@ class Document:
         else:
             self.rows.cut(self.rows.at(length) + 1)
 
-    def relabel(self, turn: int, spans: Spans) -> None:
-        """The tokens of a turn as other pieces of the same text."""
-        self._all.relabel(turn, Spans([sanitise(piece) for piece in spans.texts], spans.labels))
-        if self.folded:
-            self._wrap_all()
-
     def _show(self, spans: Spans) -> str:
         """Mark what is left of the text where thoughts are folded away; returns it."""
         self.marks.extend(spans)

@@ -7,7 +7,6 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from engine.commands import AUTO
 from engine.events import TurnStarted, event_from_dict
 
 from ..records.numbers import MAX_NUMBER
@@ -33,10 +32,7 @@ def checked_event(data: dict[str, Any]) -> JsonEvent | None:
     if not isinstance(event, JsonEvent) or not is_sound(event):
         return None
     if isinstance(event, TurnStarted):
-        told = event.settings
-        if told.get("verify") == AUTO:
-            told = {**told, "block_size": AUTO}  # what this program wrote before a block size could be that
-        event = replace(event, settings=known_settings(told))
+        event = replace(event, settings=known_settings(event.settings))
     clean: dict[str, Any] = {name: _clean(name, value) for name, value in _texts(event)}
     return replace(event, **clean)
 

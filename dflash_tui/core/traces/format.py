@@ -6,11 +6,10 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
-from engine.events import EngineError, EngineReady, PrefillDone, Settled, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
-FORMAT_VERSION, OLDEST_VERSION = 9, 3
-"""What is written, and the oldest that is read. Older programs refuse such a file, and say that it is too new for
-them."""
+FORMAT_VERSION = 9
+"""What is written and read."""
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"
@@ -42,19 +41,13 @@ class Frame(IntEnum):
     END = 0
     """Kind of the last frame; a file without it was cut short."""
     LINES = 1
-    """Kind of a frame with deflated lines of JSON: events other than steps. A trace's first line is a
-:class:`TraceHeader`."""
-    STEPS = 2
-    """Kind of a frame before format 8: how many steps, then the block of a range coder."""
-    PACKED = 3
-    """Kind of a frame before format 8: the packed steps, each behind its length, of a turn that was cut off by a
-    kill."""
+    """Kind of a frame with deflated lines of JSON: events other than steps. The first one is the header."""
     ROUNDS = 4
     """Kind of a frame with a block of rounds (:mod:`..records.blocks`)."""
 
 
-JsonEvent = EngineReady | TurnStarted | PrefillDone | Settled | TurnFinished | EngineError
-"""Events that are stored as JSON, ``Settled`` without its steps. ``LoadProgress`` and ``Notice`` are left out."""
+JsonEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError
+"""Events that are stored as JSON. ``LoadProgress`` and ``Notice`` are left out."""
 
 
 @dataclass(frozen=True, slots=True)

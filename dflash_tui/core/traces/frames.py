@@ -8,11 +8,6 @@ from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from typing import Any, NoReturn
 
-from engine.events import Step
-
-from ..records.numbers import RecordError
-from ..records.old.frames import OldSteps
-from ..records.old.range_decoder import CutShort
 from ..records.round_log import RoundLog
 from .format import DICTIONARY, SYNC, Frame
 
@@ -82,11 +77,9 @@ class FrameReader:
         self._file = file
         self._inflate = zlib.decompressobj(-zlib.MAX_WBITS, DICTIONARY)
         self._lines_left = MAX_LINES
-        self._old = OldSteps()
 
-    def contents(self) -> Iterator[dict[str, Any] | bytes | Step]:
-        """Objects of lines, blocks of rounds, and steps of older files. Frames of a kind that this program doesn't know
-        are left out."""
+    def contents(self) -> Iterator[dict[str, Any] | bytes]:
+        """Objects of lines, and blocks of rounds. Frames of a kind that this program doesn't know are left out."""
         while True:
             kind, size = self._byte(), self._number()
             if size > MAX_FRAME:
@@ -97,8 +90,6 @@ class FrameReader:
                 return
             if kind == Frame.LINES:
                 yield from self._lines(content, whole)
-            elif kind in (Frame.STEPS, Frame.PACKED):
-                yield from self._steps(self._old.coded if kind == Frame.STEPS else self._old.packed, content, whole)
             elif kind == Frame.ROUNDS and whole:
                 yield content
             if not whole:
@@ -117,15 +108,6 @@ class FrameReader:
             damaged(DAMAGED)
         for line in lines:
             yield _parsed(line)
-
-    @staticmethod
-    def _steps(read: Callable[[bytes, bool], Iterator[Step]], content: bytes, whole: bool) -> Iterator[Step]:
-        try:
-            yield from read(content, whole)
-        except CutShort:
-            _cut_short()
-        except RecordError:
-            damaged(DAMAGED)
 
     def _number(self) -> int:
         """The length of a frame."""

@@ -10,7 +10,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from engine.events import EngineError, EngineReady, Event, Settled, Step, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
 from ..conversation.step_spans import StepSpans
@@ -22,7 +22,7 @@ from ..rounds.history import StepHistory
 from ..source import StepBatch
 from ..text.spans import SpanStore
 from .checked_events import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, OLDEST_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 
 MAX_STEPS, MAX_TOKENS, MAX_DRAFTED, MAX_EVENTS = 2**17, 2**20, 2**21, 10_000
@@ -151,9 +151,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not OLDEST_VERSION <= int(number) <= FORMAT_VERSION:
+    if int(number) != FORMAT_VERSION:
         newer = int(number) > FORMAT_VERSION
-        formats = f"trace format {int(number)}, and this one reads {OLDEST_VERSION} to {FORMAT_VERSION}"
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -170,9 +170,6 @@ class _TraceReader:
         """The number of the latest turn; None before the first. Events that name no turn are of this one."""
         self._first = 0
         """The steps of the trace before that turn's."""
-        self._moved: list[JsonEvent] = []
-        """Events that were told behind guessed rounds; they come behind the settled ones that took the place of
-        those."""
         self._settings: dict[str, Any] = {}
         self._open: int | None = None
         """The turn whose end has not come yet."""
@@ -194,22 +191,16 @@ class _TraceReader:
     def end(self, problem: str | None) -> None:
         """Take note that nothing more comes; ``problem`` says why, if the trace should go on."""
         trace, trace.problem = self.trace, problem
-        self._put_behind()
         if problem is not None:
             trace.ending.append(EngineError("generation", problem, turn=self._open))
         if self._open is not None:
             said = {key: "".join(texts) for key, texts in self._texts.items()}
             trace.ending.append(TurnFinished(self._open, "stopped", **said, statistics=self._meter.statistics()))
 
-    def take(self, content: dict[str, Any] | bytes | Step) -> None:
-        """Take in the next content of the file: a block of rounds, a step of an older file, or an object, of which the
-        first is the header."""
+    def take(self, content: dict[str, Any] | bytes) -> None:
+        """Take in the next content of the file: a block of rounds, or an object, of which the first is the header."""
         if isinstance(content, bytes):
             self._block(content)
-        elif isinstance(content, Step):
-            self._look_at(content)
-            self.trace.steps.append(content)
-            self.trace.spans.append(self._step_spans.tell(content))
         elif self._headed:
             self._event(content)
         else:
@@ -218,16 +209,13 @@ class _TraceReader:
             self.trace.header = TraceHeader.from_dict(texts)
 
     def _block(self, data: bytes) -> None:
-        """The next rounds of the turn; or all of them anew, as they were settled."""
+        """The next rounds of the turn."""
         try:
             block = decoded(data)
             steps = list(block.steps())
         except RecordError:
             damaged(DAMAGED)
-        count = len(self.trace.steps) - self._first
-        if count and block.first == 0:
-            self._begin_anew()
-        elif block.first != count:
+        if block.first != len(self.trace.steps) - self._first:
             damaged(f"{DAMAGED}: rounds are missing")
         for step in steps:
             self._look_at(step)
@@ -235,26 +223,11 @@ class _TraceReader:
         for step in steps:
             self.trace.spans.append(self._step_spans.tell(step))
 
-    def _begin_anew(self) -> None:
-        """The rounds of the turn were guesses, and what they were in the end follows."""
-        trace = self.trace
-        place = next((at for at, mark in enumerate(trace.marks) if mark.steps_before > self._first), len(trace.marks))
-        self._moved += [mark.event for mark in trace.marks[place:]]
-        del trace.marks[place:]
-        trace.steps = trace.steps.between(0, self._first)
-        trace.spans.cut(self._first)
-        self._begin(self._meter.num_prompt_tokens, self._meter.num_reused_tokens)
-
     def _begin(self, num_prompt_tokens: int, num_reused_tokens: int) -> None:
         """Begin to add up what the steps of a turn say."""
         self._seconds = 0.0
         self._texts, self._step_spans = {"text": [], "thought": []}, StepSpans(self._turn or 0)
         self._meter = TurnMeter(num_prompt_tokens, num_reused_tokens)
-
-    def _put_behind(self) -> None:
-        """Put the events that were told behind guessed rounds behind what these became."""
-        self.trace.marks += [EventMark(len(self.trace.steps), event) for event in self._moved]
-        self._moved = []
 
     def _look_at(self, step: Step) -> None:
         """Add up what a step says. Raises ``Damage`` for one that no honest trace holds here."""
@@ -283,18 +256,17 @@ class _TraceReader:
         if kind == "TurnStarted":
             data.setdefault("turn", (self._turn or 0) + 1)
             data.setdefault("settings", self._settings)
-        elif kind in ("PrefillDone", "Settled", "TurnFinished"):
+        elif kind in ("PrefillDone", "TurnFinished"):
             data.setdefault("turn", self._turn)
         if kind == "TurnFinished":
             for key, said in self._texts.items():
                 data.setdefault(key, "".join(said))
             data.setdefault("statistics", asdict(self._meter.statistics()))
         event = checked_event(data)
-        if event is None or (isinstance(event, Settled) and event.steps):
+        if event is None:
             damaged(f"{DAMAGED}: an event is not what events are")
         if len(self.trace.marks) >= MAX_EVENTS:
             damaged(TOO_LONG)
-        self._put_behind()
         if isinstance(event, TurnStarted):
             self._turn = self._open = event.turn
             self._first, self._settings = len(self.trace.steps), event.settings

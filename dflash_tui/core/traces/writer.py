@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from io import SEEK_END, StringIO
 from pathlib import Path
@@ -16,7 +16,6 @@ from engine.events import (
     EngineReady,
     Event,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
@@ -90,24 +89,11 @@ class TraceWriter:
                 if rounds is not None:
                     self._rounds = rounds
                     self._note(event)
-            case EngineReady() | TurnStarted() | PrefillDone() | Settled() | TurnFinished() | EngineError():
+            case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
                 if self._rounds is not None:
                     self._frames.rounds(self._rounds, rest=True)
                 self._rounds = None
-                if isinstance(event, Settled):
-                    event = self._settle(event, rounds)
                 self._frames.line(self._as_dict(event))
-
-    def _settle(self, event: Settled, rounds: RoundLog | None) -> Settled:
-        """The rounds once more, as they are known in the end: a reader takes those in the place of the guesses. Returns
-        the event without them."""
-        if rounds is not None:
-            self._frames.rounds(rounds, rest=True)
-        if event.steps:
-            self._begin_meter(self._meter.num_prompt_tokens, self._meter.num_reused_tokens)
-            for step in event.steps:
-                self._note(step)
-        return replace(event, steps=())
 
     def _as_dict(self, event: JsonEvent) -> dict[str, Any]:
         """The event without what the steps and events before it say already, nor digits that no clock knows."""
@@ -119,7 +105,7 @@ class TraceWriter:
                 del data["settings"]
             self._turn, self._settings = event.turn, event.settings
             self._begin_meter(event.num_prompt_tokens, event.num_reused_tokens)
-        elif isinstance(event, PrefillDone | Settled | TurnFinished) and event.turn == self._turn:
+        elif isinstance(event, PrefillDone | TurnFinished) and event.turn == self._turn:
             del data["turn"]
         if isinstance(event, TurnFinished):
             for key, said in self._texts.items():
@@ -176,8 +162,6 @@ def turn_events(turn: TurnState) -> Iterator[Event]:
     if turn.prefill_ms:
         yield PrefillDone(turn.number, turn.prefill_ms)
     yield from turn.history
-    if turn.settled is not None:
-        yield turn.settled
     if turn.error is not None:
         yield turn.error
     if turn.finished is not None:

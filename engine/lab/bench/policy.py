@@ -13,7 +13,7 @@ from ...decoding.rounds import Round
 from ...measured.costs import time_rounds
 from ...speculation.auto import Auto
 from ..judging.play import Played, RecordedDraft
-from ..judging.sweep import rate_of
+from ..judging.rates import rate_of
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing

@@ -45,13 +45,6 @@ class RecordedChoices(NamedTuple):
         right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
         return RecordedDraft(tuple(position[0] for position in self.chances), right)
 
-    def known(self) -> RecordedDraft:
-        """The chain that an oracle would draft, which knows the right choice at each position, as far as one is
-        right."""
-        right = next((i for i, choice in enumerate(self.said) if choice < 0), len(self.said))
-        chances = zip(self.chances, self.said, strict=True)
-        return RecordedDraft(tuple(position[max(choice, 0)] for position, choice in chances), right)
-
 
 class RecordedLookup(NamedTuple):
     """A position of a text, and the chain that can be looked up there."""
@@ -141,19 +134,3 @@ def _choices(here: RecordedLookup, said: Sequence[int]) -> tuple[int, ...]:
     so they count as none."""
     right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
     return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
-
-
-def play_oracle(anchors: Sequence[RecordedDraft], table: CostTable, prompt_length: int = 0) -> Played:
-    """The fastest way through a recording, knowing beforehand which drafts are right: an upper bound for policies."""
-    end = len(anchors)
-    best: list[tuple[float, int]] = [(0.0, 0)] * (end + 1)
-    """From each position to the end: milliseconds and rounds."""
-    for position in range(end - 1, -1, -1):
-        costs, right = table.at(prompt_length + position), anchors[position].num_right
-        ways = [(costs.rest, 1), *((costs.round(width), width + 1) for width in range(1, right + 1))]
-        best[position] = min(
-            (milliseconds + best[min(position + tokens, end)][0], 1 + best[min(position + tokens, end)][1])
-            for milliseconds, tokens in ways
-        )
-    milliseconds, rounds = best[0]
-    return Played(end, rounds, milliseconds)

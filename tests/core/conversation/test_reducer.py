@@ -15,7 +15,6 @@ from engine.events import (
     LoadProgress,
     Notice,
     PrefillDone,
-    Settled,
     Step,
     TurnFinished,
     TurnStarted,
@@ -111,34 +110,6 @@ def test_the_summary_starts_a_line_of_its_own() -> None:
         reducer.apply(TurnFinished(1, "stop", text))
         note = reducer.take_spans()[0].text
         assert note.startswith(f"{gap}0 tokens") and note.endswith("\n\n")
-
-
-@given(rounds(), rounds())
-def test_settled_rounds_take_the_place_of_guesses_once(told: list[Step], counted: list[Step]) -> None:
-    reducer, whole = started(), started()
-    for step in told:
-        reducer.apply(replace(step, provisional=True))
-    reducer.apply(Settled(1, tuple(counted), proved=True))
-    for step in counted:
-        whole.apply(step)
-    assert reducer.turn is not None and whole.turn is not None
-    assert list(reducer.turn.history) == list(whole.turn.history) and reducer.turn.snapshot == whole.turn.snapshot
-    assert (reducer.turn.text, reducer.turn.latest_drafted) == (whole.turn.text, whole.turn.latest_drafted)
-    assert reducer.take_settled() == {1: whole.take_spans()} and reducer.take_settled() == {}
-
-
-@pytest.mark.parametrize("proved", [True, False])
-def test_guesses_that_were_right_are_none_any_more(proved: bool) -> None:
-    reducer = started()
-    steps = [make_step(0, 0, index=0), replace(make_step(2, 5), provisional=True)]
-    for step in steps:
-        reducer.apply(step)
-    reducer.apply(Settled(1, (), proved, "why"))
-    assert reducer.turn is not None
-    assert [step.provisional for step in reducer.turn.history] == [False, not proved]
-    assert bool(reducer.take_settled()) == proved
-    reducer.apply(TurnFinished(1, "stop", "xyz"))
-    assert "why" in reducer.take_spans()[-1].text
 
 
 def test_what_a_source_wants_known_waits_for_the_end_of_the_answer_and_is_said_once() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.transcript import retell
-from dflash_tui.core.export.document import ExportedAnswer, Heading, Prose, conversation_document
+from dflash_tui.core.export.document import ExportedAnswer, conversation_document
 from dflash_tui.core.records.blocks import encoded
 from dflash_tui.core.sessions.session_lines import rounds_line
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
@@ -26,15 +26,8 @@ from tests.pace import examples
 from ..events_for_tests import make_step
 from ..rounds_for_tests import rounds
 
-STORED = Path(__file__).parents[1] / "stored"
 QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 STARTED = TurnStarted(1, 5, 2, {"seed": 3, "speculation": True}, "question")
-OLD = (
-    '{"type": "session", "version": 1, "created": "2026-11-20T10:00:00.000+00:00"}\n'
-    '{"type": "user", "turn": 1, "text": "q", "time": ""}\n'
-    '{"type": "text", "turn": 1, "answer": "yes", "thought": "hm"}\n'
-    '{"type": "finished", "turn": 1, "reason": "stop", "statistics": {"num_tokens": 2, "unknown": 1}}\n'
-)
 
 
 def turn_of(steps: list[Step], reason: FinishReason | None = "stop") -> list[Event]:
@@ -124,27 +117,6 @@ def test_a_block_that_was_lost_costs_verdicts_and_no_text(tmp_path: Path, lost: 
     assert ["".join(token.text for token in step.emitted) for step in found] == texts
     shown = "".join(span.text for span in told(load_session(path))[0])
     assert turn.answer == "".join(texts) and turn.answer in shown
-
-
-@pytest.mark.parametrize("lost", range(3))
-def test_a_round_lost_from_an_older_file_costs_the_verdicts_of_its_turn_and_no_text(tmp_path: Path, lost: int) -> None:
-    path = tmp_path / "old.jsonl"
-    whole = (STORED / "session-chains.jsonl").read_text()
-    lines = whole.splitlines(keepends=True)
-    place = [number for number, line in enumerate(lines) if '"type": "text", "turn": 1' in line][lost]
-    lines[place] = lines[place].replace('"step": "', '"step": "AAAA')
-    path.write_text("".join(lines))
-    turn, before = load_session(path).turns[0], load_session(STORED / "session-chains.jsonl").turns[0]
-    assert before.events() is not None and turn.events() is None and turn.answer == before.answer
-    assert any(span == Span(turn.answer, "text") for span in told(load_session(path))[0])
-
-
-def test_a_file_of_the_first_version_is_text(tmp_path: Path) -> None:
-    path = tmp_path / "old.jsonl"
-    path.write_text(OLD)
-    looks = [(span.text, span.style) for span in told(load_session(path))[0]]
-    assert ("yes", "text") in looks and ("hm\n\n", "thought") in looks and ("\n\n2 tokens\n\n", "note") in looks
-    assert conversation_document(load_session(path)).sections == (Heading("q"), Prose("yes"))
 
 
 def test_an_error_comes_back_in_its_place(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.slash import WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.commands import COMMANDS
@@ -134,8 +134,8 @@ class Listener:
     def changed(self, change: Change, number: int = 0) -> None:
         self.changes.append((change, number))
 
-    def give_back(self, questions: Sequence[str]) -> None:
-        self.given_back += questions
+    def give_back(self, questions: Sequence[Queued]) -> None:
+        self.given_back += [each.text for each in questions]
 
     def reword(self, exchange: Exchange) -> None:
         self.reworded.append(exchange.number)

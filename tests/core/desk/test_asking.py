@@ -11,7 +11,7 @@ from dflash_tui.core.source import Capabilities
 from engine.errors import UsageFailure
 from engine.events import EngineError
 
-from .conftest import ANSWER, Sit
+from .conftest import ANSWER, READY, Sit
 
 LONG = " more" * 20
 WORDS = Capabilities(
@@ -33,6 +33,32 @@ def test_questions_wait_for_the_answer_and_a_stop_gives_them_back(sit: Sit) -> N
     assert seat.face.given_back == ["three", "four"] and not seat.desk.chat.queued
     seat.hear()
     assert not seat.desk.stop()
+
+
+def test_a_question_that_comes_back_brings_its_file_as_it_was(sit: Sit, tmp_path: Path) -> None:
+    seat, note = sit(), tmp_path / "note.txt"
+    note.write_text("as it was")
+    seat.source.holds = True
+    seat.type("one", f"What is in @{note}?")
+    assert seat.desk.stop()
+    note.write_text("changed meanwhile")
+    seat.hear()
+    seat.type(*seat.face.given_back)
+    assert "as it was" in seat.source.asked[-1].messages[-1].content
+    seat.source.answer()
+    seat.type(f"And now, in @{note}?")
+    assert "changed meanwhile" in seat.source.asked[-1].messages[-1].content
+
+
+def test_a_conversation_begun_while_a_model_loads_knows_the_model(sit: Sit) -> None:
+    """The model may be ready on its own thread before the screen has heard of it."""
+    seat = sit(late=True)
+    seat.source.come()
+    seat.desk.new()
+    seat.hear()
+    seat.type("one")
+    conversation = load_session(seat.queue.log.path)
+    assert (conversation.target, len(conversation.turns)) == (READY.target, 1)
 
 
 def test_a_question_before_the_models_are_there_is_taken_back_unsent(sit: Sit) -> None:

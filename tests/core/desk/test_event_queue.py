@@ -10,21 +10,18 @@ from pathlib import Path
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import StepBatch
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.events import Settled, Step, TurnFinished, TurnStarted
+from engine.events import Step, TurnFinished, TurnStarted
 from tests.core.events_for_tests import make_step
 
 
 def test_history_session_and_trace_share_their_blocks(tmp_path: Path) -> None:
-    """A turn as the engine tells it, and one that its server settles in the end."""
     log, trace, reducer = SessionLog.create(tmp_path), TraceWriter(tmp_path / "run.dft"), Reducer()
     queue = EventQueue(log, trace)
     reducer.rounds_of = queue.rounds_of
     counted = [make_step(index % 4, 5, index=index, time=index / 10) for index in range(70)]
-    guessed = [replace(step, turn=2, provisional=True) for step in counted]
-    for turn, steps in ((1, counted), (2, guessed)):
+    for turn, steps in ((1, counted), (2, [replace(step, turn=2) for step in counted])):
         log.user(turn, "go on")
         queue.put(TurnStarted(turn, 3, 0, {}, "go on"))
         for step in steps:
@@ -32,12 +29,7 @@ def test_history_session_and_trace_share_their_blocks(tmp_path: Path) -> None:
         for event in queue.take(1000):
             reducer.apply(event)
         assert reducer.turn is not None and list(reducer.turn.history) == steps
-        if turn == 2:
-            queue.put(Settled(2, (), proved=True))
         queue.put(TurnFinished(turn, "stop", "".join(token.text for step in steps for token in step.emitted)))
-    settled, end = queue.take(1000)
-    assert isinstance(settled, StepBatch) and isinstance(end, TurnFinished), "no frame waits for its rounds"
-    reducer.apply(settled)
     queue.log.close()
     trace.close()
     kept = [block for turn in reducer.turns for block in turn.history._log.blocks]

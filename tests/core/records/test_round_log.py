@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.records.blocks import ROUNDS, decoded
 from dflash_tui.core.records.round_log import Recorder, RoundLog
-from engine.events import Settled, Step, TurnStarted
+from engine.events import Step, TurnStarted
 from tests.core.events_for_tests import make_step
 from tests.core.traces.steps import turns
 from tests.pace import examples
@@ -63,13 +63,10 @@ def test_reading_and_sealing_disturb_nobody_who_appends() -> None:
 
 
 def test_a_recorder_keeps_the_rounds_of_the_turn_at_hand() -> None:
-    recorder, guess = Recorder(), replace(make_step(2, 5, index=0), provisional=True)
-    assert recorder.take(guess) is None, "its turn has not begun"
+    recorder, step = Recorder(), make_step(2, 5, index=0)
+    assert recorder.take(step) is None, "its turn has not begun"
     first = recorder.take(TurnStarted(1, 3, 0, {}))
-    assert first is not None and recorder.take(guess) is first and list(first) == [guess]
-    assert recorder.take(Settled(1, (), proved=False)) is first
-    settled = recorder.take(Settled(1, (), proved=True))
-    assert settled is not None and settled is not first and list(settled) == [replace(guess, provisional=False)]
-    assert recorder.take(replace(guess, turn=2)) is None
+    assert first is not None and recorder.take(step) is first and list(first) == [step]
+    assert recorder.take(replace(step, turn=2)) is None
     second = recorder.take(TurnStarted(2, 3, 0, {}))
-    assert second is not settled and second is not None and len(second) == 0
+    assert second is not first and second is not None and len(second) == 0

@@ -15,7 +15,6 @@ from dflash_tui.core.export.document import ExportedPage, collect
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.figures.statistics import AcceptanceStatistics, is_corrected, num_verified
-from dflash_tui.core.lesson.facts import round_facts
 from dflash_tui.core.rounds.cells import round_cells
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
@@ -187,14 +186,6 @@ def test_a_page_tells_all_choices_and_the_chance_of_the_kept_one() -> None:
     assert (text, verdict, target, drafter) == ("·w2b", "accepted", 0.3, 0.25)
     assert why.endswith("The drafter's choices here: “·w2a” 55%, “·w2b” 25%, “·w2c” 12%.")
     assert [cell[0] for cell in rounds[1]["cells"]][:3] == ["·w1a", "·w2b", "·w3a"]
-
-
-def test_a_lesson_tells_what_was_kept_and_which_first_choice_fell() -> None:
-    step = make_tree_step((0, 9))
-    (answer,) = answer_of(step).answers
-    facts = round_facts(answer, 0)
-    assert (facts["round.kept"], facts["round.rejected"], facts["round.rejected_drafter_p"]) == (1, "w2a", 0.55)
-    assert facts["round.rejected_target_p"] == 0.2 and facts["round.chosen"] == "own"
 
 
 @given(trees)

@@ -12,7 +12,6 @@ from dflash_tui.core.sessions.archive import (
     OpenElsewhere,
     conversation_markdown,
     find_session,
-    latest_session,
     list_sessions,
     open_session,
     reopen,
@@ -102,14 +101,27 @@ def test_an_id_may_be_cut_short(tmp_path: Path) -> None:
             find_session(nothing, tmp_path)
 
 
-def test_the_latest_conversation_is_the_one_where_something_was_said_last(tmp_path: Path) -> None:
+def test_the_latest_conversation_that_can_be_read_goes_on(tmp_path: Path) -> None:
+    def latest() -> Path:
+        conversation, log = reopen_latest(tmp_path)
+        log.close()
+        return conversation.path
+
     with pytest.raises(ArchiveError, match="no conversation to continue"):
-        latest_session(tmp_path)
+        latest()
     old, new = write(tmp_path, "a", at=5), write(tmp_path, "b", at=4)
-    assert latest_session(tmp_path) == old and new.exists()
+    assert latest() == old and new.exists()
     (tmp_path / f"empty{SUFFIX}").touch()
     (tmp_path / f"lost{SUFFIX}").symlink_to(tmp_path / "nowhere")
-    assert latest_session(tmp_path) == old, "what holds nothing is nothing to go on with"
+    assert latest() == old, "what holds nothing is nothing to go on with"
+    (tmp_path / f"strange{SUFFIX}").write_text("nonsense\n")
+    conversation, log = reopen_latest(tmp_path)
+    log.close()
+    assert conversation.path == old and "strange" in conversation.passed_over[0]
+    for path in (old, new):
+        path.unlink()
+    with pytest.raises(ArchiveError, match="strange"):
+        latest()
 
 
 def test_a_conversation_goes_on_in_its_own_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from engine.events import TurnStarted
 
 from .test_sessions import READY, say
 
-HEAD = {"type": "session", "version": 1, "created": "2026-11-23T10:00:00.000+00:00"}
+HEAD = {"type": "session", "version": 2, "created": "2026-11-23T10:00:00.000+00:00"}
 
 
 def asked(turn: object, text: object = "q", **more: object) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from itertools import pairwise
-from random import Random
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.marks import Mark
-from dflash_tui.core.text.spans import Span, Spans
+from dflash_tui.core.text.spans import Span
 from dflash_tui.core.text.wrapping import Document, shortened, width_of
 
 PIECES = st.lists(
@@ -160,31 +157,3 @@ def test_a_shortened_text_fits_and_says_that_it_was_cut(text: str, cells: int) -
     assert width_of(short) <= cells
     assert short == text or (short.endswith("…") and text.startswith(short[:-1].rstrip()))
     assert short.endswith("…") or width_of(text) <= cells
-
-
-@given(
-    st.lists(st.text(alphabet="ab\n\t漢", min_size=1, max_size=5), min_size=1, max_size=12),
-    st.lists(st.integers(0, 12), max_size=3),
-    st.randoms(),
-)
-def test_tokens_told_anew_change_no_text_and_no_remark(told: list[str], remarks: list[int], random: Random) -> None:
-    """As a server's count parts an answer that had come in other pieces."""
-    text, document = "".join(told), Document(7)
-    document.append([Span("before", "plain", 1, 0), Span("asked", "prompt")])
-    for number, piece in enumerate(told):
-        document.append([Span(piece, "guess-accepted", 2, number)])
-        document.append([Span("!", "error")] * remarks.count(number))
-    document.append([Span("behind", "note"), Span("next", "plain", 3, 0)])
-    rows, before = list(document.rows), document._all.spans(str(document._everything))
-    cuts = sorted({0, len(text), *(random.randrange(len(text)) for _ in range(4))})
-    pieces = [Span(text[a:b], "corrected", 2, place) for place, (a, b) in enumerate(pairwise(cuts))]
-    document.relabel(2, Spans.of(pieces))
-    after = document._all.spans(str(document._everything))
-    assert list(document.rows) == rows and "".join(after.texts) == "".join(before.texts)
-    assert [span for span in after if span.token is None] == [span for span in before if span.token is None]
-    owners = {place: "".join(span.text for span in after if (span.turn, span.token) == (2, place)) for place in
-              range(len(pieces))}  # fmt: skip
-    assert owners == {place: sanitise(piece.text) for place, piece in enumerate(pieces)}
-    assert {span.style for span in after if span.turn == 2 and span.token is not None} == {"corrected"}
-    document.relabel(2, Spans.of([Span("x" * 500, "plain", 2, 0)]))
-    assert document._all.spans(str(document._everything)) == after

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from dflash_tui.core.records.rows import CHANNELS, SOURCES, VERDICTS
-from engine.events import DraftToken, EmittedToken, Match, Step, TreeToken, WidthChoice
+from dflash_tui.core.traces.reader import Trace, read_stream
+from engine.events import (
+    DraftToken,
+    EmittedToken,
+    EngineReady,
+    Event,
+    Match,
+    PrefillDone,
+    Step,
+    TreeToken,
+    TurnFinished,
+    TurnStarted,
+    WidthChoice,
+)
+from tests.core.events_for_tests import make_step
+
+READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.25, "Hello", "sdpa", "sdpa", "0a1b", "2c3d")
+SETTINGS = {"block_size": 16, "temperature": 0.5, "seed": 3}
 
 numbers = st.integers(0, 2**40)
 token_ids = st.integers(0, 262_143)
@@ -80,7 +98,6 @@ def steps(draw: st.DrawFn) -> Step:
         context_length=draw(numbers),
         block_size=draw(st.integers(0, 64)),
         temperature=draw(temperatures),
-        provisional=draw(st.booleans()),
     )
 
 
@@ -128,3 +145,13 @@ def turns(draw: st.DrawFn) -> list[Step]:
     """Up to 35 rounds, which are more than a block, of up to six kinds: making one takes longer than what is tested."""
     kinds = draw(st.lists(steps() | tree_steps() | partial_steps() | sourced_steps(), min_size=1, max_size=6))
     return draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=35))
+
+
+def read(data: bytes) -> Trace:
+    return read_stream(io.BytesIO(data), "test.dft")
+
+
+def long_run() -> list[Event]:
+    steps = [make_step(index % 16, 15, index=index, time=index / 100, text=f" w{index % 7}") for index in range(1, 45)]
+    text = "".join(token.text for step in steps for token in step.emitted)
+    return [READY, TurnStarted(1, 40, 0, SETTINGS, "go"), PrefillDone(1, 5.0), *steps, TurnFinished(1, "stop", text)]

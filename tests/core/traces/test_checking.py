@@ -1,4 +1,4 @@
-"""Settings that a trace names: those of this program, and those that an earlier version wrote."""
+"""Settings that a trace names: those of this program, and others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from engine.events import TurnStarted, event_to_dict
     [
         ({"block_size": "auto", "seed": 1}, {"block_size": "auto", "seed": 1}),
         ({"block_size": 8, "verify": "all"}, {"block_size": 8}),
-        ({"block_size": 16, "verify": "auto"}, {"block_size": "auto"}),
         ({"block_size": "all", "speculation": False, "temperature": 1}, {"temperature": 1, "speculation": False}),
         ({"block_size": True, "seed": False, "thinking": 1, "top_p": "x", "temperature": None}, {}),
         ({"block_size": 99, "seed": -1}, {}),

@@ -15,7 +15,7 @@ from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, Frame
 from dflash_tui.core.traces.frames import FrameWriter
 from dflash_tui.core.traces.reader import TraceError
 from engine.events import Event, Step, TurnStarted, event_to_dict
-from tests.core.traces.test_traces import long_run, read
+from tests.core.traces.steps import long_run, read
 from tests.pace import examples, sampled
 
 ENDED = long_run()

@@ -94,7 +94,7 @@ def test_tiles_are_timed_at_the_first_start_on_a_card_that_nobody_measured(
         timed.append(decoder)
         tiles = replace(derived_tiles(decoder, False)[0], qkv=Tiles(64, 64))
         store("tiles", identity_of(decoder, False), as_data(tiles, None))
-        return TimedTiles([], 0, 1.0, complete=True, kept=True)
+        return TimedTiles([], 1.0, complete=True)
 
     monkeypatch.setattr(runner, "choose_rounds", choose)
     monkeypatch.setattr(runner, "time_tiles", time)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.figures.labels import COLOURS, PROVISIONAL, SERVERS
+from dflash_tui.core.figures.labels import COLOURS, SERVERS
 from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
 from dflash_tui.core.rounds.lenses import GUESSES, LEGENDS, Lens, Shade
 from dflash_tui.core.text.wrapping import shortened
@@ -39,7 +39,6 @@ def legend(server: bool = False, narrow: bool = False, room: int | None = None) 
     fates = (*(fate for fate in fates if fate != "rejected" or not narrow), "unknown") if server else fates
     brief = (server and narrow) or room is not None
     words = [(LABELS[fate].short if brief else LABELS[fate].name, STYLES[fate]) for fate in fates]
-    words += [(PROVISIONAL.name, f"dim {STYLES['accepted']}")] if server else []
     while room is not None and cell_len("  ".join(word for word, _ in words)) > room:
         words.pop()
     return Content("  ").join(Content.styled(word, style) for word, style in words)
@@ -78,7 +77,7 @@ class RoundStrip(Widget):
 
 def _cells(step: Step, width: int) -> tuple[Content, Content]:
     """Tokens and, aligned under them, probabilities; what does not fit is counted at the end."""
-    cells, dim = round_cells(step), "dim " * step.provisional
+    cells = round_cells(step)
     tokens: list[tuple[str, str]] = []
     numbers: list[str] = []
     used = 0
@@ -92,7 +91,7 @@ def _cells(step: Step, width: int) -> tuple[Content, Content]:
             tokens.append((more, "$verdict-pending"))
             break
         # The gap is outside the struck-through and underlined text.
-        tokens += [(text, f"{dim}{STYLES[cell.fate]}"), (" " * (size - cell_len(text) + 1), "")]
+        tokens += [(text, STYLES[cell.fate]), (" " * (size - cell_len(text) + 1), "")]
         numbers.append(f"{number:<{size + 1}}")
         used += size + 1
     return Content.assemble(*tokens), Content.styled("".join(numbers).rstrip(), "$verdict-pending")

@@ -102,10 +102,10 @@ COMMANDS = (
     Command(
         "export",
         "Export the answers",
-        "the answers as a page, picture, recording or data",
+        "the answers as a page or as data",
         export,
         slash="export",
-        takes=f"html|svg|cast|json [{LAST}] [name]",
+        takes=f"html|json [{LAST}] [name]",
     ),
     Command(
         "trace",

@@ -1,0 +1,163 @@
+"""The guard before the keyboard: cuts the bytes that a terminal sends into what a person did, and takes away the rest.
+
+A terminal answers questions late, tells of keys that are let go, and sends control strings that nobody asked for; a
+slow line cuts all of that, and single letters, wherever it likes. What leaves here is whole, and one of three: text
+that was typed, a sequence, a paste. Forms are those of ECMA-48, section 5, and of xterm's "Control Sequences"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Literal
+
+ESCAPE_SECONDS = 0.1
+"""Seconds after which an Esc that nothing followed was the key."""
+SEQUENCE_SECONDS = 0.5
+"""Seconds after which the beginning of a sequence was Alt with that key, and an Esc at the end of a paste the key."""
+OPEN_SECONDS = 2.0
+"""Seconds of silence that end a paste, or whatever else lacks its end."""
+LONGEST = 4096
+"""Bytes of an open sequence that are kept: none that means something has as many."""
+
+PASTE, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+
+_BEYOND_ASCII = (
+    rb"[\xc3-\xdf][\x80-\xbf]|\xc2[\xa0-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]"
+    rb"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
+)
+"""A letter of UTF-8 in two bytes or more, control characters aside."""
+_TEXT = re.compile(rb"(?:[\x00-\x1a\x1c-\x7f]|%b)+" % _BEYOND_ASCII)
+_LETTER = re.compile(rb"[\x00-\x1a\x1c-\x7f]|%b" % _BEYOND_ASCII)
+_HALF_LETTER = re.compile(rb"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}")
+_SEQUENCE = re.compile(rb"\x1b(?:\[(?:\[[A-E]|M[\x20-\xff]{3}|\d+\$|(?![M\[])[ -?]*[@-~])|O[0-9;]*[A-Za-z])")
+"""Esc with [ or O. Three forms aside: function keys of the Linux console, a mouse of old, Shift with a key in rxvt."""
+_HALF_SEQUENCE = re.compile(rb"\x1b(?:\[(?:M[\x20-\xff]{0,2}|\[|[ -?]*)|O[0-9;]*)?")
+_STRING = re.compile(rb"\x1b[\]PX^_]")
+"""What begins a control string: OSC, DCS, SOS, PM, APC."""
+_STRING_END = re.compile(rb"\x1b\\|\xc2\x9c|\x07|[\x18\x1a]|(?=\x1b[^\\])|(?=[\x00-\x06\x08-\x17\x19\x1c-\x1f\x7f])")
+"""What ends it: ST or a bell; or anything that stands in none, such as Enter."""
+_EIGHT_BITS = re.compile(
+    rb"\xc2?(?:\x9b[0-?]+[ -/]*[@-~]|\x8f[A-Z]|[\x90\x98\x9d-\x9f][ -~]*(?:\xc2?\x9c|\x07|\x1b\\))"
+)
+"""Sequences and control strings that begin with one character in place of Esc and a letter."""
+_REPORTS = re.compile(rb"(?:\x1b\[(?:<[\d;-]*[Mm]|[IO]|M[\x20-\xff]{3}))+")
+"""A mouse that moves, and the focus: nothing of a paste."""
+_ESCAPE_KEY = re.compile(rb"\x1b(?:\[27(?:;[\d:]*)*u)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Something whole that came from the terminal."""
+
+    kind: Literal["text", "sequence", "paste"]
+    text: str
+    """Characters as they were typed or pasted; of a sequence all, the Esc too."""
+
+
+class InputGuard:
+    """Takes what was read, piece by piece, and gives what is whole. Never raises, whatever the bytes are."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._heard = 0.0
+        """When the last byte came, by the clock."""
+        self._held = b""
+        """The beginning of a letter or of a sequence."""
+        self._paste: bytearray | None = None
+        """What has come of a paste."""
+        self._escaped = False
+        """Whether Esc alone is the newest that has come of a paste."""
+        self._in_string = False
+        """Whether a control string is being taken away."""
+
+    def feed(self, data: bytes) -> Iterator[Input]:
+        """What is whole with these bytes, in order."""
+        if self._paste is None or not _REPORTS.fullmatch(data):
+            self._heard, self._escaped = self._clock(), bool(_ESCAPE_KEY.fullmatch(data))
+        data, self._held = self._held + data, b""
+        while data:
+            if self._paste is not None:
+                before = len(self._paste)
+                self._paste += data
+                end = self._paste.find(PASTE_END, max(0, before - len(PASTE_END)))
+                if end < 0:
+                    return
+                data = bytes(self._paste[end + len(PASTE_END) :])
+                yield self._end_paste(self._paste[:end])
+            elif self._in_string:
+                data = self._skip_string(data)
+            else:
+                found, data = self._first(data)
+                if found is not None:
+                    yield found
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until :meth:`tick` has something to do; None when nothing waits for more."""
+        if self._paste is not None:
+            seconds = SEQUENCE_SECONDS if self._escaped else OPEN_SECONDS
+        elif self._held == b"\x1b":
+            seconds = SEQUENCE_SECONDS if self._in_string else ESCAPE_SECONDS
+        elif self._in_string or len(self._held) > 2:
+            seconds = OPEN_SECONDS
+        elif self._held[:1] == b"\x1b":
+            seconds = SEQUENCE_SECONDS
+        else:  # half a letter waits for its next byte, which may be another's
+            return None
+        return max(self._heard + seconds - self._clock(), 0.0)
+
+    def tick(self) -> Iterator[Input]:
+        """What is whole because nothing followed in time: Esc, Alt with a key, a paste whose end was lost."""
+        if self.patience != 0:
+            return
+        held, self._held, self._in_string = self._held, b"", False
+        if self._paste is not None:
+            yield self._end_paste(_SEQUENCE.sub(b"", self._paste).rstrip(b"\x1b"))
+        elif held[:1] == b"\x1b" and len(held) <= 2:
+            yield Input("sequence", held.decode("ascii", "ignore"))
+
+    def _first(self, data: bytes) -> tuple[Input | None, bytes]:
+        """What these bytes begin with, None when that is taken away or waits for more; and the bytes behind it."""
+        if text := _TEXT.match(data):
+            return Input("text", text[0].decode()), data[text.end() :]
+        if eight := _EIGHT_BITS.match(data):
+            return None, data[eight.end() :]
+        if data[:1] != b"\x1b":
+            self._held = data if _HALF_LETTER.fullmatch(data) else b""
+            return None, b"" if self._held else data[1:]
+        if whole := _SEQUENCE.match(data):
+            if whole[0] == PASTE:
+                self._paste = bytearray()
+            known = whole[0] not in (PASTE, PASTE_END)
+            return (Input("sequence", whole[0].decode("latin-1")) if known else None), data[whole.end() :]
+        if _HALF_SEQUENCE.fullmatch(data) or _STRING.fullmatch(data):
+            self._held = data[:LONGEST]
+            return None, b""
+        if _STRING.match(data):
+            self._in_string = True
+            return None, data[2:]
+        if data[1:2] == b"\x1b":
+            return Input("sequence", "\x1b"), data[1:]
+        half = _HALF_SEQUENCE.match(data)
+        if half is not None and half.end() > 1:  # what follows can't be a part of it
+            alone = Input("sequence", half[0].decode("ascii")) if half.end() == 2 else None
+            return alone, data[half.end() :]
+        if letter := _LETTER.match(data, 1):
+            return Input("sequence", f"\x1b{letter[0].decode()}"), data[letter.end() :]
+        self._held = data if _HALF_LETTER.fullmatch(data, 1) else b""
+        return None, b"" if self._held else data[1:]
+
+    def _skip_string(self, data: bytes) -> bytes:
+        """The bytes behind the control string; a beginning of its end is held."""
+        end = _STRING_END.search(data)
+        if end is None:
+            self._held = data[-1:] if data[-1:] in (b"\x1b", b"\xc2") else b""
+            return b""
+        self._in_string = False
+        return data[end.end() :]
+
+    def _end_paste(self, text: bytes | bytearray) -> Input:
+        self._paste = None
+        return Input("paste", text.decode(errors="replace").replace("\x00", ""))

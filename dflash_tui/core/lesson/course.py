@@ -1,0 +1,157 @@
+"""Pages over the bundled recording: a Markdown text each, and what of the recording stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+from engine.events import Step
+
+from ..export.document import ExportedAnswer, Origin, collect, origin_of
+from ..files.places import keep, read_kept
+from ..race.race import RaceResult, as_race, block_name
+from ..rounds.inspection import Inspection, inspect_step
+from ..rounds.passes import PassRows
+from ..traces.bundled import find_trace
+from ..traces.reader import read_trace
+
+PLACES = "lessons.json"
+"""The file that keeps the page at which each course was left."""
+
+
+class Recording(NamedTuple):
+    """The answers of the bundled trace ``lesson``, in its order, and what it was recorded on."""
+
+    alone: ExportedAnswer
+    """A program, by the target alone."""
+    drafted: ExportedAnswer
+    """The same with blocks of sixteen."""
+    talk_alone: ExportedAnswer
+    """An explanation, by the target alone."""
+    talk: ExportedAnswer
+    """The same with blocks of sixteen."""
+    talk_small: ExportedAnswer
+    """The same with blocks of four."""
+    dice_alone: ExportedAnswer
+    """A program drawn by lot, by the target alone."""
+    dice: ExportedAnswer
+    """The same with blocks of sixteen."""
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer, in its verdicts' colours."""
+
+    answer: ExportedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class OneRound:
+    """A round of an answer in the step view."""
+
+    answer: ExportedAnswer
+    index: int
+    plain_ms: float | None = None
+    """What a token costs the target alone."""
+
+    def inspection(self, index: int | None = None) -> Inspection:
+        """The round, or another one of the answer, taken apart."""
+        answer, place = self.answer, self.index if index is None else index
+        before = sum(len(step.emitted) for step in answer.steps[:place])
+        seed = answer.settings.get("seed")
+        known = seed if isinstance(seed, int) else None
+        return inspect_step(answer.steps[place], before, answer.num_prompt_tokens + before, known, self.plain_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Answers to one question as the lanes of a race; the first is what the others are compared with."""
+
+    answers: tuple[ExportedAnswer, ...]
+
+    @property
+    def result(self) -> RaceResult:
+        return as_race(self.answers[0].question, [(name_of(answer), answer) for answer in self.answers])
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """How many times as fast as the target alone, in large digits."""
+
+    times: float
+
+
+View = Written | OneRound | SideBySide | PassRows | Factor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    title: str
+    text: str
+    """Markdown: paragraphs and tables."""
+    view: View = None
+    seconds: float = 12.0
+    """How long the view plays; in a course that plays itself, how long the page stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Pages in their order. The last is the course's end; ``behind`` it stand pages for experts."""
+
+    title: str
+    pages: tuple[Page, ...]
+    origin: Origin
+    behind: tuple[Page, ...] = ()
+    plays: bool = False
+    """Whether a page turns by itself once its seconds have passed."""
+
+    @property
+    def seconds(self) -> float:
+        return sum(page.seconds for page in self.pages)
+
+    def read_place(self) -> int:
+        """The page to begin with, counted from 0: the one that was left, unless it was the last or behind that."""
+        place = read_kept(PLACES).get(self.title, 0)
+        return place if isinstance(place, int) and 0 <= place < len(self.pages) - 1 else 0
+
+    def keep_place(self, place: int) -> None:
+        """Remember a page. A place that can't be written is forgotten: no lesson ends over it."""
+        keep(PLACES, read_kept(PLACES) | {self.title: place})
+
+
+def open_recording() -> Recording:
+    """Read the bundled trace of the lesson."""
+    trace = read_trace(find_trace("lesson"))
+    collector = collect(trace.events())
+    program = f"{trace.header.program} {trace.header.version}".strip()
+    alone, drafted, talk_alone, talk, talk_small, dice_alone, dice = collector.answers()
+    return Recording(
+        alone,
+        drafted,
+        talk_alone,
+        talk,
+        talk_small,
+        dice_alone,
+        dice,
+        origin_of(collector.ready, trace.header.created, program),
+    )
+
+
+def name_of(answer: ExportedAnswer) -> str:
+    """What tells an answer from others of a recording."""
+    if not answer.settings.get("speculation", True):
+        return "one token at a time"
+    return block_name(answer.settings.get("block_size", "?"))
+
+
+def passes(answer: ExportedAnswer) -> int:
+    """How often the target ran behind the prompt."""
+    return sum(step.verify_width > 0 for step in answer.steps)
+
+
+def mean_ms(steps: Sequence[Step], part: str = "total_ms") -> float:
+    """The mean milliseconds of rounds, or of a ``part`` of them."""
+    return fmean(getattr(step, part) or 0.0 for step in steps if step.verify_width)

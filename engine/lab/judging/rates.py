@@ -1,0 +1,41 @@
+"""Tokens per second of policies over recorded answers, with an interval."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from ...speculation.costs import CostTable
+from ...speculation.policy import Policy
+from .play import Played, play
+from .record import DraftRecording
+
+RESAMPLES = 400
+
+
+class PolicyRate(NamedTuple):
+    """Tokens per second over several answers, with the bounds of its 95 % interval."""
+
+    tok_s: float
+    low: float
+    high: float
+
+
+def rate(policy: Callable[[], Policy], recordings: Sequence[DraftRecording], table: CostTable) -> PolicyRate:
+    """The rate of a policy; each answer gets one of its own, made by ``policy``."""
+    return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings])
+
+
+def rate_of(played: Sequence[Played]) -> PolicyRate:
+    """All tokens divided by all time, with a bootstrap interval over whole answers, since rounds of one text are
+    alike."""
+    rng = random.Random(0)
+
+    def total(indices: Iterable[int]) -> float:
+        chosen = [played[index] for index in indices]
+        return 1e3 * sum(each.tokens for each in chosen) / sum(each.milliseconds for each in chosen)
+
+    count = len(played)
+    drawn = sorted(total(rng.choices(range(count), k=count)) for _ in range(RESAMPLES))
+    return PolicyRate(total(range(count)), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])

@@ -1,0 +1,167 @@
+"""Going anywhere in a replay, driven by Textual's pilot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
+from dflash_tui.app.widgets.rounds.scrubber import Scrubber
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.settings.config import ScreenOptions
+from dflash_tui.core.source import Happening
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
+from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.commands import GenerationSettings
+from engine.events import EngineReady, PrefillDone, Step, TurnFinished, TurnStarted
+from tests.app.replaying import Replaying, replaying
+from tests.app.test_step_view import long_answer
+
+SLOW = 0.05
+
+STILL = ScreenOptions(reduced_motion=True)
+"""The newest block has no ground of its own, which would be gone after a jump."""
+
+
+class Played(ReplaySource):
+    """Hands out so many steps of a trace, each for itself, and what comes before them; then it stands."""
+
+    def __init__(self, path: Path, emit: Callable[[Happening], None], steps: int) -> None:
+        super().__init__(path, emit)
+        self._steps = steps
+
+    def _main(self) -> None:
+        trace = read_trace(self.path)
+        for event in trace.events():
+            if self.played == self._steps < len(trace.steps):
+                return
+            self.played += isinstance(event, Step)
+            self._emit(event)
+
+
+@asynccontextmanager
+async def played(path: Path, steps: int) -> AsyncIterator[Replaying]:
+    queue = EventQueue(SessionLog.nowhere())
+    app = ChatApp(
+        GenerationSettings(), path.parent, queue, lambda emit: Played(path, emit, steps), screen_options=STILL
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        replay = Replaying(app, pilot)
+        await replay.until(lambda: num_rounds(replay) == steps)
+        yield replay
+
+
+def num_rounds(replay: Replaying) -> int:
+    return sum(len(turn.history) for turn in replay.screen.chat.reducer.turns)
+
+
+def shown(replay: Replaying) -> list[object]:
+    """What the transcript and the gauges say, and in which colours."""
+    log, viewer = replay.screen.query_one(TokenLog), replay.screen.viewer
+    return [log.text, log.rows, [log.render_line(y) for y in range(log.size.height)], viewer.snapshot, viewer.step]
+
+
+async def paused(replay: Replaying) -> None:
+    await replay.until(lambda: replay.source.played >= 1 and not replay.waiting)
+    await replay.pilot.press("space")
+    assert not replay.source.playing
+
+
+@pytest.mark.parametrize("part", [0.3, 0.8, 1.0])
+async def test_a_jump_shows_what_playing_shows(part: float) -> None:
+    """Three answers with their remarks: ahead, and back from the end."""
+    path = find_trace("maths")
+    steps = round(part * len(read_trace(path).steps))
+    async with played(path, steps) as replay:
+        await replay.pilot.pause()
+        expected = shown(replay)
+    async with replaying(path, pace=SLOW, screen_options=STILL) as replay:
+        await paused(replay)
+        for wanted in (steps, len(replay.source.trace.steps), 5, steps):
+            replay.source.seek(wanted)
+            replay.screen.pump.frame()
+            assert num_rounds(replay) == wanted
+        await replay.pilot.pause()
+        assert shown(replay) == expected
+
+
+async def test_rounds_to_come_are_reached_by_number_and_by_the_scrubber() -> None:
+    async with replaying(find_trace("html"), pace=SLOW) as replay:
+        await paused(replay)
+        await replay.pilot.press("f3", "9", "0", "enter")
+        assert replay.screen.viewer.place == Place(1, 90) and replay.source.played == 91
+        scrubber = replay.screen.query_one(Scrubber)
+        assert (scrubber.step, scrubber.count) == (90, 110)
+        scrubber.post_message(Scrubber.Moved(105))
+        await replay.until(lambda: replay.screen.viewer.place == Place(1, 105))
+        assert replay.source.played == 106
+        scrubber.post_message(Scrubber.Moved(20))
+        await replay.until(lambda: replay.screen.viewer.place == Place(1, 20))
+        assert replay.source.played == 106, "a look back takes nothing back"
+
+
+async def test_playing_goes_on_from_where_the_user_looks() -> None:
+    path = find_trace("html")
+    async with replaying(path, pace=SLOW) as replay:
+        await paused(replay)
+        await replay.pilot.press("end")
+        await replay.ended()
+        whole = replay.screen.query_one(TokenLog).text
+        replay.screen.viewer.visit(Place(1, 40))
+        await replay.pilot.press("space")
+        assert replay.source.playing and replay.screen.viewer.place is None
+        assert 41 <= replay.source.played < 60 and not replay.source.ended
+        assert len(replay.screen.query_one(TokenLog).text) < len(whole)
+        replay.source.set_pace(FASTEST)
+        await replay.ended()
+        assert replay.screen.query_one(TokenLog).text == whole
+        replay.source.set_pace(SLOW)
+        replay.screen.query_one(ReplayBar).focus()
+        await replay.pilot.press("space")
+        assert replay.source.played < 110, "from the start again"
+
+
+async def test_page_keys_go_a_tenth_on_and_back() -> None:
+    async with replaying(find_trace("html"), pace=SLOW) as replay:
+        await paused(replay)
+        before = replay.source.played
+        await replay.pilot.press("pagedown", "pagedown")
+        assert replay.source.played == num_rounds(replay) == before + 22
+        await replay.pilot.press("pageup")
+        assert replay.source.played == num_rounds(replay) == before + 11
+        await replay.pilot.press(*["pageup"] * 3)
+        assert replay.source.played == num_rounds(replay) == 1
+
+
+@pytest.mark.alone
+async def test_any_step_of_a_long_trace_is_reached_at_once(tmp_path: Path) -> None:
+    """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
+    steps = long_answer(20_000)
+    writer = TraceWriter(tmp_path / "long.dft")
+    text = "".join(token.text for step in steps for token in step.emitted)
+    ready = EngineReady("target", "drafter", "cpu", "float32", 16, 32_768, 1.0)
+    for event in (ready, TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *steps, TurnFinished(1, "stop", text)):
+        writer.record(event)
+    writer.close()
+    async with replaying(writer.path, pace=SLOW) as replay:
+        await paused(replay)
+        seconds = []
+        for number in range(1, 16):
+            wanted = 1 + (number * 7919) % len(steps)
+            started = time.perf_counter()
+            replay.source.seek(wanted)
+            replay.screen.pump.frame()
+            seconds.append(time.perf_counter() - started)
+            turn = replay.screen.chat.reducer.turn
+            assert turn is not None and turn.latest.emitted == steps[wanted - 1].emitted and len(turn.history) == wanted
+        assert sorted(seconds)[7] < 0.3

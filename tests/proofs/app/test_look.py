@@ -1,0 +1,194 @@
+"""The screen as the user asked for it: in ASCII, with other keys, without motion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.widgets import Input, Static
+
+from dflash_tui.app.actions import ACTIONS
+from dflash_tui.app.ascii import ASCII
+from dflash_tui.app.glyphs import large_number
+from dflash_tui.app.keymap import AcceptedKeys, accepted_keys, said_with
+from dflash_tui.app.screens.help import HelpScreen
+from dflash_tui.app.widgets.gauges import RateGauge
+from dflash_tui.cli.terminal.background import is_dark
+from dflash_tui.core.settings.config import Entry, ScreenOptions
+from tests.app.conftest import Driver, Launch
+
+PLACE = Path("config.toml")
+
+
+def keys(**wanted: str) -> dict[str, Entry]:
+    return {id.replace("_", "-"): Entry(value, PLACE, line) for line, (id, value) in enumerate(wanted.items(), 1)}
+
+
+def drawn(chat: Driver) -> str:
+    """The screen's characters, as they would reach the terminal."""
+    return "\n".join("".join(segment.text for segment in line) for line in chat.app.screen._compositor.render_strips())
+
+
+def test_every_glyph_keeps_its_width() -> None:
+    for glyph, plain in ASCII.items():
+        assert cell_len(chr(glyph)) == 1 and len(plain) == 1 and 32 <= ord(plain) < 127, chr(glyph)
+
+
+def test_everything_the_program_draws_with_has_a_substitute() -> None:
+    """Whatever stands between quotes in the widgets and screens, and in the style sheets' borders."""
+    package = Path(__file__).parents[3] / "dflash_tui"
+    strange = {
+        (path.name, character)
+        for part in ("app", "core")
+        for path in (package / part).rglob("*.py")
+        if path.name != "ascii.py"
+        for line in path.read_text().splitlines()
+        for character in line
+        if ord(character) > 127 and ord(character) not in ASCII and character != "\N{REPLACEMENT CHARACTER}"
+    }
+    assert strange == set()
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
+async def test_the_screen_in_ascii(launch: Launch, size: tuple[int, int]) -> None:
+    async with launch(size=size, screen_options=ScreenOptions(ascii=True)) as chat:
+        await chat.ask_and_wait()
+        chat.screen.draw_gauges()
+        await chat.pilot.pause()
+        assert drawn(chat).isascii()
+        await chat.pilot.press("f1")
+        await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
+        assert drawn(chat).isascii()
+
+
+async def test_large_digits_can_be_read_in_ascii(launch: Launch) -> None:
+    assert len({large_number(digit, ascii=True) for digit in "0123456789"}) == 10
+    async with launch(screen_options=ScreenOptions(ascii=True)) as chat:
+        await chat.ask_and_wait()
+        chat.screen.draw_gauges()
+        await chat.pilot.pause()
+        gauge = chat.screen.query_one(RateGauge)
+        speed = f"{gauge.facts.turn.rate.mean:.0f}"
+        assert all(row.rstrip() in drawn(chat) for row in large_number(speed, ascii=True))
+
+
+async def test_a_models_own_letters_stay(launch: Launch) -> None:
+    async with launch(answer="Grüße, 你好", screen_options=ScreenOptions(ascii=True)) as chat:
+        await chat.ask_and_wait()
+        assert "Grüße, 你好" in drawn(chat) and "Grüße, 你好" in chat.log.text
+
+
+async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
+    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b", stop="f12"))) as chat:
+        await chat.ask_and_wait()
+        assert "^S save" not in drawn(chat) and "F9 save" in drawn(chat) and "F9 saves it" in chat.log.text
+        await chat.pilot.press("ctrl+s")
+        assert not chat.out_dir.exists()
+        await chat.pilot.press("f9")
+        await chat.until(lambda: (chat.out_dir / "index.html").exists())
+        await chat.pilot.press("f1")
+        await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
+        shown = str(chat.app.screen.query_one(Static).render())
+        assert "F9" in shown and "Ctrl+B" in shown
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (keys(sav="f9"), "config.toml, line 1: there is no action sav"),
+        (keys(block_up="x"), "x alone would be missing when you type"),
+        (keys(save="ctrl+q"), "ctrl+q is kept for quitting"),
+        (keys(save="Strg S"), "strg s is no key"),
+        (keys(save=" , "), "save has no key left"),
+        (keys(retry="f9"), "takes no key"),
+    ],
+)
+def test_keys_that_can_not_be_taken(wanted: dict[str, Entry], message: str) -> None:
+    accepted = accepted_keys(wanted, ACTIONS)
+    assert accepted.keymap == {} and len(accepted.mistakes) == 1 and message in accepted.mistakes[0]
+
+
+def test_who_loses_a_key_is_told() -> None:
+    losses = ["ctrl+n is now save and no longer new"]
+    assert accepted_keys(keys(save="ctrl+n"), ACTIONS) == AcceptedKeys({"save": "ctrl+n"}, [], losses)
+    assert accepted_keys(keys(save="f12"), ACTIONS) == AcceptedKeys({"save": "f12"}, [], [])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "keymap", "winner", "loser"),
+    [
+        (keys(save="f1", help="f1"), {"help": "f1"}, "help", "save"),
+        (keys(help="f1", save="f1"), {"save": "f1"}, "save", "help"),
+        (keys(save="f1,f12", help="f1"), {"save": "f12", "help": "f1"}, "help", "save"),
+    ],
+)
+def test_of_two_lines_the_later_gets_the_key(
+    wanted: dict[str, Entry], keymap: dict[str, str], winner: str, loser: str
+) -> None:
+    told = f"config.toml, line 1: f1 goes to {winner}, whose line comes later, and not to {loser}"
+    assert accepted_keys(wanted, ACTIONS) == AcceptedKeys(keymap, [told], [])
+
+
+async def test_two_lines_with_one_key_leave_one_action_on_it(launch: Launch) -> None:
+    async with launch(screen_options=ScreenOptions(keys=keys(help="f1", save="f1"))) as chat:
+        await chat.ask_and_wait()
+        await chat.until(lambda: "F1 save · /help" in drawn(chat))
+        assert "F1 help" not in drawn(chat)
+        await chat.pilot.press("f1")
+        await chat.until(lambda: (chat.out_dir / "index.html").exists())
+        assert not isinstance(chat.app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize(
+    ("keymap", "hints"),
+    [
+        ({"save": "escape"}, "F1 help · Ctrl+C stop · Esc save"),
+        ({"save": "escape", "new": "ctrl+c"}, "F1 help · Ctrl+P stop · Esc save"),
+        ({"save": "escape,f1", "interrupt": "f9"}, "/help · F9 stop · Esc save"),
+    ],
+)
+def test_hints_name_a_way_that_is_left(keymap: dict[str, str], hints: str) -> None:
+    assert said_with(keymap, ACTIONS)("F1 help · Esc stop · ^S save") == hints
+
+
+def test_the_keys_of_the_table_do_not_clash() -> None:
+    assert (
+        accepted_keys(
+            {id: Entry(action.keys, PLACE) for id, action in ACTIONS.items() if action.keys}, ACTIONS
+        ).mistakes
+        == []
+    )
+
+
+async def test_a_conflict_is_a_notice(launch: Launch) -> None:
+    async with launch(screen_options=ScreenOptions(keys=keys(save="ctrl+n", nonsense="f1"))) as chat:
+        await chat.until(lambda: "no longer new" in chat.notices() and "no action nonsense" in chat.notices())
+
+
+async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch) -> None:
+    async with launch(screen_options=ScreenOptions(reduced_motion=True)) as chat:
+        assert not chat.screen.viewer.motion.moves
+        chat.screen.draw_status()
+        assert not chat.prompt.cursor_blink
+        chat.log._landing.begin(0, 5)
+        assert not chat.log._landing.reaches(5), "what has just been written has no ground"
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: isinstance(chat.app.focused, Input))
+        assert isinstance(chat.app.focused, Input) and not chat.app.focused.cursor_blink
+
+
+@pytest.mark.parametrize(
+    ("reply", "dark"),
+    [
+        (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;c", False),
+        (b"\x1b]11;rgb:1212/1212/1212\x07\x1b[?1;2c", True),
+        (b"\x1b]11;rgb:f/f/f\x07", False),
+        (b"keys\x1b]11;rgba:00/00/80/ff\x1b\\", True),
+        (b"\x1b[?62;c", None),
+        (b"", None),
+        (b"\x1b]11;rgb:xyz\x07", None),
+    ],
+)
+def test_a_terminals_background_is_read(reply: bytes, dark: bool | None) -> None:
+    assert is_dark(reply) is dark

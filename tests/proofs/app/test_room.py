@@ -1,0 +1,106 @@
+"""When the context fills: said before, a choice when it is full, and what was left out is marked, also in the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dflash_tui.app.screens.asking import AskScreen
+from dflash_tui.app.screens.summing import SummaryScreen
+from dflash_tui.app.widgets.meters import ContextGauge
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.source import Capabilities
+from engine.commands import Ask
+from engine.events import EngineError
+from tests.app.conftest import Driver, Launch
+from tests.scripted_engine import ScriptedEngine
+
+ANSWER = "word " * 30
+
+
+class Counting(ScriptedEngine):
+    """A token is a word."""
+
+    capabilities = Capabilities(
+        count=lambda ask: len(" ".join([str(ask.prompt), *(message.content for message in ask.messages)]).split())
+    )
+
+
+async def filled(chat: Driver, limit: int = 150) -> None:
+    """Three questions, and no room for a fourth."""
+    ready = chat.screen.chat.reducer.ready
+    assert ready is not None
+    for number in range(3):
+        await chat.ask_and_wait(f"question {number} " + "more " * 10)
+    chat.screen.chat.reducer.ready = replace(ready, max_context=limit)
+
+
+def contents(ask: Ask) -> list[str]:
+    return [message.content.split(" more")[0] for message in ask.messages if message.role != "assistant"]
+
+
+async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
+    async with launch(answer=ANSWER, engine=Counting) as chat:
+        await filled(chat)
+        await chat.ask("the fourth " + "more " * 20)
+        assert isinstance(chat.app.screen, AskScreen)
+        await chat.pilot.press("n", "d")
+        assert isinstance(chat.app.screen, AskScreen), "letters may be the next question's, typed ahead"
+        await chat.pilot.press("enter")
+        await chat.until(lambda: len(chat.sent(Ask)) == 4 and not chat.screen.chat.busy)
+        assert contents(chat.sent(Ask)[3]) == ["question 2", "the fourth"]
+        assert "✂ from here on, 2 earlier questions are read no more" in chat.log.text
+        assert "question 0" in chat.log.text, "the reader keeps what the model lost"
+        conversation = load_session(chat.screen.queue.log.path)
+        assert [message.content.split(" more")[0] for message in conversation.messages()][::2] == [
+            "question 2",
+            "the fourth",
+        ]
+
+
+async def test_esc_leaves_the_summary(launch: Launch) -> None:
+    async with launch(answer=ANSWER * 10, engine=Counting, round_seconds=0.002) as chat:
+        await filled(chat, 1100)
+        chat.engine._round_seconds = 0.1
+        chat.engine._work = lambda: __import__("time").sleep(0.05)
+        await chat.ask("the fourth " + "more " * 200)
+        await chat.pilot.press("s", "enter")
+        assert isinstance(chat.app.screen, SummaryScreen)
+        await chat.pilot.press("escape")
+        await chat.until(lambda: len(chat.sent(Ask)) == 5)
+        assert chat.sent(Ask)[4].messages[0].role == "user" and "go without" not in chat.log.text
+
+
+async def test_it_is_said_before(launch: Launch) -> None:
+    async with launch(answer=ANSWER, engine=Counting) as chat:
+        ready = chat.screen.chat.reducer.ready
+        assert ready is not None
+        await chat.ask_and_wait("one")
+        used = chat.screen.gauge_facts().turn.context_length
+        assert "full" not in chat.log.text
+        chat.screen.chat.reducer.ready = replace(ready, max_context=used + used // 6)
+        await chat.ask("two")
+        await chat.until(lambda: not chat.screen.chat.busy or isinstance(chat.app.screen, AskScreen))
+        if isinstance(chat.app.screen, AskScreen):
+            await chat.pilot.press("d", "enter")
+            await chat.until(lambda: not chat.screen.chat.busy)
+        await chat.until(lambda: "% full: " in chat.log.text)
+        chat.screen.draw_gauges()
+        gauge = chat.screen.query_one(ContextGauge).compact()
+        assert any("$text-warning" in str(span.style) for span in gauge.spans)
+        assert " left" in chat.screen.query_one("#status").render().plain
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+async def test_a_refused_question_leaves_the_meter(launch: Launch, asked: int) -> None:
+    refused = EngineError("usage", "The conversation has 9 tokens, the context holds 8.", "Ask less.")
+    async with launch(answer=ANSWER) as chat:
+        for _ in range(asked):
+            await chat.ask_and_wait("one")
+        used = chat.screen.gauge_facts().turn.context_length
+        assert used
+        chat.engine._turn_error, chat.engine._answer = refused, []
+        await chat.ask_and_wait("two")
+        assert chat.screen.gauge_facts().turn.context_length == used
+        assert chat.screen.viewer.step is not None, "the answer before it can still be looked into"

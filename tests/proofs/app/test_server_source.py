@@ -1,0 +1,168 @@
+"""The chat attached to a server: it tells what it accepted, and knows no drafts, no odds and no parts of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.app.widgets.gauges import RateGauge
+from dflash_tui.app.widgets.meters import CostGauge
+from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
+from dflash_tui.app.widgets.rounds.step_table import WIDE_LABEL, StepTable
+from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
+from dflash_tui.app.widgets.status import Header
+from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.figures.labels import DRAFTER_SURE, GUESS, SURE_OF_OWN, TARGET_SURE
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.text.spans import Span
+from engine.commands import Ask
+from engine.events import Step
+from tests.app.conftest import Driver, running
+from tests.scripted_server import (
+    ADDRESS,
+    ADVICE,
+    BLOCK,
+    DIALECT,
+    FIXED,
+    REFUSED,
+    SECRET,
+    ScriptedServer,
+)
+
+STORY = "Once upon a time there was a drafter that guessed."
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Callable:
+    return partial(running, tmp_path / "out", notices=True, engine=ScriptedServer)
+
+
+async def test_what_it_can_not_set_is_grey_and_says_why(server: Callable) -> None:
+    async with server() as driver:
+        block, temperature = driver.screen.query_one(BlockSlider), driver.screen.query_one(TemperatureSlider)
+        assert block.disabled and block.tooltip == BLOCK and "not known" in str(block.render())
+        assert not temperature.disabled and "not known" not in str(temperature.render())
+        for typed, reason in (("/block 8", BLOCK), ("/seed 7", FIXED), ("/speculation off", FIXED), ("/race", FIXED)):
+            driver.app.clear_notifications()
+            await driver.ask(typed)
+            await driver.until(lambda reason=reason: reason in driver.notices())
+            driver.prompt.text = ""
+        driver.app.clear_notifications()
+        await driver.pilot.press("alt+up")
+        await driver.until(lambda: BLOCK in driver.notices())
+        await driver.ask("/temp 0.5")
+        assert temperature.value == 0.5
+        await driver.ask_and_wait("hello")
+        assert driver.sent(Ask)[-1].settings.temperature == 0.5
+
+
+async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> None:
+    async with server() as driver:
+        await driver.ask_and_wait("hello")
+        assert driver.screen.chat.reducer.turn.acceptance.num_spec_steps > 5
+        strip = str(driver.screen.query_one(RoundStrip).render())
+        assert "kept" in strip and "draft " not in strip and "moon" not in strip, "the script drafts a moon, in vain"
+        assert "by arrival, parts not known" in str(driver.screen.query_one(CostGauge).lines(2)[0])
+        await driver.ask("/steps 2")
+        await driver.pilot.pause()
+        table = str(driver.screen.query_one(StepTable).render())
+        rows = {line[:WIDE_LABEL].strip(): line[WIDE_LABEL:].strip() for line in table.splitlines()}
+        assert {rows[label.name] for label in (DRAFTER_SURE, TARGET_SURE, SURE_OF_OWN)} == {"not known"}
+        assert "░" in rows[GUESS.name] and "guess and check not known" in table
+        await driver.pilot.press("escape")
+        driver.app.clear_notifications()
+        await driver.ask("/lens")
+        assert driver.screen.viewer.lenses.lens == "steps", "the lens that would show nothing is passed over"
+        await driver.ask("/lens confidence")
+        await driver.until(lambda: SECRET in driver.notices())
+
+
+async def test_its_rounds_survive_the_disk(server: Callable, tmp_path: Path) -> None:
+    async with server() as driver:
+        await driver.ask_and_wait("hello")
+        steps = list(driver.screen.chat.reducer.turn.history)
+        path = driver.screen.queue.log.path
+        await driver.ask(f"/trace {tmp_path / 'run.dft'}")
+        await driver.until(lambda: (tmp_path / "run.dft").exists())
+    (turn,) = load_session(path).turns
+    assert [event for event in turn.events() or () if isinstance(event, Step)] == steps
+    assert (tmp_path / "run.dft").read_bytes().startswith(b"dflash-trace 9\n")
+
+
+def looks(driver: Driver) -> list[Span]:
+    """The answer as the transcript has it."""
+    document = driver.log._document
+    return [span for span in document._all.spans(str(document._everything)) if span.token is not None]
+
+
+async def test_rounds_that_are_not_told_are_text_and_the_servers_totals(server: Callable, tmp_path: Path) -> None:
+    async with server(told=False, notice=True) as driver:
+        await driver.ask_and_wait("hello")
+        await driver.ask_and_wait("again")
+        assert {span.style for span in looks(driver)} == {"unknown"}
+        assert driver.log.text.count(ADVICE.advice) == 1, "what could be told is told once"
+        totals = driver.screen.chat.reducer.turn.snapshot.totals
+        assert totals is not None and totals.num_draft_tokens > 0
+        path = driver.screen.queue.log.path
+        shown = looks(driver)
+        await driver.ask("/new")
+        driver.screen.desk.resume(path)
+        await driver.pilot.pause()
+        assert [(span.text, span.style) for span in looks(driver)] == [(span.text, span.style) for span in shown]
+        await driver.ask(f"/export html {tmp_path / 'page.html'}")
+        await driver.pilot.pause()
+    assert "Bearer" not in path.read_text()
+
+
+async def test_a_server_without_verdicts_is_read_as_plain_text(server: Callable) -> None:
+    why = "This server doesn't say which tokens were drafted."
+    async with server(refused={**REFUSED, "verdicts": why}) as driver:
+        assert driver.screen.viewer.lenses.lens == "plain"
+        await driver.ask("/lens verdict")
+        await driver.until(lambda: why in driver.notices())
+        await driver.ask_and_wait("hello")
+        await driver.ask("/lens")
+        assert driver.screen.viewer.lenses.lens == "steps"
+
+
+async def test_it_says_what_answers_where_and_by_whose_clock(server: Callable) -> None:
+    begin = Start(wanted={"seed": "--seed", "temperature": "--temperature"})
+    async with server(begin=begin) as driver:
+        header = str(driver.screen.query_one(Header).render())
+        assert DIALECT in header and ADDRESS in header and "gemma4-tiny" in header
+        assert f"--seed: {FIXED}" in driver.notices() and "--temperature" not in driver.notices()
+        await driver.ask_and_wait("hello")
+        assert "by arrival" in str(driver.screen.query_one(RateGauge).lines(10)[-1])
+        legend = str(driver.screen.query_one("#ask").border_title)
+        assert "not known" in legend
+
+
+async def test_it_races_against_another(server: Callable, tmp_path: Path) -> None:
+    others: list[str] = []
+
+    def other(target: str) -> SourceFactory:
+        others.append(target)
+        return lambda emit: ScriptedServer(emit, address=target, answer=STORY)
+
+    async with server(begin=Start(others=other), answer=STORY) as driver:
+        await driver.ask("/race against http://laptop:8080 Tell me a story")
+        await driver.until(lambda: isinstance(driver.app.screen, RaceScreen))
+        screen = driver.app.screen
+        await driver.until(lambda: screen.race.result is not None)
+        result = screen.race.result
+        assert [lane.lane.name for lane in result.lanes] == ["gpu-box:8000", "laptop:8080"]
+        assert [side.server for side in result.sides] == [ADDRESS, "http://laptop:8080"]
+        assert result.divergence(result.lanes[1]) is None and others == ["http://laptop:8080"]
+        await driver.until(lambda: screen.replayed)
+        await driver.pilot.press("e")
+        page = (driver.out_dir / "race.html").read_text()
+        assert "arrivals here" in page and "laptop:8080" in page
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        await driver.ask("/race against")
+        await driver.until(lambda: "Say against which server" in driver.notices())

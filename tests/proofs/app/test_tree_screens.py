@@ -1,0 +1,131 @@
+"""The tree, two versions side by side, and the search: by key and by mouse, at every size."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+from textual.widgets import OptionList, Static
+
+from dflash_tui.app.screens.compare import CompareScreen
+from dflash_tui.app.screens.find import FindScreen
+from dflash_tui.app.screens.sessions import SessionsScreen
+from dflash_tui.app.screens.tree import TreeScreen
+from dflash_tui.core.desk.words import outlined
+from dflash_tui.core.files.places import sessions_directory
+from dflash_tui.core.sessions.sessions import load_session
+from tests.app.conftest import Driver, Launch
+from tests.core.sessions.test_archive import write
+
+SIZES = [(120, 36), (80, 24), (60, 18)]
+
+
+async def grow(chat: Driver) -> None:
+    """1 ─ 2 ─ 3, and 4 beside 2."""
+    for text in ("about the sea", "and mountains", "/name hills", "thanks", "/retry 2 block 4"):
+        await chat.ask_and_wait(text)
+
+
+def lines(screen: TreeScreen | FindScreen) -> list[str]:
+    options = screen.query_one(OptionList)
+    return [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_tree_shows_every_version_and_goes_to_each(launch: Launch, size: tuple[int, int]) -> None:
+    async with launch(size=size, answer="Four.") as chat:
+        await grow(chat)
+        await chat.pilot.press("f9")
+        screen = chat.app.screen
+        assert isinstance(screen, TreeScreen)
+        shown = lines(screen)
+        assert [line.lstrip("│├└─ ")[0] for line in shown] == ["●", "○", "○", "◉"]
+        assert "├─" in shown[1] and "hills" in shown[1] and "└─" in shown[3] and "block 4" in shown[3]
+        assert all(cell_len(line) <= size[0] - 6 and "tok/s" in line for line in shown)
+        assert screen.query_one(OptionList).highlighted == 3, "where the user is"
+        await chat.pilot.press("up", "enter")
+        assert chat.screen.chat.tree.here == 3 and "thanks" in chat.log.text
+
+
+async def test_the_tree_says_who_answered_where_several_models_did(launch: Launch) -> None:
+    async with launch(answer="Four.", size=(60, 18)) as chat:
+        await grow(chat)
+        await chat.pilot.press("f9")
+        assert isinstance(chat.app.screen, TreeScreen)
+        assert not any("gemma4-tiny" in line for line in lines(chat.app.screen))
+        await chat.pilot.press("escape")
+        chat.screen.chat.tree[3].target = "elsewhere/other"
+        await chat.pilot.press("f9")
+        assert isinstance(chat.app.screen, TreeScreen)
+        assert ["other" in line for line in lines(chat.app.screen)] == [False, False, True, False]
+        assert sum("gemma4-tiny" in line for line in lines(chat.app.screen)) == 3
+        assert all(cell_len(line) <= 54 for line in lines(chat.app.screen))
+        said = list(outlined(chat.screen.chat))
+        assert ["answered by other" in line for line in said] == [False, False, True, False]
+
+
+async def test_the_tree_by_mouse_and_its_other_keys(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await grow(chat)
+        await chat.ask("/tree mountains")
+        options = chat.app.screen.query_one(OptionList)
+        assert options.option_count == 2
+        await chat.pilot.click(OptionList, offset=(12, 0))
+        assert chat.screen.chat.tree.here == 2
+        await chat.pilot.press("f9", *"thanks", "ctrl+e")
+        assert chat.prompt.text == "thanks" and "new version" in chat.notices()
+        await chat.pilot.press("escape", "f9", "f2", *"sea", "enter", "escape")
+        assert load_session(chat.screen.queue.log.path).tree[2].name == "sea"
+        await chat.pilot.press("f9", *"thanks", "f3")
+        assert "has one version" in chat.notices()
+        await chat.pilot.press("f9", *"thanks", "ctrl+r")
+        await chat.until(lambda: len(chat.screen.chat.tree) == 5 and not chat.screen.chat.busy)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_versions_stand_side_by_side(launch: Launch, size: tuple[int, int]) -> None:
+    async with launch(size=size, answer="Four.") as chat:
+        await grow(chat)
+        await chat.ask_and_wait("/retry 2 speculation off")
+        await chat.pilot.press("f10")
+        screen = chat.app.screen
+        assert isinstance(screen, CompareScreen)
+        figures = str(screen.query_one("#figures", Static).content)
+        rows = {line.split("  ")[0].strip(): line.split() for line in figures.splitlines()}
+        assert rows["block"][-2:] == ["4", "auto"] and rows["speculation"][-2:] == ["on", "off"]
+        assert max(map(cell_len, figures.splitlines())) <= size[0] - 4
+        assert "the same, character for character" in str(screen.query_one("#words", Static).content)
+        await chat.pilot.press("left")
+        assert "version 1 and version 3" in str(screen.query("VerticalScroll").first().border_title)
+        await chat.pilot.press("1")
+        assert chat.screen.chat.tree.here == 3, "where that branch was left"
+
+
+async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) -> None:
+    write(sessions_directory(), "about drones", "more", "and more", answer="They fly over the needle.", at=1)
+    async with launch(size=(80, 24), answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/find needle")
+        screen = chat.app.screen
+        assert isinstance(screen, FindScreen)
+        await chat.until(lambda: len(lines(screen)) == 3)
+        assert all("needle" in line and cell_len(line) <= 74 for line in lines(screen))
+        await chat.pilot.press("down", "enter")
+        await chat.until(lambda: "about drones" in chat.log.text)
+        assert chat.log.text.count("needle") == 3
+        await chat.ask("/find more")
+        await chat.pilot.press("enter")
+        await chat.until(lambda: chat.app.screen is chat.screen)
+        assert "and more" in chat.log.text
+
+
+async def test_the_list_of_conversations_looks_into_answers(launch: Launch) -> None:
+    write(sessions_directory(), "about drones", answer="They fly over the needle.", at=1)
+    write(sessions_directory(), "about boats", at=2)
+    async with launch() as chat:
+        await chat.pilot.press("ctrl+o")
+        screen = chat.app.screen
+        assert isinstance(screen, SessionsScreen)
+        await chat.pilot.press(*"needle")
+        await chat.until(lambda: screen.chosen is not None)
+        assert screen.chosen is not None and screen.chosen.name == "about drones"
+        assert screen.query_one(OptionList).option_count == 1

@@ -1,0 +1,187 @@
+"""What can't be done as asked: two readable lines on stderr, nothing on stdout, the documented exit code."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations, product
+from pathlib import Path
+
+import click
+import pytest
+
+from dflash_tui.cli.chat import chat
+from dflash_tui.cli.flags.options import TOPICS, Flag
+from dflash_tui.cli.headless.prompt import MAX_PROMPT_BYTES
+from dflash_tui.cli.main import COMMANDS
+from dflash_tui.core.exit_codes import ExitCode
+from tests.cli.conftest import Program
+
+FORMATS = ("--json", "--stream-json", "-x")
+HEADLESS = (*([each] for each in FORMATS), ["-o", "f"], ["--system", "s"])
+THEMED = (["-p", "hi"], [], ["replay"], ["lesson"])
+
+
+def refused(program: Program, message: str, hint: str) -> None:
+    first, second = program.err.rstrip("\n").split("\n")
+    assert first.startswith("dflash-chat: ") and message in first
+    assert second.startswith("  ") and hint in second
+    assert (program.code, program.out, program.engines) == (ExitCode.USAGE, b"", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--block-size", "99"], "Block size must be between 2 and 16, or auto, not 99"),
+        (["--block-size", "1"], "Block size must be between 2 and 16, or auto, not 1"),
+        (["--temperature", "2.5"], "Temperature must be between 0 and 2"),
+        (["--temperature", "nan"], "Temperature must be between 0 and 2"),
+        (["--top-p", "0"], "Top-p must be above 0"),
+        (["--top-k", "-1"], "Top-k must be 0"),
+        (["--seed", "-1"], "Seed must be"),
+        (["--max-new-tokens", "0"], "Max-new-tokens must be at least 1"),
+        (["--block-size", "x"], "'x' is neither a whole number nor auto"),
+        (["--device", "tpu"], "'tpu' is not one of"),
+        (["--timeout", "0"], "0<x<="),
+        (["--timeout", "1e10"], "0<x<="),
+        (["--timeout", "nan"], "nan is no amount"),
+        (["--noise-embed-scale", "inf"], "inf is no amount"),
+        (["--no-such-flag"], "No such option"),
+        (["one", "two"], "unexpected extra argument"),
+    ],
+)
+def test_flags_out_of_range(program: Program, arguments: list[str], message: str) -> None:
+    refused(program.run("-p", "hi", *arguments), message, "dflash-chat --help")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "message", "hint"),
+    [
+        *((["-p", "hi", *two], b"", "exclude each other", "Choose one") for two in combinations(FORMATS, 2)),
+        *(
+            (["-p", blank], stdin, "The prompt is empty", '-p "')
+            for blank, stdin in product(("", " \n"), (b"", b" \n\t", None))
+        ),
+        ([], b"", "The prompt is empty", '-p "'),
+        *(
+            ([each, "--nonsense"], b"", "--nonsense", f"dflash-chat {each} --help")
+            for each in ("selftest", "race", "export")
+        ),
+        (["--tempature", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
+        (["--temp", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
+        (["--block", "8"], b"", "Did you mean '--block-size'?", "dflash-chat --help"),
+        (["--resume"], b"", "--resume without an ID", "dflash-chat sessions lists them"),
+        (["--resume", "-p", "hi"], None, "--resume without an ID", "dflash-chat sessions lists them"),
+        (["--verify"], b"", "No such option '--verify'.", "dflash-chat --help"),
+        ([], b"word " * 1024 * 1024, "longer than 2 MiB", "head -c"),
+        (["-p", "x"], b"y" * MAX_PROMPT_BYTES, "longer than 2 MiB", "head -c"),
+        ([], b"abc\xff\xfe", "not UTF-8 text (byte 3)", "iconv"),
+        (["Write a sort"], None, "no model called 'Write a sort'", 'dflash-chat -p "Write a sort"'),
+        (["lessn"], None, "Did you mean lesson?", "dflash-chat lesson"),
+        (["repaly", "demo"], None, "Did you mean replay?", "dflash-chat replay"),
+        (["sesions"], None, "Did you mean sessions?", "dflash-chat sessions"),
+        (["replay", "gpu", "--top-k", "5"], None, "--top-k is a flag of the chat", "Type: dflash-chat replay gpu. "),
+        (["--top-k=5", "replay", "a b"], None, "--top-k is a flag of the chat", "Type: dflash-chat replay 'a b'. "),
+        (
+            ["sessions", "find", "--plain", "x"],
+            None,
+            "dflash-chat sessions find has none",
+            "dflash-chat sessions find x. ",
+        ),
+        *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in THEMED),
+        *((flags, None, "needs a prompt", "-p") for flags in HEADLESS),
+        ([], None, "stdout is not a terminal", "-p"),
+        (["help", "cooking"], b"", "no help topic 'cooking'", "decoding"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
+)
+def test_what_cannot_be_done_as_asked(
+    program: Program, arguments: list[str], stdin: bytes | None, message: str, hint: str
+) -> None:
+    refused(program.run(*arguments, stdin=stdin), message, hint)
+
+
+def test_looking_up_is_no_drafter_but_another_flag(program: Program) -> None:
+    program.run("--draft", "lookup", "-p", "hi")
+    assert program.code == ExitCode.WEIGHTS and "no drafter called 'lookup'" in program.err
+    assert "--draft-by lookup" in program.err and not program.engines
+
+
+def test_a_command_may_stand_behind_its_flags_and_take_those_of_the_screen(program: Program) -> None:
+    plain = program.run("replay", "maths").out
+    assert plain and program.run("replay", "maths", "--ascii", "--no-mouse").out == plain
+    assert program.run("--reduced-motion", "--theme", "nord", "replay", "maths").out == plain
+    assert b"maths\n" in program.run("--theme", "nord", "replay", "--list").out
+
+
+def test_a_known_theme_and_one_that_a_file_names_are_no_mistake(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert program.run("-p", "hi", "--theme", "dflash-light").code == ExitCode.OK
+    monkeypatch.setenv("DFLASH_CHAT_THEME", "paper")
+    assert program.run("-p", "hi").code == ExitCode.OK
+
+
+def test_a_folder_whose_name_is_nearly_a_command(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lessons").mkdir()
+    Path("lessons", "config.json").touch()
+    assert program.run("lessons", "-p", "hi").engine.options.target == "lessons"
+
+
+@pytest.mark.parametrize("name", ["missing/answer.txt", "folder", "file/answer.txt"])
+def test_an_output_file_that_cannot_be_written(program: Program, tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
+    refused(program.run("-p", "hi", "-o", str(tmp_path / name)), "can't be written", "-o")
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_directory_for_code_that_cannot_be_written(program: Program, tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    refused(program.run("-p", "hi", "--out", str(tmp_path / name)), "Nothing can be saved in", "--out")
+
+
+def test_checking_the_output_file_changes_nothing(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    for name in ("old", "new"):
+        refused(program.run("-p", "hi", "-o", str(tmp_path / name), "--json", "-x"), "exclude", "Choose")
+    assert [path.read_text() for path in tmp_path.iterdir() if path.is_file()] == ["old"]
+
+
+def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    program.run("--help")
+    lines = program.out.decode().splitlines()
+    assert program.code == ExitCode.OK
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 84
+    assert lines.index('  dflash-chat -p "Write a quicksort in Python"    print the answer') < lines.index("Options:")
+
+
+def test_help_names_every_command(program: Program) -> None:
+    words = re.findall(r"[\w-]+", program.run("--help").out.decode())
+    assert [name for name in COMMANDS if name not in words] == []
+
+
+def test_every_flag_has_a_topic_that_describes_it(program: Program) -> None:
+    texts = {topic: program.run("help", topic).out.decode() for topic in TOPICS}
+    options = [option for option in chat.params if isinstance(option, click.Option) and option.name != "version"]
+    for option in options:
+        assert isinstance(option, Flag) and option.help, option.opts
+        assert [name for name in option.opts if name not in texts[option.topic]] == []
+    assert program.run("help").out.decode().count("dflash-chat help ") == len(TOPICS)
+
+
+def test_help_points_at_the_topics_and_names_every_exit_code(program: Program) -> None:
+    text = program.run("-h").out.decode()
+    assert all(topic in text for topic in TOPICS)
+    codes = text[text.index("Exit codes:") :].replace("\n", " ").replace(",", " ")
+    described = program.run("help", "scripts").out.decode()
+    for code in ExitCode:
+        assert f" {code.value} " in codes and f"  {code.value}  " in described
+
+
+def test_version(program: Program) -> None:
+    assert program.run("--version").out.startswith(b"dflash-chat 0.")

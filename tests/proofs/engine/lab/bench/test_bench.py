@@ -1,0 +1,250 @@
+"""The bench: its arithmetic against published figures, its scripted parts against the decoder, and a run in small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+import torch
+
+from engine.commands import WeightFormat
+from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.lab.bench import measure
+from engine.lab.bench.ceiling import Ceiling
+from engine.lab.bench.command import choose_rounds, main, run
+from engine.lab.bench.floor import Floor, floor_of
+from engine.lab.bench.measure import Bench, acceptance_script
+from engine.lab.bench.profile import KernelRun, steady, summarise
+from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
+from engine.lab.bench.shapes import PUBLISHED, Shape, published_config, read_shape
+from engine.lab.bench.weights import random_pair
+from engine.models.packed import shape_of
+from tests.engine.small_decoders import run_turn, settings
+
+CPU = torch.device("cpu")
+ROOT = Path(__file__).parents[5]
+
+
+def floor(
+    shape: Shape, dtype: torch.dtype = torch.bfloat16, in_8_bits: bool = False, weights: WeightFormat = "bf16"
+) -> Floor:
+    return floor_of(shape, shape_of(shape.target, dtype, weights), in_8_bits)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    shape = read_shape("tiny", 6)
+    yield Bench(Decoder(*random_pair(shape, CPU), 1024), floor(shape, torch.float32), Ceiling(1e10, 1e10))
+
+
+# --- shapes and bytes
+
+
+def test_the_shapes_are_the_published_ones() -> None:
+    for file in (file for pair in PUBLISHED.values() for file in pair):
+        published = ROOT / "tests" / "engine" / "configs" / f"{file}.config.json"
+        assert published_config(file) == json.loads(published.read_text())
+
+
+def test_floor_of_the_26b_pair() -> None:
+    """Figures that were worked out by hand from the published shapes; contexts add what the keys and values take."""
+    pair = floor(read_shape("26B-A4B"))
+    assert pair.verify(8, 0) == pytest.approx(7.645e9, rel=1e-3)
+    assert pair.verify(82.4, 0) == pytest.approx(34.202e9, rel=1e-3)
+    assert pair.draft(0) == pytest.approx(2.336e9, rel=1e-3)
+    eighth = floor(read_shape("26B-A4B"), in_8_bits=True)
+    # Half the bytes, and a scale per row: of the head, and of the drafter's 118 016 rows.
+    assert pair.draft(0) - eighth.draft(0) == 262_144 * (2816 - 4) + 429_654_016 - 4 * 118_016
+    assert pair.verify(8, 0) == eighth.verify(8, 0)
+    assert pair.verify(8, 1024) - pair.verify(8, 0) == pytest.approx(0.23e9, rel=0.02)
+    assert pair.verify(8, 32_768) - pair.verify(8, 0) == pytest.approx(0.205e-3 * 4.3e12, rel=0.02)
+    assert pair.prefill(4096, 2048) == pytest.approx(2 * (50.466e9 - 1.476e9) + 1.476e9, rel=1e-3)
+
+
+def test_floor_of_the_dense_pairs() -> None:
+    assert floor(read_shape("31B")).verify(0, 0) == pytest.approx(61.39e9, rel=1e-3)
+    assert floor(read_shape("12B")).verify(0, 0) == pytest.approx(23.81e9, rel=1e-3)
+
+
+@pytest.mark.parametrize(("weights", "bits"), [("fp8", 8), ("int4", 4.5)])
+def test_floor_of_packed_weights(weights: WeightFormat, bits: float) -> None:
+    """Head, router and norms stay in bf16; FP8 adds a scale per row, INT4 one of 16 bits per 32 numbers."""
+    whole, packed = floor(read_shape("26B-A4B")), floor(read_shape("26B-A4B"), weights=weights)
+    assert packed.head == whole.head
+    assert packed.expert / whole.expert == pytest.approx(bits / 16, rel=3e-3)
+    assert packed.body / whole.body == pytest.approx(bits / 16, rel=2e-2)
+
+
+# --- routing
+
+
+@pytest.mark.parametrize(
+    ("routing", "rows", "expected"),
+    [("uniform", 1, 8), ("uniform", 16, 82.4), ("correlated", 1, 8), ("correlated", 8, 35), ("correlated", 16, 50)],
+)
+def test_distinct_experts(routing: str, rows: int, expected: float) -> None:
+    scores = forced_scores(routing, 30, 128, CPU)  # type: ignore[arg-type]
+    assert distinct_experts(scores, 8, rows) == pytest.approx(expected, abs=1.5)
+
+
+def test_forced_routing_reaches_every_router(bench: Bench) -> None:
+    scores = forced_scores("correlated", 6, 16, CPU)
+    force_routing(bench.decoder.target, scores)
+    rows = torch.randn(300, 64)
+    for layer, own in zip(bench.decoder.target.layers, scores, strict=True):
+        _, ids = layer.router(rows)
+        assert torch.equal(ids[:16], own[:16].topk(4).indices)
+        assert torch.equal(ids[256:], ids[:44]), "long passes use the rows over again"
+    kept = [layer.router.forced for layer in bench.decoder.target.layers]
+    force_routing(bench.decoder.target, forced_scores("uniform", 6, 16, CPU))
+    for layer, before, old in zip(bench.decoder.target.layers, kept, scores, strict=True):
+        assert layer.router.forced is before, "captured rounds read the scores where they stood"
+        assert not torch.equal(before, old)
+    force_routing(bench.decoder.target, None)
+    assert not torch.equal(bench.decoder.target.layers[0].router(rows)[1], ids)
+
+
+# --- scripted acceptance
+
+
+@pytest.mark.parametrize("mean", [1.0, 2.5, 7.8, 15.9, 16.0])
+@pytest.mark.parametrize("rounds", [10, 64])
+def test_a_script_has_the_mean_it_was_asked_for(mean: float, rounds: int) -> None:
+    script = acceptance_script(mean, 16, rounds)
+    assert len(script) == rounds and all(0 <= count <= 15 for count in script)
+    assert 1 + fmean(script) == pytest.approx(mean, abs=0.5 / rounds)
+
+
+def test_a_script_ends_runs_at_the_same_rate_everywhere() -> None:
+    """As a drafter does that is right with one probability: half of what reached a position passes it."""
+    script = acceptance_script(sum(0.5**i for i in range(16)), 16, 1024)
+    reached = [sum(count >= position for count in script) for position in range(5)]
+    assert reached == pytest.approx([1024, 512, 256, 128, 64], abs=3)
+
+
+@pytest.mark.parametrize("mean", [0.9, 16.1])
+def test_a_script_no_block_can_follow_is_refused(mean: float) -> None:
+    with pytest.raises(ValueError, match="between 1 and the block's 16"):
+        acceptance_script(mean, 16, 8)
+
+
+def test_rounds_follow_the_script(bench: Bench) -> None:
+    """Cursors, caches and the drafter's context move as in real decoding; only the verdict is given."""
+    decoder = bench.decoder
+    bench.script.play([3, 0, 15, 7])
+    answer = run_turn(decoder, bench.random_ids(20), settings(max_new_tokens=60, block_size=8))
+    bench.script.play()
+    speculative = [done for done in answer.rounds if done.draft_ids][:6]
+    assert [done.num_accepted for done in speculative] == [3, 0, 7, 7, 3, 0]
+    assert all(done.emitted[:-1] == done.draft_ids[: done.num_accepted] for done in speculative)
+    assert decoder.prefix.tokens == [*bench.random_ids(20), *answer.ids[:-1]]
+    assert decoder.draft_cache is not None and decoder.draft_cache.length <= decoder.cache.length
+
+
+# --- figures
+
+
+@pytest.mark.parametrize("width", [1, 4, 16])
+def test_round_figures(bench: Bench, width: int) -> None:
+    figures = bench.rounds(width, 80, "uniform", 8, acceptance=5.0)
+    assert figures.round_ms > 0 and figures.verify_ms > 0
+    assert (figures.draft_ms > 0) == (figures.draft_bytes > 0) == (width > 1)
+    assert figures.acceptance_length == {1: 1.0, 4: pytest.approx(3, abs=0.5), 16: 5.0}[width]
+    assert figures.share == pytest.approx((figures.verify_bytes + figures.draft_bytes) / 1e10 / figures.round_ms * 1e3)
+    assert bench.decoder.cache.length >= 80 + 8 * figures.acceptance_length
+
+
+def test_prompts_are_timed_from_empty_caches(bench: Bench) -> None:
+    figures = bench.prefill(300, repeats=1)
+    assert 0 < figures.prefill_ms < figures.first_token_ms
+    assert bench.decoder.cache.length == 300
+
+
+def test_profile_counts_side_by_side_work_once() -> None:
+    """Ten rounds of 100 us: a kernel of 60, another of 30 that starts 20 before the first ends, and a wait of 30."""
+    spans = [
+        span
+        for start in range(0, 1000, 100)
+        for span in (KernelRun("long", start, start + 60), KernelRun("short", start + 40, start + 70))
+    ]
+    spans.append(KernelRun("end", 999, 1000))
+    profile = summarise(*steady(spans), 16, 0.1)
+    assert profile.idle_share == pytest.approx(0.3, abs=0.01)
+    by_name = {each.name: each for each in profile.kernels}
+    assert (by_name["long"].microseconds, by_name["long"].calls) == (pytest.approx(60), pytest.approx(1))
+    assert by_name["short"].microseconds == pytest.approx(30)
+    assert "long" in profile.describe().splitlines()[3]
+
+
+def test_profile_says_what_lies_between_rounds() -> None:
+    """Ten rounds of 100 us that begin 3 us late: waits within a round are none, and the record's copy is no kernel."""
+    spans = [
+        span
+        for start in range(0, 1000, 100)
+        for span in (
+            KernelRun("_begin", start + 3, start + 10),
+            KernelRun("work", start + 20, start + 100),
+            KernelRun("Memcpy DtoH (Device -> Pinned)", start + 100, start + 102),
+        )
+    ]
+    profile = summarise(spans, 1000, 16, 0.1)
+    assert profile.between_share == pytest.approx(0.027)
+    assert "between rounds 2.70%" in profile.describe()
+
+
+# --- the command
+
+
+def test_a_whole_run_in_small(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "WARM_UP", 1)  # reading what was recorded is most of the time
+    words = "--shape tiny --layers 6 --device cpu --widths 4 --contexts 40 --prompts 40 --count 2 --profile"
+    assert run([*words.split(), "--out", str(tmp_path / "out.json")]) == 0
+    printed = capsys.readouterr().out
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert [(each["width"], each["routing"]) for each in results["rounds"]] == [(4, "uniform"), (4, "correlated")]
+    assert all(each["tokens_per_second"] > 0 for each in results["rounds"])
+    assert [each["rows"] for each in results["prompts"]] == [40]
+    assert {each["width"] for each in results["profiles"]} == {1, 4, 40}
+    assert "context 40, correlated routing" in printed
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(measure, "WARM_UP", 0)  # the interpreter takes seconds for a round
+    words = "--shape tiny --layers 6 --device cpu --widths 1 --contexts 40 --prompts --routing uniform --count 1"
+    assert run([*words.split(), "--rounds", "device", "--out", str(tmp_path / "out.json")]) == 0
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert results["rounds_by"] == "device" and results["prepare_seconds"] > 0
+    (figures,) = results["rounds"]
+    assert figures["width"] == 1 and figures["round_ms"] > 0 and figures["acceptance_length"] == 1
+
+
+@pytest.mark.parametrize(
+    ("who", "drafts", "in_8_bits"), [("device", True, True), ("device", False, False), ("device-bf16", True, False)]
+)
+def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_bits: bool) -> None:
+    target, drafter = random_pair(read_shape("tiny", 6), CPU)
+    decoder = Decoder(target, drafter if drafts else None, 64)
+    bench = Bench(decoder, floor(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
+    choose_rounds(bench, who)
+    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafts_in_8_bits == in_8_bits
+
+
+@pytest.mark.parametrize(
+    ("words", "about"),
+    [
+        ("--count 0", "must be 1 or more"),
+        ("--target no-such-folder", "no-such-folder"),
+        ("--shape tiny --layers 7", "multiple of 6"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_in_words(words: str, about: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert about in capsys.readouterr().err

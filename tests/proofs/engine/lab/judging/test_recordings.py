@@ -1,0 +1,97 @@
+"""The bundled pair's own drafts under every policy: choosing the width must not lose to any width fixed beforehand.
+
+``drafts.xz`` holds what the bundled drafter drafted behind every token of 144 held-out answers, six domains at three
+temperatures (``python -m measure.engine.record_drafts``): its four best choices for every position of a block. On dense
+models ``auto`` verifies trees of them; fixed widths take chains.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from engine.lab.judging.play import RecordedChoices, RecordedDraft
+from engine.lab.judging.rates import rate, rate_of
+from engine.lab.judging.record import DraftRecording
+from engine.speculation.auto import Auto
+from engine.speculation.policy import Fixed
+from engine.speculation.trees import CHOICES
+from measure.engine.recorded_costs import recorded_tables
+from measure.engine.recordings import load_recordings, save_recordings
+from tests.proofs.engine.played_auto import AHEAD, TREES, behind, chains, play_auto, tok_s
+from tests.proofs.engine.recorded import recorded_drafts
+
+RECORDINGS = recorded_drafts()
+CELLS = {
+    f"{domain} T={temperature}": list(answers)
+    for (domain, temperature), answers in groupby(
+        sorted(RECORDINGS, key=lambda each: (each.domain, each.temperature)),
+        key=lambda each: (each.domain, each.temperature),
+    )
+}
+
+
+TABLES = recorded_tables()
+SIZES = (1, 2, 4, 8, 16)
+WHERE = [
+    (cell, name, AHEAD[(row + column) % len(AHEAD)])
+    for row, cell in enumerate(CELLS)
+    for column, name in enumerate(TABLES)
+    if (row + column) % 3
+]
+
+
+@pytest.mark.parametrize(("cell", "name", "ahead"), WHERE)
+def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: int) -> None:
+    """``ahead``: so many tokens stand before the prompt."""
+    table = TABLES[name]
+    answers = [behind(ahead, each) for each in CELLS[cell]]
+    fixed = {size: tok_s(lambda size=size: Fixed(size), answers, table) for size in SIZES}  # type: ignore[misc]
+    auto = rate_of([play_auto(name, table, each.blocks, each.prompt_length) for each in answers])
+    assert auto.tok_s >= 0.98 * max(fixed.values())
+    assert auto.low <= auto.tok_s <= auto.high
+    if cell.split()[0] in ("chat", "explain"):
+        # Rows that are verified in vain cost a mixture more: it reads more experts for them.
+        assert auto.tok_s >= (1.05 if name in TREES else 1.15) * fixed[16]
+
+
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("cell", sorted(CELLS)[::2])
+def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -> None:
+    """So it is where nobody verifies trees."""
+    table = TABLES[name]
+    auto = rate(lambda: Auto(table), CELLS[cell], table).tok_s
+    assert auto >= 0.99 * rate(lambda: Fixed(16), CELLS[cell], table).tok_s
+
+
+def test_every_domain_and_temperature_is_there() -> None:
+    assert len(CELLS) == 18 and all(len(answers) == 8 for answers in CELLS.values())
+
+
+def test_drafts_are_there_with_their_choices() -> None:
+    for recording in RECORDINGS:
+        assert list(recording.anchors) == chains(recording.blocks)
+        assert all(len(position) == CHOICES for block in recording.blocks for position in block.chances)
+
+
+def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
+    blocks = (
+        RecordedChoices(((1.0, 0.0), (51 / 255, 34 / 255)), (0, 1)),
+        RecordedChoices(((0.0, 0.0),), (-1,)),
+        RecordedChoices((), ()),
+    )
+    kept = [
+        DraftRecording(
+            "maths", 0.7, 12, (RecordedDraft((1.0, 51 / 255), 1), RecordedDraft((0.0,), 0), RecordedDraft((), 0))
+        ),
+        DraftRecording.of_blocks("maths", 0.7, 12, blocks),
+        DraftRecording.of_blocks("maths", 1.0, 12, ()),
+    ]
+    assert kept[0].anchors == kept[1].anchors and not kept[0].blocks
+    save_recordings(tmp_path / "drafts.xz", kept)
+    assert load_recordings(tmp_path / "drafts.xz") == kept
+    (tmp_path / "drafts.xz").write_bytes(b"something else")
+    with pytest.raises(ValueError, match="not a file of recorded drafts"):
+        load_recordings(tmp_path / "drafts.xz")

@@ -1,0 +1,130 @@
+"""``python -m tests.proofs.kernels.offline_rounds``: compiles for Hopper what a round launches beside the target's
+pass.
+
+At the shapes of the 26B pair: ingestion, drafting, sampling, what begins and ends a round, and what trees of drafts
+need beside. Prints what each takes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from engine.decoding.decoder import Decoder
+from engine.decoding.pieces import BLOCK, Ingestion, Proposal, Verification
+from engine.decoding.round_launches import RoundLaunches
+from engine.kernels.round.accept import DraftTree, accept_tree
+from engine.kernels.round.choices import Choices, pick_choices
+from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.lookup import LookupText, choose_chain, look_up
+from engine.kernels.round.move_accepted import RowStores, move_accepted
+from engine.kernels.round.sample import sample_rows
+from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
+from engine.kernels.toolchain.card import HOPPER, Card
+from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench.shapes import read_shape
+from engine.models.dflash.config import DFlashConfig
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.config import Gemma4Config
+from engine.models.gemma4.modules import Gemma4
+from tests.proofs.kernels.offline import Launch, compile_launch, distinct, record, table
+
+CONFIGS = Path(__file__).parents[2] / "engine" / "configs"
+TARGET, DRAFTER = "gemma-4-26B-A4B-it.config.json", "gemma-4-26B-A4B-it-DFlash.config.json"
+CONTEXT = 32768
+
+
+def launches(card: Card = HOPPER) -> list[Launch]:
+    """On a card, once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
+    target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
+    drafter_config = DFlashConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
+    with torch.device("meta"):
+        target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
+        drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
+    target.prepare()
+    drafter.prepare()
+    embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
+    with record(card) as made:
+        in_16_bits = RoundLaunches(Decoder(target, drafter, CONTEXT))
+        in_16_bits.launch(Proposal(BLOCK))
+        launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
+        launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
+        launches.launch(Proposal(BLOCK))
+        launches.launch(Verification())
+        launches.launch(Verification(1, greedy=False))
+        _run_tree(launches)
+        _run_assistant(target_config)
+        _run_own_layer()
+        _run_lookup(launches)
+        _run_wide(launches)
+    return distinct(made)
+
+
+def _run_tree(launches: RoundLaunches) -> None:
+    """What a round launches for a tree where it would do otherwise for a chain."""
+    state = RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
+    head, sampled, target = launches.target.out, launches.sampled, launches.target
+    tree = DraftTree.allocate(Choices.allocate(torch.device("meta")))
+    pick_choices(head, tree.choices, target.tiles.head)
+    for text in (None, launches.text):
+        grow_tree(state, launches.numbers, launches.ids, tree, text)
+    settings, scratch, drafts = launches.sampling, launches.sample_scratch, tree.choices.tokens[:, 0]
+    sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, tree.rows)
+    for says in (None, sampled):
+        accept_tree(state, launches.ids, tree, head, says)
+    move_accepted(RowStores(launches.decoder.cache.layers, target.features), tree.path)
+
+
+def _run_assistant(target_config: Gemma4Config) -> None:
+    """What a round launches that an MTP assistant drafts in, behind a target with a layer of each kind."""
+    config = read_shape("26B-A4B", kind="mtp").drafter
+    assert config is not None
+    with torch.device("meta"):
+        target = Gemma4(replace(target_config, layers=target_config.layers[4:6])).to(torch.bfloat16)
+        drafter = config.build().to(torch.bfloat16)
+    target.prepare()
+    drafter.prepare()
+    launches = RoundLaunches(Decoder(target, drafter, CONTEXT))
+    launches.launch(Proposal(2))
+
+
+def _run_own_layer() -> None:
+    """What a round launches that a target's own layer drafts in, as it is and by copies in 8 bits."""
+    shape = read_shape("Qwen3.6-35B-A3B", kind="mtp")
+    config = replace(shape.target, layers=shape.target.layers[2:4])
+    assert shape.drafter is not None
+    for in_8_bits in (False, True):
+        with torch.device("meta"):
+            target, drafter = config.build().to(torch.bfloat16), shape.drafter.build().to(torch.bfloat16)
+        target.prepare()
+        drafter.prepare()
+        head = Int8Weight.allocate(*target.head.shape, device=target.device) if in_8_bits else None
+        launches = RoundLaunches(Decoder(target, drafter, CONTEXT), head)
+        launches.launch(Proposal(2))
+
+
+def _run_lookup(launches: RoundLaunches) -> None:
+    """What a round launches that looks its drafts up, alone or beside a drafter's."""
+    text = LookupText.allocate(CONTEXT, torch.device("meta"))
+    look_up(launches.state, text)
+    for drafted in (False, True):
+        choose_chain(
+            launches.state, launches.numbers, launches.ids, text, launches.drafter_probability, drafted=drafted
+        )
+
+
+def _run_wide(launches: RoundLaunches) -> None:
+    """What a round of 64 rows launches beside the target's pass."""
+    assert launches.wide is not None
+    launches.wide.forward = lambda rows: None  # type: ignore[method-assign]
+    launches.launch(Proposal(lookup=launches.widest))
+    for greedy in (True, False):
+        launches.launch(Verification(launches.widest, greedy=greedy))
+    launches.launch(Ingestion(launches.widest))
+
+
+if __name__ == "__main__":
+    print(table([compile_launch(launch) for launch in launches()]))

@@ -1,0 +1,7 @@
+"""The fixtures of ``tests/llamacpp``."""
+
+from __future__ import annotations
+
+from tests.llamacpp.conftest import pair
+
+__all__ = ["pair"]
