@@ -18,7 +18,7 @@ from dflash_tui.core.settings.config import Entry
 
 _KEY = re.compile(r"((ctrl|alt|shift|meta|super|hyper)\+)*([a-z0-9_]+|[!-~])")
 _NO_MODIFIER = re.compile(r"[!-~]|[a-z_]*_[a-z_]*|space|enter|tab|backspace|delete|left|right|up|down|home|end")
-FIXED = {"enter": "sending", "ctrl+q": "quitting"}
+FIXED = {"enter": "sending", "ctrl+q": "quitting", "ctrl+z": "suspending"}
 """Keys that no action may take: without them there is no way on, or out."""
 PALETTE = "ctrl+p"
 """Textual's key for the palette, which has every action by its name."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.events import DescendantFocus, Event, Paste
 from textual.filter import LineFilter
@@ -16,7 +17,7 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
-from dflash_tui.core.platforms import TERMINALS
+from dflash_tui.core.platforms import TERMINALS, suspend
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .ascii import AsciiFilter
@@ -34,6 +35,7 @@ WATCH_SECONDS = 1.0
 class ThemedApp(OptionsApp):
     """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", "Suspend", show=False, priority=True)]
     CSS = """
     /* Every scroll bar is one quiet column on what is there already; only under the mouse it stands out. */
     * {
@@ -103,6 +105,11 @@ class ThemedApp(OptionsApp):
         if isinstance(event, Paste):
             self.app_focus = True
         await super().on_event(event)
+
+    def action_suspend_process(self) -> None:
+        """Go back to the shell, whose ``fg`` goes on here; the driver leaves the terminal meanwhile."""
+        if self.is_web or self.is_headless or not suspend():
+            self.notify("Ctrl+Z goes back to the shell, and there is none that would go on from here.", timeout=4)
 
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):

@@ -47,6 +47,15 @@ NO_QUESTIONS = None if TERMINALS else _LIGHT
 """Why ``--theme auto`` is the dark one, in words; None where terminals are asked."""
 
 
+def suspend() -> bool:
+    """Stop this job, as Ctrl+Z does, until its shell goes on with it; False where no shell would: where the job is the
+    session itself, as in a new window of tmux, and on Windows."""
+    if WINDOWS or os.getsid(0) == os.getpgrp():
+        return False
+    os.kill(0, signal.SIGTSTP)  # with make, or whatever stands between the shell and us
+    return True
+
+
 # Files that one program at a time writes to.
 
 _BESIDE: dict[int, int] = {}

@@ -153,7 +153,7 @@ async def test_what_is_typed_and_pasted_is_asked_as_it_is(launch: Launch) -> Non
 
         chat.prompt.post_message(events.Paste(signs))
         await chat.until(lambda: chat.prompt.text == signs)
-        await chat.pilot.press("left", "x", "ctrl+z")
+        await chat.pilot.press("left", "x", "alt+z")
         rows = [chat.prompt.render_line(row).text.rstrip() for row in range(chat.prompt.wrapped_document.height)]
         assert " ".join(rows) == ("a␛[31mb��c " * 9).rstrip() and max(map(len, rows)) <= chat.prompt.wrap_width
         await chat.pilot.press("enter")

@@ -123,9 +123,11 @@ async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
             assert chat.app.screen.query(f"#{gauge.section}"), gauge.section
             await chat.pilot.press("escape")
             await chat.until(lambda: chat.app.screen is chat.screen)
-        await chat.pilot.click(CostGauge)
-        await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
-        await chat.pilot.press("q")
+        for clicked in (CostGauge, HistogramGauge):
+            await chat.pilot.click(clicked)
+            await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.screen)
         chat.prompt.focus()
         await chat.ask("/stats")
         await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from textual.widgets import Markdown
+from textual.widgets import Markdown, Static
 from textual.widgets._toast import Toast
 
 from dflash_tui.app.widgets.fence import NamedFence
@@ -72,14 +72,19 @@ async def test_escape_puts_an_edited_question_back(launch: Launch) -> None:
 
 
 async def test_finished_answers_are_rendered_and_come_back_as_tokens(launch: Launch) -> None:
-    async with launch(answer="# Head\n\n- item [link](http://x.test)\n") as chat:
+    formulas = r"\(a_1 * b_2\)", "\\[\na\n+ b \\\\\n\\]"
+    answer = "# Head\n\n- item [link](http://x.test)\n\nSo {}:\n{}\n```python\n1\n```\n".format(*formulas)
+    async with launch(answer=answer) as chat:
         await chat.pilot.press("ctrl+t")
         assert "no finished answer" in chat.notices() and chat.log.display
         await chat.ask_and_wait("one")
+        await chat.ask_and_wait("/retry")
         await chat.pilot.press("ctrl+t")
         view = chat.screen.query_one(RenderedView)
         await chat.until(lambda: view.display)
         assert not chat.log.display and len(view.query(Markdown)) == 1
+        words = "\n".join(str(each.render()) for each in view.query(Static))
+        assert all(each in words for each in ("one", "‹ 2/2 ›", "tok/s", "code: [1] main.py", *formulas))
         assert len(view.query("MarkdownH1")) == 1
         await chat.pilot.press("ctrl+t")
         await chat.until(lambda: not view.display)

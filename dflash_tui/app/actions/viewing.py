@@ -14,6 +14,8 @@ from ..theming import own_first
 
 VERSIONS = "the version before, or behind, of the newest question or answer that has some"
 
+QUESTIONS = "the transcript, from question to question"
+
 
 def show_help(screen: ChatScreen, _: Argument) -> None:
     screen.show_help()
@@ -47,15 +49,30 @@ def jump(screen: ChatScreen, _: Argument) -> None:
 
 
 def page_up(screen: ChatScreen, _: Argument) -> None:
-    screen.conversation.transcript.action_page_up()
+    screen.conversation.scrolling.action_page_up()
 
 
 def page_down(screen: ChatScreen, _: Argument) -> None:
-    screen.conversation.transcript.action_page_down()
+    screen.conversation.scrolling.action_page_down()
+
+
+def top(screen: ChatScreen, _: Argument) -> None:
+    screen.conversation.scrolling.scroll_home(animate=False)
 
 
 def follow(screen: ChatScreen, _: Argument) -> None:
-    screen.conversation.transcript.action_follow()
+    if screen.conversation.rendered:
+        screen.conversation.scrolling.scroll_end(animate=False)
+    else:
+        screen.conversation.transcript.action_follow()
+
+
+def question_before(screen: ChatScreen, _: Argument) -> None:
+    screen.conversation.go_to_question(-1)
+
+
+def question_behind(screen: ChatScreen, _: Argument) -> None:
+    screen.conversation.go_to_question(1)
 
 
 def theme_names(screen: ChatScreen) -> list[str]:
@@ -116,7 +133,10 @@ COMMANDS = {
         ),
         Command("page-up", "Page up", "scroll the transcript", page_up, "pageup", listed=False),
         Command("page-down", "Page down", "scroll the transcript", page_down, "pagedown", listed=False),
+        Command("top", "To the beginning", "the beginning of the transcript", top, "ctrl+home"),
         Command("follow", "Back to the end", "follow the end of the transcript", follow, "ctrl+end"),
+        Command("question-before", "Question before", QUESTIONS, question_before, "ctrl+up"),
+        Command("question-behind", "Next question", QUESTIONS, question_behind, "ctrl+down"),
     ),
     "steps": (
         Command(

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.containers import Container, ScrollableContainer
+from textual.scroll_view import ScrollView
 
 from dflash_tui.core.conversation.chat import Chat, Exchange
 from dflash_tui.core.conversation.folds import below_answer
-from dflash_tui.core.conversation.transcript import marks, question_spans, retell
+from dflash_tui.core.conversation.transcript import around_answers, marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
 from dflash_tui.core.text.spans import Span, Spans
 from engine.events import EngineError, LoadProgress
@@ -51,6 +52,11 @@ class ConversationView(Container):
     @property
     def transcript(self) -> TokenLog:
         return self.query_one(TokenLog)
+
+    @property
+    def scrolling(self) -> ScrollableContainer | ScrollView:
+        """What scrolls: the transcript, or the answers drawn."""
+        return self.query_one(RenderedView) if self.rendered else self.transcript
 
     # Loading
 
@@ -154,6 +160,13 @@ class ConversationView(Container):
         if (place := self._chat.tree.on_path(number)) is not None:
             self.transcript.show_character(self._told[place].start)
 
+    def go_to_question(self, by: int) -> None:
+        """Scroll to the question before (-1) or behind (1) the one at the top of the view."""
+        if self.rendered:
+            self.query_one(RenderedView).scroll_to_question(by)
+        else:
+            self.transcript.scroll_among([told.start for told in self._told], by)
+
     def marked(self, place: int) -> tuple[int, Part] | None:
         """What the version mark number ``place`` of the transcript stands beside."""
         found = marks(self._chat)
@@ -189,7 +202,7 @@ class ConversationView(Container):
 
     def show_rendered(self) -> None:
         self.transcript.display = False
-        self.query_one(RenderedView).show(self._chat.words)
+        self.query_one(RenderedView).show(around_answers(self._chat))
 
     def show_tokens(self) -> None:
         if self.rendered:

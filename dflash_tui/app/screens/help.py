@@ -37,6 +37,8 @@ _PROMPT_KEYS = {
     "Tab": "completes a command, else leads to the sliders: arrows, Home, End, digits",
     "Shift+drag": "select text as the terminal does; --no-mouse leaves it the mouse for good",
     "Ctrl+P": "the palette: everything by its name",
+    "Alt+Z  Ctrl+Y": "undo, and redo, what was typed",
+    "Ctrl+Z": "suspend: back to the shell, whose fg goes on here",
     "Ctrl+Q  Ctrl+D": "quit; Ctrl+D when the prompt is empty",
 }
 

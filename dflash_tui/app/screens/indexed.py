@@ -27,7 +27,7 @@ class IndexedScreen(PickerScreen[Entry]):
         self._search: Search | None = None
 
     def on_mount(self) -> None:
-        super().on_mount()
+        """Called beside the list's own."""
         self.run_worker(self._take_in, thread=True, exit_on_error=False)
 
     def on_unmount(self) -> None:

@@ -9,6 +9,8 @@ from textual.widgets._markdown import MarkdownBlock, MarkdownFence
 from dflash_tui.core.text.fences import find_blocks
 from dflash_tui.core.text.harmless import sanitise
 
+from .formulas import parser
+
 
 class NamedFence(MarkdownFence):
     """A block of code in a frame titled with the name of its file, or else its language."""
@@ -38,7 +40,7 @@ class Answer(Markdown):
     """A finished answer drawn as Markdown. Its links are text: nothing opens because it was clicked."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(sanitise(text), open_links=False)
+        super().__init__(sanitise(text), open_links=False, parser_factory=parser)
 
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
         return NamedFence if block_name in ("fence", "code_block") else super().get_block_class(block_name)

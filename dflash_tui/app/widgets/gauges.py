@@ -283,12 +283,12 @@ class HistogramGauge(ColumnChart):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
+        """Choose a bar; elsewhere the table opens, which Textual asks of the class above."""
         column = self.column_at(event.x) if 0 < event.y < self.size.height - 1 else None
         if column is not None and self._counts[column]:
             event.stop()
+            event.prevent_default()
             self.post_message(self.Picked(column))
-        else:
-            super().on_click(event)
 
 
 class PositionGauge(ColumnChart):

@@ -61,6 +61,7 @@ class Prompt(TextArea):
         Binding("pageup", "screen.act('page-up')", "Scroll up", show=False),
         Binding("pagedown", "screen.act('page-down')", "Scroll down", show=False),
         Binding("end", "line_end_or_follow", "End of line, or of the transcript", show=False),
+        Binding("alt+z", "undo", "Undo", show=False),
         Binding("ctrl+d", "end_or_delete", "Quit when empty", show=False),
     ]
 

@@ -9,14 +9,18 @@ from typing import ClassVar
 from textual import work
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from dflash_tui.core.conversation.transcript import Drawn
 from dflash_tui.core.text.harmless import sanitise
-from engine.commands import Message
+from dflash_tui.core.text.spans import Spans, TokenStyle
 
-SHOWN = 12
-"""How many of the newest messages are rendered: it is slow, and the tokens show the older ones."""
+SHOWN = 6
+"""How many of the newest questions are rendered: it is slow, and the tokens show the older ones."""
+LOOKS: dict[TokenStyle, str] = {"version": "$primary", "fold": "$primary", "error": "bold $text-error"}
+"""Looks of what isn't the answer's own; the rest of it is a remark."""
 
 
 class RenderedView(VerticalScroll):
@@ -27,7 +31,7 @@ class RenderedView(VerticalScroll):
         display: none;
         height: 1fr;
         & > .question { background: $panel; text-style: bold; width: 1fr; }
-        & > .note { color: $verdict-pending; }
+        & > .note { color: $verdict-pending; margin: 0 0 1 0; }
         & > Answer { padding: 0; margin: 0 0 1 0; background: $background; }
     }
     """
@@ -38,13 +42,13 @@ class RenderedView(VerticalScroll):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self._wanted: Sequence[Message] | None = None
+        self._wanted: Sequence[Drawn] | None = None
         self._building = asyncio.Lock()
         """Children come and go one change after the other: one that is cut short would end the program."""
 
-    def show(self, messages: Sequence[Message]) -> None:
-        """Render the newest of ``messages`` and go to the end."""
-        self._wanted = messages
+    def show(self, path: Sequence[Drawn]) -> None:
+        """Render the newest of a path and go to the end."""
+        self._wanted = path
         self._build()
 
     def hide(self) -> None:
@@ -62,13 +66,26 @@ class RenderedView(VerticalScroll):
             self.display = wanted is not None and wanted is self._wanted
             self.scroll_end(animate=False)
 
-    def _widgets(self, messages: Sequence[Message]) -> Iterator[Widget]:
+    def scroll_to_question(self, by: int) -> None:
+        """Go to the question before (-1) or behind (1) the one that stands at the top."""
+        rows = [each.virtual_region.y for each in self.query(".question")]
+        ahead = [row for row in rows if (row - self.scroll_offset.y) * by > 0]
+        end = self.max_scroll_y if by > 0 else 0
+        self.scroll_to(y=(min if by > 0 else max)(ahead, default=end), animate=False)
+
+    def _widgets(self, path: Sequence[Drawn]) -> Iterator[Widget]:
         from .fence import Answer  # with parser and highlighter too much to wait for before the first frame
 
-        if len(messages) > SHOWN:
-            yield Static(f"{len(messages) - SHOWN} earlier messages: see the tokens.\n", classes="note")
-        for message in messages[-SHOWN:]:
-            if message.role == "user":
-                yield Static(sanitise(message.content) + "\n", classes="question", markup=False)
-            else:
-                yield Answer(message.content)
+        if len(path) > SHOWN:
+            yield Static(f"{len(path) - SHOWN} earlier questions: see the tokens.", classes="note")
+        for each in path[-SHOWN:]:
+            yield Static(_styled(each.question, "bold"), classes="question")
+            yield Answer(each.answer)
+            if each.below:
+                yield Static(_styled(each.below, ""), classes="note")
+
+
+def _styled(spans: Spans, plain: str) -> Content:
+    """Spans as a text without empty lines around it; those without a look of their own have the look ``plain``."""
+    text = Content.assemble(*((sanitise(span.text), LOOKS.get(span.style, plain)) for span in spans)).rstrip()
+    return text[len(text) - len(text.plain.lstrip("\n")) :]

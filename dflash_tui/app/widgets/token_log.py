@@ -153,9 +153,14 @@ class TokenLog(ScrollView, can_focus=True):
 
     def show_character(self, offset: int, *, low: bool = False) -> None:
         """Scroll so that a character, of all that are there, stands near the top, or the bottom: what is before it."""
-        row = self._document.row_showing(offset)
         above = self.size.height - 1 if low else 1
-        self.scroll_to(y=max(row - above, 0), animate=False, immediate=True)
+        self.scroll_to(y=max(self._document.row_showing(offset) - above, 0), animate=False, immediate=True)
+
+    def scroll_among(self, offsets: Sequence[int], by: int) -> None:
+        """Scroll to the nearest of these characters above (-1) or below (1) the top; or to the end that lies there."""
+        rows = (max(self._document.row_showing(each) - 1, 0) for each in offsets)
+        ahead = [row for row in rows if (row - self.scroll_offset.y) * by > 0]
+        self.scroll_to(y=min(ahead, default=self.max_scroll_y) if by > 0 else max(ahead, default=0), animate=False)
 
     @property
     def length(self) -> int:  # characters in all

@@ -144,14 +144,6 @@ class Chat:
         return said
 
     @property
-    def words(self) -> list[Message]:
-        """The path as a reader sees it: questions without their files, and what the model no longer reads too."""
-        said: list[Message] = []
-        for exchange in self.tree.path:
-            said += [Message("user", exchange.question), Message("assistant", exchange.answer)]
-        return [message for message in said if message.content]
-
-    @property
     def answers(self) -> list[str]:
         """Every answer of the path, oldest first, for saving code."""
         return [exchange.answer for exchange in self.tree.path if exchange.answer]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..sessions.turn import CUT_OFF, StoredTurn
+from ..text.fences import describe_blocks
 from ..text.spans import Span, Spans
 from .folds import before_question, behind_question, below_answer, words_of
 from .reducer import Reducer, TurnState, ending, failure, turn_summary
@@ -41,6 +42,29 @@ def retell(chat: Chat, start: int = 0) -> list[Spans]:
     return told
 
 
+class Drawn(NamedTuple):
+    """A question of the path with what stands around its answer, for a view that draws the answer its own way."""
+
+    question: Spans
+    answer: str
+    below: Spans
+    """Figures, the mark of its versions, its blocks, an error, and what came of running it."""
+
+
+def around_answers(chat: Chat) -> list[Drawn]:
+    """The path of a chat that is on show."""
+    drawn = []
+    for exchange in chat.tree.path:
+        state, stored = chat.reducer.turn_of(exchange.number), chat.stored.get(exchange.number)
+        place = chat.tree.place(exchange.number, "answer")
+        below = _below(state, place) if state is not None else _text_only(stored, place)[1] if stored else Spans()
+        if blocks := describe_blocks(exchange.answer):
+            below.append(Span(f"{blocks}\n", "note"))
+        below.extend(Spans.of(below_answer(exchange.runs)))
+        drawn.append(Drawn(question_spans(chat.tree, exchange.number), exchange.answer, below))
+    return drawn
+
+
 def question_spans(tree: Tree[Exchange], number: int) -> Spans:
     """A question with the mark of its versions, the name of the branch that begins with it, and its files."""
     node = tree[number]
@@ -69,12 +93,21 @@ def _answer(chat: Chat, number: int) -> Spans:
     place = chat.tree.place(number, "answer")
     if state is None and stored is not None:
         if (recalled := recall(stored, place)) is None:
-            return _text_only(stored, place)
+            text, below = _text_only(stored, place)
+            text.extend(below)
+            return text
         chat.reducer.adopt(recalled[0])
         return recalled[1]
     if state is None:
         return Spans()
     spans = state.told()
+    spans.extend(_below(state, place))
+    return spans
+
+
+def _below(state: TurnState, place: tuple[int, int]) -> Spans:
+    """What stands behind an answer's own words."""
+    spans = Spans()
     if state.error is not None:
         spans.append(failure(state.error, state.text))
     if state.finished is not None:
@@ -82,16 +115,12 @@ def _answer(chat: Chat, number: int) -> Spans:
     return spans
 
 
-def _text_only(turn: StoredTurn, place: tuple[int, int]) -> Spans:
-    """A turn of which an earlier version of the program kept no rounds: nobody knows its verdicts."""
+def _text_only(turn: StoredTurn, place: tuple[int, int]) -> tuple[Spans, Spans]:
+    """A turn of which no rounds were kept, so that nobody knows its verdicts: its words, and what stands below them."""
     answer, thought = turn.answer, turn.thought
     error = turn.error or (CUT_OFF if turn.reason is None else None)
     gap = "" if not answer else "\n" if answer.endswith("\n") else "\n\n"
-    return Spans.of(
-        [
-            *([Span(f"{thought}\n\n", "thought")] if thought else []),
-            Span(answer, "text"),
-            *([Span(f"✗ {error}\n", "error")] if error else []),
-            *noted(f"{gap}{turn_summary(turn.finished())}", version_spans(*place), "\n\n"),
-        ]
-    )
+    words = [*([Span(f"{thought}\n\n", "thought")] if thought else []), Span(answer, "text")]
+    failed = [Span(f"✗ {error}\n", "error")] if error else []
+    figures = noted(f"{gap}{turn_summary(turn.finished())}", version_spans(*place), "\n\n")
+    return Spans.of(words), Spans.of([*failed, *figures])

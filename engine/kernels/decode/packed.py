@@ -243,7 +243,7 @@ def _load_words(
     near = near[:, :, :, :, None] + (beside[:, :, :, :, None] + word)
     words = tl.load(near + at // 32 * (16 * per_block), mask=there)
     if weight.FORMAT == FP8:
-        return words, 0
+        return words, tl.full([], 0, tl.int32)  # a bare 0 within tuples is no value to Triton 3.7.1
     else:
         together: tl.constexpr = group_of(weight.FORMAT) // 32
         groups: tl.constexpr = blocks // together

@@ -88,6 +88,8 @@ WAYS = {
     "in turns": Way(lambda _: told(LONG, BESIDE, ALONE, NEITHER, DRAFT), shows=shows_match, repeats=True),
     "beside": Way(lambda _: told(LONG, BESIDE), (0, None, None), shows_match, repeats=True, tokens=14),
 }
+
+
 class Talk:
     """Two turns, both ways, beside decoders that start from nothing and have no drafter."""
 

@@ -1,8 +1,8 @@
 """Compiles kernels for any card on a machine without one, exactly as their launches would.
 
 ``record`` swaps Triton's launcher for a note-taker: the real wrappers run on ``meta`` tensors of the real shapes, and
-every launch is kept with its types, constants and options. ``compile_launch`` then turns one into machine code and
-reads what decides its speed. Needs a process without ``TRITON_INTERPRET``.
+every launch is kept with its types, constants and options. ``compile_launch`` then turns one into machine code. Needs a
+process without ``TRITON_INTERPRET``.
 """
 
 from __future__ import annotations
@@ -23,15 +23,8 @@ from triton.compiler import ASTSource, CompiledKernel, make_backend
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from engine.kernels.decode.packed import words_of_lane
-from engine.kernels.decode.tile_shape import ahead_of, depth_of_split, parts_of
 from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import WARP_SIZE, compile_for
-from engine.kernels.toolchain.jit import MAX_ROWS
-from engine.kernels.weights.fp8 import FP8
-from tests.proofs.kernels.bank_conflicts import torn, turns
-from tests.proofs.kernels.register_factors import overwritten
-from tests.proofs.kernels.waits import loops
 
 TYPES = {
     torch.bfloat16: "bf16",
@@ -51,10 +44,6 @@ SAME_PTX = {80: 86, 89: 86}
 """Cards for which Triton writes what it writes for another."""
 WITNESSES = {"_multiply_many", "_attend_one_row"}
 """Kernels whose first launch is compiled for these, too, to see that: one unpacks and multiplies, one attends."""
-PACKED = ("_project", "_gate_up", "_expert_gate_up", "_expert_down")
-"""Kernels that multiply nothing else where their weight is packed, and that of the product beside, if there is one."""
-TWICE = ("_gate_up", "_gate_up_and_route", "_expert_gate_up")
-"""Kernels whose tile has as many columns of up beside those of the gate."""
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "enable_fp_fusion")
 NEVER_WAITS = "does not wait"
 
@@ -88,38 +77,21 @@ class Compiled:
     name: str
     grid: tuple[int, ...]
     registers: int
-    bounded: bool
-    """Whether the launch says how many a thread may have. Where none does, the assembler spares them and waits more."""
     local: int
     """Bytes of local memory per thread: spilled registers, and tables of sines and cosines."""
     shared: int
     """Bytes per program."""
-    wide_loads: int
-    """Instructions that read 16 bytes of global memory per thread."""
-    narrow_loads: int
     warps: int
     reads_early: frozenset[str]
     """Arguments read before it waits for the kernel in front of it."""
     waits: bool
     """Whether every program of it waits, and writes nothing before."""
-    overwritten: int
-    """Operations that write where tensor cores may have yet to read."""
     fades_fused: int
     """Sums with a power of two in which the compiler fused the other product than the source says."""
-    turns: int
-    """The most that a warp takes to read 128 bytes of shared memory."""
-    torn: bool
-    """Whether it copies halves of 32 bytes of memory to two places in shared memory, so that it reads them twice."""
     warps_side_by_side: bool
     """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
     in_tensor_memory: bool
     """Whether it multiplies as Blackwell alone can."""
-    staged: bool
-    """Whether it is a product of packed weights whose factors pass through shared memory, or that needs more of it than
-    the sums of its warps take."""
-    in_pieces: bool
-    """Whether it reads fewer of a packed weight's words than it asks for before it waits in one instruction for all
-    that lie side by side: 16 bytes of FP8, 8 of 4 bits."""
     code: bytes
     """Of the machine."""
     ptx: str
@@ -174,11 +146,8 @@ def compile_launch(launch: Launch) -> Compiled:
         name=launch.name,
         grid=launch.grid,
         registers=registers,
-        bounded="maxnreg" in launch.options,
         local=local,
         shared=built.metadata.shared,
-        wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
-        narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
         warps=built.metadata.num_warps,
         reads_early=_read_before_waiting(ptx, {n: k for n, k in signature.items() if k != "constexpr"}),
         waits=_waits(ptx),
@@ -186,16 +155,7 @@ def compile_launch(launch: Launch) -> Compiled:
             rows == "1" for rows in re.findall(r"nvidia_mma<.*warpsPerCTA = \[(\d+),", built.asm["ttgir"])
         ),
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
-        staged=_multiplies_only_packed(launch)
-        and (
-            re.search(r"ttg\.(async_copy|local_load)", built.asm["ttgir"]) is not None
-            or built.metadata.shared > max(each.bytes_of_sums for each in _packed_products(launch))
-        ),
-        in_pieces=_read_in_pieces(ptx, launch),
-        overwritten=len(overwritten(cubin)) if "wgmma" in ptx else 0,
         fades_fused=_fades_fused(ptx),
-        turns=turns(built.asm["ttgir"]),
-        torn=torn(built.asm["ttgir"]),
         code=cubin,
         ptx=ptx,
         options=dict(launch.options),
@@ -226,72 +186,6 @@ def _code(ptx: str) -> str:
     return _for(0, ptx).partition("\t.file\t")[0]
 
 
-@dataclass(frozen=True)
-class _PackedProduct:
-    """Of a launch whose weights are packed: its own, or the one beside the experts'."""
-
-    weight_format: int
-    columns: int
-    """Of a tile."""
-    step: int
-    parts: int
-    steps_ahead: int
-    early: bool
-    """Whether it asks for its first words before it waits."""
-
-    @property
-    def bytes_of_sums(self) -> int:
-        return self.parts * MAX_ROWS * self.columns * 4
-
-    @property
-    def bytes_at_once(self) -> int:
-        """Of a thread: what lies side by side of the words of a step."""
-        return 4 * words_of_lane(self.step // self.parts, self.weight_format)
-
-    @property
-    def bytes_ahead(self) -> int:
-        """Of a thread: words of all steps on their way."""
-        return self.steps_ahead * self.columns // 8 * self.bytes_at_once
-
-
-def _packed_products(launch: Launch) -> list[_PackedProduct]:
-    """Without the router's."""
-    given = launch.arguments
-
-    def product(of: str, columns: int, depth: int, early: bool) -> _PackedProduct:
-        step = given[f"{of}BLOCK_K"]
-        parts, ahead = parts_of(given[f"{of}PARTS"], step), ahead_of(depth, step, given["AHEAD"])
-        return _PackedProduct(given[f"{of}FORMAT"], columns, step, parts, ahead, early)
-
-    found = []
-    if launch.name in (*PACKED, "_gate_up_and_route") and given["FORMAT"] >= FP8:
-        columns = given["BLOCK_N"] * (2 if launch.name in TWICE else 1)
-        depth = depth_of_split(given["K"], given["BLOCK_K"], given.get("SPLITS", 1))
-        found.append(product("", columns, depth, launch.name != "_expert_gate_up"))
-    if given.get("DENSE_N", 0) > 0 and given["DENSE_FORMAT"] >= FP8:
-        depth = depth_of_split(given["DENSE_K"], given["DENSE_BLOCK_K"], given["DENSE_SPLITS"])
-        found.append(product("DENSE_", given["DENSE_BLOCK_N"], depth, True))
-    return found
-
-
-def _multiplies_only_packed(launch: Launch) -> bool:
-    products = 2 if launch.arguments.get("DENSE_N", 0) > 0 else 1
-    return launch.name in PACKED and len(_packed_products(launch)) == products
-
-
-def _read_in_pieces(ptx: str, launch: Launch) -> bool:
-    """Seen before the wait, where nothing is read of rows."""
-    if "griddepcontrol.wait" not in ptx:
-        return False
-    loads = [4 * int(words) for words in re.findall(r"\bld\.global[.\w:]*\.v([24])\.b32", _before_waiting(ptx))]
-    return any(
-        each.bytes_at_once < (16 if each.weight_format == FP8 else 8)
-        or loads.count(each.bytes_at_once) * each.bytes_at_once < each.bytes_ahead
-        for each in _packed_products(launch)
-        if each.early
-    )
-
-
 def signature_of(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], dict[tuple[int], Any]]:
     """Types, constants and alignment of the arguments, as Triton's own launcher would see them."""
     signature: dict[str, str] = {}
@@ -315,7 +209,8 @@ def signature_of(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any],
 
 
 def _read_before_waiting(ptx: str, kinds: dict[str, str]) -> frozenset[str]:
-    """Arguments whose memory is read before the wait: every register is followed back to the pointers it was made of.
+    """Arguments whose memory is read before the wait: every register is followed back to the pointers it was made of,
+    also where it was one's place among the arguments that was chosen, as Triton 3.7 does.
 
     ``kinds`` are the types of the arguments that the machine code has, in their order.
     """
@@ -324,7 +219,7 @@ def _read_before_waiting(ptx: str, kinds: dict[str, str]) -> frozenset[str]:
     read: set[str] = set()
     for line in _before_waiting(ptx).splitlines():
         registers = re.findall(r"%\w+", line)
-        if argument := re.search(r"ld\.param.*\[\w+_param_(\d+)\]", line):
+        if argument := re.search(r"(?:ld\.param|mov\.b64|cvta\.param).*\b\w+_param_(\d+)\b", line):
             number = int(argument[1])
             origins[registers[0]] = names[number] if number < len(names) else {"Triton's own"}
         elif re.search(r"\bld\.global|cp\.async\.c[ag]\.shared", line):
@@ -367,19 +262,16 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 
 
 def table(compiled: list[Compiled]) -> str:
-    """Markdown. Of each innermost loop that multiplies, how many operations it has and how long they wait for each
-    other."""
+    """Markdown."""
     lines = [
-        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads | reads before it waits "
-        "| loops: cycles |",
-        "|--|--|--|--|--|--|--|--|--|--|",
+        "| kernel | grid | warps | registers | local | shared | reads before it waits |",
+        "|--|--|--|--|--|--|--|",
     ]
     for one in compiled:
         grid = "x".join(map(str, one.grid))
         early = ", ".join(sorted(one.reads_early)) or "-"
         lines.append(
             f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.local} | {one.shared} "
-            f"| {one.wide_loads} | {one.narrow_loads} | {early if one.waits else NEVER_WAITS} "
-            f"| {', '.join(map(str, loops(one.code))) or '-'} |"
+            f"| {early if one.waits else NEVER_WAITS} |"
         )
     return "\n".join(lines)

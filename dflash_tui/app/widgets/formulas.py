@@ -1,0 +1,49 @@
+"""Formulas of LaTeX in Markdown: shown as they are written. To Markdown their signs would be its own."""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+
+_FORMULA = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?![\s$])[^$\n]*(?<!\s)\$(?!\d)", re.DOTALL)
+_DISPLAYED = re.compile(r"(?:\\\[.+?\\\]|\$\$.+?\$\$)[.,;]?[ \t]*$", re.DOTALL | re.MULTILINE)
+"""One on lines of its own, where a line's first sign would begin a list."""
+
+
+def parser() -> MarkdownIt:
+    """Textual's own parser, and these two rules."""
+    made = MarkdownIt("gfm-like")
+    made.inline.ruler.before("escape", "formula", _inline)
+    breaks = ["paragraph", "reference", "blockquote", "list"]
+    made.block.ruler.before("fence", "formula", _block, {"alt": breaks})
+    return made
+
+
+def _inline(state: StateInline, silent: bool) -> bool:
+    found = _FORMULA.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        for place, line in enumerate(found[0].split("\n")):
+            if place:
+                state.push("hardbreak", "br", 0)
+            state.pending += line.strip()
+    state.pos = found.end()
+    return True
+
+
+def _block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    start = state.bMarks[first] + state.tShift[first]
+    found = _DISPLAYED.match(state.src, start, state.eMarks[end - 1])
+    if found is None or "\n\n" in found[0]:
+        return False
+    if not silent:
+        state.line = first + found[0].count("\n") + 1
+        state.push("paragraph_open", "p", 1).map = [first, state.line]
+        inline = state.push("inline", "", 0)
+        inline.content, inline.map, inline.children = found[0].strip(), [first, state.line], []
+        state.push("paragraph_close", "p", -1)
+    return True
