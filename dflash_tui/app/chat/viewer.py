@@ -40,7 +40,8 @@ class Viewer:
         """Whether the step view is on the screen."""
         self.lenses = LensView(desk, self.travel, painted)
         self.motion = SlowMotion()
-        self._seen_turns = (0, 0)
+        self._seen: TurnState | None = None
+        """The newest turn that there was when it was last looked at."""
         """How many turns the chat had at the last look, and the last one's number: shows whether they changed."""
         self._shown_token = 0
         """The place in its answer of the first token of the round on show."""
@@ -306,10 +307,9 @@ class Viewer:
 
     def frame(self) -> None:
         """Called with every frame, after the events were applied."""
-        turns = self._desk.chat.turns
-        seen = len(turns), turns[-1].number if turns else 0
-        if seen != self._seen_turns:
-            self._seen_turns = seen
+        newest = next(reversed(self._desk.chat.turns), None)
+        if newest is not self._seen:
+            self._seen = newest
             self.lenses.forget()
             if self.place is not None and (self.motion.playing or not self.motion.active):
                 self._leave()  # a question was asked, or a new chat begun; slow motion that was paused stays
