@@ -147,22 +147,35 @@ def read_num_heads(fields: Fields, num_kv_heads: int) -> int:
     return fields.integer("num_attention_heads", 1, MAX_HEADS, multiple_of=num_kv_heads)
 
 
-def read_rope(fields: Fields, head_dim: int, theta: float | None = None) -> tuple[RopeConfig, float]:
-    """A model's one rotary embedding, and the factor of attention's scores that comes with it. ``fields`` have it at
-    the top level (``rope_theta``, ``rope_scaling``), or as newer ``transformers`` save it (``rope_parameters``).
-    ``theta``: the default of configs that don't say. Raises ``WeightsFailure`` for other kinds."""
-    said = fields.nested("rope_parameters", {}).merged(fields.nested("rope_scaling", {}))
-    for part in (fields, said):
-        if part.number("partial_rotary_factor", 0, 1e6, 1.0) != 1.0:
-            raise WeightsFailure(
-                "This checkpoint turns a part of each head alone (partial_rotary_factor), which the engine lacks.",
-                "Name another model.",
-            )
-    theta = (fields if "rope_theta" in fields else said).number("rope_theta", 1, MAX_THETA, theta)
-    kind = said.text("rope_type" if "rope_type" in said else "type", ROPE_KINDS, "default")
-    if kind == "default":
+def rope_fields(fields: Fields, kind: LayerKind = "full_attention") -> Fields:
+    """What a config says of the rotary embedding of layers of this kind, with the precedence that ``transformers`` has
+    (``convert_rope_params_to_dict``): ``rope_scaling`` where there is one, else ``rope_parameters``, which may have an
+    entry for each kind; and what these don't say at the top level."""
+    given = "rope_scaling" if fields.given("rope_scaling") else "rope_parameters"
+    said = fields.nested(given, {})
+    if kind in said:
+        said = said.nested(kind)
+    elif any(each in said for each in KINDS):
+        raise WeightsFailure(f"{given} in {fields.where} lacks {kind}.", "Take config.json as it was published.")
+    return fields.only("rope_theta", "partial_rotary_factor").merged(said)
+
+
+def read_rope(
+    fields: Fields, head_dim: int, theta: float | None = None, kind: LayerKind = "full_attention"
+) -> tuple[RopeConfig, float]:
+    """The rotary embedding of layers of this kind, and the factor of attention's scores that comes with it. ``theta``:
+    the default of configs that don't say. Raises ``WeightsFailure`` for kinds of it that are not computed."""
+    said = rope_fields(fields, kind)
+    if said.number("partial_rotary_factor", 0, 1e6, 1.0) != 1.0:
+        raise WeightsFailure(
+            "This checkpoint turns a part of each head alone (partial_rotary_factor), which the engine lacks.",
+            "Name another model.",
+        )
+    theta = said.number("rope_theta", 1, MAX_THETA, theta)
+    scaling = said.text("rope_type" if "rope_type" in said else "type", ROPE_KINDS, "default")
+    if scaling == "default":
         return RopeConfig(theta, head_dim), 1.0
-    return _scaled_rope(fields, said, cast(RopeKind, kind), theta, head_dim)
+    return _scaled_rope(fields, said, cast(RopeKind, scaling), theta, head_dim)
 
 
 def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, head_dim: int) -> tuple[RopeConfig, float]:
@@ -182,6 +195,8 @@ def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, hea
 
 
 def _trained_context(fields: Fields, said: Fields) -> int:
+    if "original_max_position_embeddings" in fields:
+        return fields.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
     if "original_max_position_embeddings" in said:
         return said.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
     return fields.integer("max_position_embeddings", 1, MAX_POSITIONS)

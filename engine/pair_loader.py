@@ -133,7 +133,7 @@ class PairLoader:
             plan = plan.roomier()
         elif self.options.max_context > plan.longest:
             self._emit(Notice(f"The context is {plan.longest:,} tokens long: the model takes no more."))
-        if plan.context < TIGHT_CONTEXT:
+        if plan.context < TIGHT_CONTEXT or tokenizer.done():  # else once it is loaded: weights needn't wait for it
             tokenizer.result().require_room(plan.context, plan.longest)
         if not chosen.is_plain:
             self._say(chosen.describe(), remark=named)
@@ -154,6 +154,7 @@ class PairLoader:
         if self.device.type == "cpu":
             lay_together(target, *([] if drafter is None else [drafter]))
         self._say("loading the tokenizer")
+        tokenizer.result().require_room(plan.context, plan.longest)
         packed: tuple[str, ...] = ()
         if chosen.products is not None:
             packed = (held_in, chosen.products.head)

@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 from .commands import Ask, Message
+from .control_marks import ControlMarks, encode_broken
 from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
@@ -17,7 +18,7 @@ from .files.json_fields import read_json
 from .files.pointers import refuse_pointer
 from .gc_pause import gc_paused
 from .models.family import Headers
-from .models.registry import family_of
+from .models.registry import family_of, text_config
 from .speculation.lookup import num_agreed
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
@@ -67,7 +68,8 @@ class ChatTokenizer:
             refuse_pointer(folder / name)
         own = read_tokenizer(folder)
         self._tokenizer: FileTokenizer = by_transformers(folder) if own is None else own
-        chat = family_of(read_json(folder / "config.json")).chat
+        config = read_json(folder / "config.json")
+        chat = family_of(config).chat
         if self._tokenizer.chat_template is None:
             self._tokenizer.chat_template = chat.template.read_text(encoding="utf-8")
         self._pieces: dict[int, str] = {}
@@ -84,6 +86,12 @@ class ChatTokenizer:
         """Ids of special tokens that are text for people."""
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
+        self._num_rows = self._rows(folder, text_config(config).get("vocab_size"))
+        marks = {str(token) for index, token in added.items() if token.special or index >= self._num_rows}
+        thought = {chat.thought_open, chat.thought_close} & set(by_text)
+        if chat.headers is not None:  # the marks around a thought are those around every message
+            marks, thought = {*marks, *thought, chat.headers.end} & set(by_text), set()
+        self._marks = ControlMarks(marks, thought)
         self.end_id: int | None = self._tokenizer.eos_token_id
         """The id that ends texts by the tokenizer's files; None where they don't say."""
         self._check_template(folder)
@@ -95,6 +103,8 @@ class ChatTokenizer:
             both = self._written([Message("user", first), Message("assistant", second)], False, answering=False)
             (first + both).encode()  # half a surrogate pair is no text
             why = "it leaves out what was asked" if first == second else ""
+            if unknown := self._without_row(self._encode(both)):
+                why = f"it writes {unknown}"
         except Exception as error:  # a template is a program: it may raise anything
             why = f"{type(error).__name__}: {error}"
         if why:
@@ -145,15 +155,43 @@ class ChatTokenizer:
     def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:
         """A prompt of text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
         ids = tuple(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
+        if unknown := self._without_row(ids):
+            raise UsageFailure(f"The prompt holds {unknown}.", "Leave it out.")
         return Prompt(ids, len(ids))
 
     def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
+        broken, breaker = self._marks.broken(messages)
         try:
-            rendered = self._written(messages, thinking, answering)
+            rendered = self._written(broken, thinking, answering)
         except Exception as error:  # templates refuse what their models were not trained on, such as a system prompt
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
-        return self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
+        return encode_broken(rendered, breaker, self._encode)
+
+    def _encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False)  # the template writes <bos> itself
+
+    def _rows(self, folder: Path, num_rows: Any) -> int:
+        """How many tokens the model knows. Raises ``WeightsFailure`` where the tokenizer's vocabulary has more, apart
+        from tokens that were added to it: those are never made."""
+        size = len(self._tokenizer)
+        if not isinstance(num_rows, int):
+            return size
+        behind = sum(index >= num_rows for index in self._tokenizer.added_tokens_decoder)
+        if size - behind > num_rows:
+            raise WeightsFailure(
+                f"The tokenizer in {folder} has {size - behind} tokens, and the model knows {num_rows} (vocab_size).",
+                "Tokenizer and weights must belong together: take both from one checkpoint.",
+            )
+        return num_rows
+
+    def _without_row(self, ids: Sequence[int]) -> str:
+        """Names the first token that the model doesn't know; empty where it knows all."""
+        token = next((token for token in ids if not 0 <= token < self._num_rows), None)
+        if token is None:
+            return ""
+        added = self._tokenizer.added_tokens_decoder.get(token)
+        return f"{str(added) if added is not None else f'token {token}'}, which the model doesn't know"
 
     def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
         said: dict[str, Any] = {"enable_thinking": thinking}

@@ -64,7 +64,7 @@ def read_headers(folder: Path) -> Headers:
         for path in (single, index):
             refuse_pointer(path)
         if not single.exists():
-            raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
+            raise no_weights(folder)
         return read_file_headers(single)
     names = read_weight_map(index)
     for shard in sorted(set(names.values())):
@@ -80,6 +80,33 @@ def read_headers(folder: Path) -> Headers:
         if name not in files[shard]:
             raise damaged(folder / shard, f"it lacks {name}, which the index says it holds")
     return {name: files[shard][name] for name, shard in names.items()}
+
+
+OTHER_FILES = (
+    ("adapter_config.json", "an adapter (LoRA)", "Merge it into its model (merge_and_unload in peft), and save that."),
+    ("adapter_model.*", "an adapter (LoRA)", "Merge it into its model (merge_and_unload in peft), and save that."),
+    ("consolidated*", "weights in their makers' own layout", "Take the copy for transformers: model.safetensors."),
+    (
+        "pytorch_model*.bin",
+        "weights as pickles (.bin)",
+        "Save them as safetensors with save_pretrained of transformers.",
+    ),
+    ("*.bin", "weights as pickles (.bin)", "Save them as safetensors with save_pretrained of transformers."),
+    ("*.pth", "weights as pickles (.pth)", "Save them as safetensors with save_pretrained of transformers."),
+    ("tf_model.h5", "weights for TensorFlow", "Take the copy in safetensors."),
+    ("flax_model.msgpack", "weights for Flax", "Take the copy in safetensors."),
+    ("*.onnx", "an ONNX graph", "Take the copy in safetensors."),
+    ("*.safetensors", "safetensors files without an index", f"Several need {INDEX}; one is called {SINGLE_FILE}."),
+)
+"""What else a folder may hold, by a pattern of file names; with words for people, and what they can do."""
+
+
+def no_weights(folder: Path) -> WeightsFailure:
+    """Why a folder holds no weights that are read: what it holds in their place."""
+    for pattern, what, hint in OTHER_FILES:
+        if (found := min(folder.glob(pattern), default=None)) is not None:
+            return WeightsFailure(f"{folder} holds {what}, {found.name}, and no weights that the engine reads.", hint)
+    return WeightsFailure(f"There are no weights in {folder}.", f"The folder must hold {SINGLE_FILE}.")
 
 
 def read_file_headers(path: Path) -> Headers:

@@ -36,7 +36,11 @@ class Fields:
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         """``where`` names the object in messages, such as ``config.json``."""
         self._values = values
-        self._where = where
+        self.where = self._where = where
+
+    def raw(self, name: str) -> Any:
+        """A field's value as it stands; None for a missing one."""
+        return self._values.get(name)
 
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
@@ -70,7 +74,9 @@ class Fields:
         """A field's word, which must be one of ``allowed``."""
         value = self._get(name, default)
         if value not in allowed:
-            raise self._wrong(name, " or ".join(allowed), value)
+            # A word is whole, and of a kind that isn't computed here; anything else is damaged.
+            hint = "The engine computes with nothing else: name another checkpoint."
+            raise self._wrong(name, " or ".join(allowed), value, hint if isinstance(value, str) else DOWNLOAD_AGAIN)
         return str(value)
 
     def integers(self, name: str, low: int, high: int) -> tuple[int, ...]:
@@ -93,9 +99,14 @@ class Fields:
             raise self._wrong(name, "an object", value)
         return Fields(value, f"{name} of {self._where}")
 
+    def only(self, *names: str) -> Fields:
+        """These fields, those of them that are there."""
+        return Fields({name: self._values[name] for name in names if name in self}, self._where)
+
     def merged(self, other: Fields) -> Fields:
-        """The fields of both objects; where both have one, that of ``other``."""
-        return Fields({**self._values, **other._values}, self._where)
+        """The fields of both objects; where both have one, that of ``other`` unless it is null."""
+        given = {name: value for name, value in other._values.items() if value is not None}
+        return Fields({**self._values, **given}, self._where)
 
     def _get(self, name: str, default: Any) -> Any:
         value = self._values.get(name)
@@ -105,6 +116,6 @@ class Fields:
             raise WeightsFailure(f"{self._where} lacks {name}.", DOWNLOAD_AGAIN)
         return default
 
-    def _wrong(self, name: str, expected: str, value: object) -> WeightsFailure:
+    def _wrong(self, name: str, expected: str, value: object, hint: str = DOWNLOAD_AGAIN) -> WeightsFailure:
         shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
-        return WeightsFailure(f"{name} in {self._where} should be {expected}, not {shown}.", DOWNLOAD_AGAIN)
+        return WeightsFailure(f"{name} in {self._where} should be {expected}, not {shown}.", hint)

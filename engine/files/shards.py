@@ -37,5 +37,9 @@ def read_weight_map(index: Path) -> dict[str, str]:
 
 
 def _is_file_name(value: Any) -> bool:
-    """Whether a value names a file in the same folder; a path could lead anywhere."""
-    return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value and "\0" not in value
+    """Whether a value names a file in the same folder, or in a folder inside it; other paths could lead anywhere."""
+    return (
+        isinstance(value, str)
+        and not any(sign in value for sign in "\0\\:")
+        and all(part not in ("", ".", "..") for part in value.split("/"))
+    )

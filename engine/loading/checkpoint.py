@@ -27,10 +27,9 @@ from ..models.packed import hold
 from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
-from .layout import EMBEDDING, Layout, Names, layout_of, plain_layout, tensor_names
+from .layout import EMBEDDING, HEAD, Layout, Names, layout_of, plain_layout, tensor_names
 from .stored_format import Files, read_files
 
-HEAD = "lm_head.weight"
 TIED = {"tie_word_embeddings": True}
 BORROWED = ("lm_head.",)
 """Beginnings of tensor names that a drafter's file may hold and that stay on disk: a drafter uses the target's head, or
@@ -63,21 +62,23 @@ def read_target_config(folder: Path) -> TargetConfig:
 def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetConfig]:
     family, generation = family_of(config), folder / "generation_config.json"
     refuse_pointer(generation)
-    if _has_copy_for_head(folder, family, config):
+    if _ties_head(folder, family, config):
         nested = {"text_config": {**text_config(config), **TIED}} if "text_config" in config else {}
         config = {**config, **TIED, **nested}
     return family, family.read_config(config, read_json(generation) if generation.exists() else None)
 
 
-def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
-    """Whether the head is the embedding again although the config says that it is a tensor of its own: some tools that
-    pack a model store both."""
+def _ties_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
+    """Whether the files tie the head to the embedding although a config says that it is a tensor of its own: some tools
+    that pack a model store both, and a config's parts may disagree."""
     said = [part.get("tie_word_embeddings", True) for part in (config, text_config(config))]
     if all(said) or not HEAD.startswith(tuple(family.skipped_tensors)):
         return False
     headers = read_files(folder).headers
     head, embedding = (headers.get(name) for name in (HEAD, tensor_names(family, headers)(EMBEDDING)))
-    return head is not None and embedding is not None and same_bytes(head, embedding)
+    if head is None:
+        return any(part.get("tie_word_embeddings") is True for part in (config, text_config(config)))
+    return embedding is not None and same_bytes(head, embedding)
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:

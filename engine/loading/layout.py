@@ -42,7 +42,7 @@ NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
 """Beginnings of tensor names in a GGUF file that are computed from the config, or that text doesn't need."""
 META = torch.device("meta")
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-EMBEDDING = "embed_tokens.weight"
+EMBEDDING, HEAD = "embed_tokens.weight", "lm_head.weight"
 SAMPLED_ROWS = 64
 """Rows of a weight that are looked at to learn whether it lies on a grid."""
 
@@ -71,7 +71,7 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
     name_of = tensor_names(family, files.headers)
-    skipped = tuple(family.skipped_tensors)
+    skipped = tuple(outside + begin for outside in set(PLACES.values()) for begin in family.skipped_tensors)
     names = Names(name_of, skipped, family.expert_tensors, transposed=family.transposed)
     if files.gguf:
         if family.gguf is None:
@@ -81,12 +81,34 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
     return Layout(files.headers, stored, _kinds(model, files.headers, stored, weights))
 
 
+PLACES = {
+    "model.": "",
+    "": "",
+    "model.language_model.": "",
+    "language_model.model.": "language_model.",
+    "language_model.": "",
+    "base_model.model.model.": "base_model.model.",
+}
+"""How the names of a text model's tensors, and of its head, may begin, as it was saved alone, inside of another or
+bare."""
+
+
 def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
-    """What makes a tensor's name of a parameter's: checkpoints of the text model alone may have other names."""
-    alone = family.tensor_name_alone
-    if alone is None or family.tensor_name(EMBEDDING) in headers or alone(EMBEDDING) not in headers:
+    """What makes a tensor's name of a parameter's: ``save_pretrained`` names the tensors of a text model by what it was
+    saved in. The family's own names where the embedding is not found by others."""
+    bare = family.tensor_name(EMBEDDING)
+    if any(bare + ending in headers for ending in ("", "_packed")):
         return family.tensor_name
-    return alone
+    begin = next((begin for begin in PLACES if begin + EMBEDDING in headers), None)
+    if begin is None or not bare.endswith(EMBEDDING):
+        return family.tensor_name
+    usual = bare.removesuffix(EMBEDDING)
+
+    def name_of(parameter: str) -> str:
+        name = family.tensor_name(parameter)
+        return begin + name.removeprefix(usual) if name.startswith(usual) else PLACES[begin] + name
+
+    return name_of
 
 
 def plain_layout(folder: Path, headers: Headers, model: nn.Module, names: Names, config: Mapping[str, Any]) -> Layout:
@@ -119,6 +141,8 @@ class _TensorFinder:
         they should be."""
         stored = {name: self._find(name, tuple(part.shape)) for name, part in model.named_parameters()}
         self._check_all_used()
+        if isinstance(model, TargetModel):
+            self._refuse_own_head()
         found = {name: each for name, each in stored.items() if each is not None}
         for name in found if self._names.interleaved else ():
             if name.endswith(self._names.interleaved):
@@ -140,9 +164,28 @@ class _TensorFinder:
             raise wrong(f"The checkpoint has {whole} twice: for all experts at once, and for each by itself.")
         return self._one(name, split, shape)
 
+    def _refuse_own_head(self) -> None:
+        """Raises ``WeightsFailure`` for a head of its own in a checkpoint whose config ties it to the embedding."""
+        name = next((begin + HEAD for begin in PLACES.values() if begin + HEAD in self._headers), "")
+        embedding = self._headers.get(self._names.of(EMBEDDING))
+        own = name and name not in self._used and embedding is not None
+        if own and embedding is not None and not same_bytes(self._headers[name], embedding):
+            raise wrong(
+                f"The checkpoint in {self._folder} has an output head of its own ({name}), and its config says that the"
+                " embedding is the head (tie_word_embeddings).",
+                "Take config.json and weights from one checkpoint.",
+            )
+
     def _check_all_used(self) -> None:
         unread = (name for name in self._headers.keys() - self._used if not name.startswith(self._names.skipped))
         surplus = [name for name in unread if not name.endswith(UNREAD) and not self._is_copy(name)]
+        if len(self._absent) > len(self._used) and surplus:
+            raise wrong(
+                f"The checkpoint in {self._folder} names its tensors otherwise than its family: it lacks"
+                f" {min(self._absent)} and {len(self._absent) - 1} more, and has {min(surplus)} and"
+                f" {len(surplus) - 1} more.",
+                "Take the checkpoint as it was published, or save it again with save_pretrained of transformers.",
+            )
         for names, what in ((self._absent, "lacks"), (surplus, "has, against its config,")):
             if names:
                 raise wrong(f"The checkpoint in {self._folder} {what} {len(names)} tensors, the first is {min(names)}.")
@@ -195,9 +238,16 @@ def _kinds(
     in_files = format_of(headers).weights
     packs = {name: stored[name] for name in packable(model)}
     wanted = None if weights == in_files else weights
-    own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
+    whole = {name: each for name, each in packs.items() if not (each.shape[-2] % ROWS or each.shape[-1] % DEPTH)}
+    if wanted not in (None, "bf16") and not whole:
+        raise UsageFailure(
+            f"This checkpoint has no weights that can be held in {FORMAT_NAMES[wanted]}: none is whole blocks of {ROWS}"
+            f" rows and {DEPTH} columns.",
+            ("Leave them as they are: ", Option("weights", "auto"), "."),
+        )
+    own_scales = _scales_of_own_grid(headers, whole.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
     kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
-    kinds |= {name: PLAIN for name in packs if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
+    kinds |= dict.fromkeys(packs.keys() - whole.keys(), PLAIN)
     for paths in groups_in(model, model.read_together):
         together = [name for path in paths if (name := f"{path}.weight") in kinds]
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly

@@ -239,9 +239,6 @@ class Family:
     """Published pairs, the smallest first."""
     refused_names: str = ""
     """A regular expression for names of checkpoints whose config would be refused, so that they aren't fetched."""
-    tensor_name_alone: Callable[[str], str] | None = None
-    """The checkpoint's name of a parameter where the checkpoint holds the text model alone, if that differs from
-    ``tensor_name``'s."""
     own_drafter: Callable[[Json], DrafterConfig | None] | None = None
     """Reads what ``config.json`` says of a drafter among the target's own tensors; None where it says of none."""
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..errors import Load, Option, WeightsFailure
+from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
 from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
@@ -16,6 +17,7 @@ from .qwen3_5 import QWEN3_5
 from .qwen3_5_moe import QWEN3_5_MOE
 from .qwen3_moe import QWEN3_MOE
 from .qwen3_next import QWEN3_NEXT
+from .unread_fields import refuse_unread
 
 FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, QWEN3_NEXT, GPT_OSS]
 DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
@@ -58,6 +60,7 @@ def family_of(config: Json) -> Family:
                 " without a model for the bundled pair.",
             ),
         )
+    refuse_unread(Fields(text_config(config), "config.json"))
     return family
 
 

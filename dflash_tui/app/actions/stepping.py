@@ -8,17 +8,17 @@ from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.playback import FULL
 
 from ..chat.screen import ChatScreen
-from ..chat.step_words import NO_MORE, NO_REJECTION
+from ..chat.step_words import NO_REJECTION
 
 ROUNDS, REJECTIONS, PHASES = "one round back or on", "back or on to a rejection", "one phase of a round back or on"
 
 
 def back(screen: ChatScreen, _: Argument) -> None:
-    screen.viewer.visit(screen.viewer.travel.next_step(screen.viewer.here(), -1), NO_MORE)
+    screen.viewer.next_round(-1)
 
 
 def forward(screen: ChatScreen, _: Argument) -> None:
-    screen.viewer.visit(screen.viewer.travel.next_step(screen.viewer.here(), 1), NO_MORE)
+    screen.viewer.next_round(1)
 
 
 def rejection_back(screen: ChatScreen, _: Argument) -> None:
@@ -53,14 +53,7 @@ def teach(screen: ChatScreen, _: Argument) -> None:
 
 
 def present(screen: ChatScreen, _: Argument) -> None:
-    """Show slow motion over the whole screen, for an audience."""
-    from ..chat.presenter import PresenterScreen
-
-    viewer = screen.viewer
-    was_open = viewer.open
-    if not viewer.motion.teaching:
-        viewer.teach()
-    screen.app.push_screen(PresenterScreen(viewer), lambda _: None if was_open else viewer.close())
+    screen.viewer.present()
 
 
 def play(screen: ChatScreen, _: Argument) -> None:
@@ -115,7 +108,7 @@ COMMANDS = {
         Command(
             "present",
             "Project on a wall",
-            "the round alone in large cells, for a projector",
+            "the step view in large cells, for a projector",
             present,
             "f8,alt+b",
             "present",

@@ -213,6 +213,8 @@ class ChatDisplay(DeskScreen):
         closed = view.display and not viewer.open
         view.display = viewer.open
         self.set_class(viewer.open, "-stepping")
+        self.set_class(viewer.hall, "-hall")
+        view.set_class(viewer.hall, "-hall")
         if take_keys:
             self.conversation.show_tokens()  # a rendered answer has none to point at
             view.focus()

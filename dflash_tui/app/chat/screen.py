@@ -148,7 +148,7 @@ class ChatScreen(ChatDisplay):
         """Text typed where nothing takes it was meant for the prompt, which gets this key and those behind it."""
         taken = isinstance(self.focused, Prompt) or event.key in self.active_bindings
         numbered = isinstance(self.focused, Slider | StepView) and self.focused.types(event.character)
-        if event.is_printable and not taken and not numbered:
+        if event.is_printable and not taken and not numbered and not self.viewer.hall:
             self.set_focus(self.prompt)
 
     # Commands

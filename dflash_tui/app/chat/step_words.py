@@ -27,11 +27,11 @@ STEPPING_KEYS = (
     ("teach", "", "slow motion"),
 )
 FOUND_KEY = ("found", "", "where it stood")
-PLAYING_KEYS = (("play", "", "play"),)
 TEACHING_KEYS = (
     ("phase-back", "phase-forward", "phase"),
     ("step-back", "step-forward", "round"),
     ("predict", "", "guess, or no more"),
+    ("rejection-back", "rejection-forward", "rejection"),
 )
 """Pairs of actions and what their keys do, for the line under the step view."""
 
@@ -42,13 +42,15 @@ ELSEWHERE = ("Tab, or a click, brings the keys here",)
 def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_up: bool = False) -> tuple[str, ...]:
     """The keys of the step view, as they are bound now; ``looked_up``: the round on show has a place to go to."""
     keys = keys_in_force(bindings)
-    rows = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
+    rows: tuple[tuple[str, str, str], ...] = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
     if motion.teaching and motion.can_play:
-        rows = (*PLAYING_KEYS, *rows)
+        rows = (("play", "", "pause" if motion.playing else "play"), *rows)
     if looked_up:
         rows = (*rows[:1], FOUND_KEY, *rows[1:])
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
-    return ("← → token", *hints, "0-9 Enter guess" if motion.waiting else "0-9 Enter go to", "Esc close")
+    pace = ("− + pace",) if motion.teaching and motion.can_play else ()
+    number = "0-9 Enter guess" if motion.waiting else "0-9 Enter go to"
+    return ("← → token", *hints, *pace, number, "Esc close")
 
 
 def looking_back(running: bool, way_back: str) -> tuple[str, ...]:
@@ -87,6 +89,12 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
     kept = inspection.step.num_accepted
     said = f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}."
     return f"{said} {inspection.why(max(len(inspection.step.emitted) - 1, 0))}"
+
+
+def tally(tokens: int, passes: int) -> str:
+    """How many tokens have been written by now, and how often the target ran for them."""
+    told = f"{tokens} token{'s' * (tokens != 1)} written · {passes} pass{'es' * (passes != 1)} of the target"
+    return f"{told} (alone: {tokens})"
 
 
 def scene_of(inspection: Inspection, place: Place, motion: SlowMotion, answers: int, notes: tuple[str, ...]) -> Scene:

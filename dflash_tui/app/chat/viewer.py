@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 
 from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.desk import Desk
-from dflash_tui.core.figures.statistics import TurnSnapshot
-from dflash_tui.core.rounds.inspection import Inspection, inspect
-from dflash_tui.core.rounds.playback import FULL, Quiz
-from dflash_tui.core.rounds.slow_motion import SlowMotion
-from dflash_tui.core.rounds.travel import Place, Traveller
-from engine.events import Clock, Step
+from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Quiz
+from dflash_tui.core.rounds.travel import Place
 
-from ..widgets.rounds.spotlight import Spotlight
-from ..widgets.rounds.step_table import Scene
 from ..widgets.rounds.step_view import Move
 from .lens_view import LensView
+from .look import Look
 from .replay import Replay
-from .step_words import NO_ANSWER, NOT_KEPT, NOTHING, looking_back, scene_of
+from .step_words import NO_ANSWER, NO_MORE, NOT_KEPT, NOTHING
 
 
-class Viewer:
+class Viewer(Look):
     """Keeps the place, the lens and slow motion. Knows no widget: it says when there is something else to show."""
 
     def __init__(
@@ -32,74 +28,13 @@ class Viewer:
     ) -> None:
         """``changed`` is called when another place is on show, with True to give the step view the keyboard;
         ``painted`` when another lens is."""
-        self._desk, self.replay, self._changed = desk, replay, changed
-        self.travel = Traveller(lambda: desk.chat.turns)
-        self.place: Place | None = None
-        """The round on show; None at the live end."""
-        self.open = False
-        """Whether the step view is on the screen."""
+        super().__init__(desk, replay)
+        self._changed = changed
+        self._before_hall = self._played = False
+        """Whether the step view was open before that; whether a recording went on when slow motion began."""
         self.lenses = LensView(desk, self.travel, painted)
-        self.motion = SlowMotion()
         self._seen: TurnState | None = None
         """The newest turn that there was when it was last looked at."""
-        """How many turns the chat had at the last look, and the last one's number: shows whether they changed."""
-        self._shown_token = 0
-        """The place in its answer of the first token of the round on show."""
-
-    # What is on show
-
-    @property
-    def turn(self) -> TurnState | None:
-        """The turn on show; live, and behind a question that was refused, the newest one that has an answer."""
-        if self.place is not None:
-            return self._turn(self.place.turn)
-        newest = self._desk.chat.reducer.turn
-        if newest is None or newest.error is None or len(newest.history):
-            return newest
-        answered = self.travel.latest()
-        return self._turn(answered.turn) if answered else newest
-
-    @property
-    def happens_now(self) -> bool:
-        """Whether the newest round is the latest there is; in a recording more may be still to come."""
-        return self.replay.recording is None
-
-    @property
-    def times(self) -> Clock:
-        """Whose clock took the times of the turn's rounds."""
-        ready = self._desk.ready
-        return ready.times if ready else "engine"
-
-    def _turn(self, number: int) -> TurnState | None:
-        return self._desk.chat.reducer.turn_of(number)
-
-    @property
-    def snapshot(self) -> TurnSnapshot | None:
-        """The figures of the turn up to the round on show; None before there are any."""
-        turn = self.turn
-        if turn is None or self.place is None:
-            return turn.snapshot if turn else None
-        # What the figures made of a round would give away what is being guessed.
-        return turn.snapshot_at(max(self.place.step - self.motion.waiting, 0))
-
-    @property
-    def step(self) -> Step | None:
-        """The round on show; live, the latest that had a draft."""
-        turn = self.turn
-        if turn is None or self.place is None:
-            return (turn.latest_drafted or turn.latest) if turn else None
-        return turn.history[self.place.step]
-
-    @property
-    def inspection(self) -> Inspection | None:
-        """The round on show taken apart."""
-        place = self.place or self.travel.latest()
-        turn = self._turn(place.turn) if place else None
-        if place is None or turn is None:
-            return None
-        plain_ms, ready = self._desk.chat.reducer.plain_ms_of(turn), self._desk.ready
-        recurs = ready is not None and ready.recurs
-        return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times, recurs)
 
     # Going somewhere
 
@@ -120,10 +55,27 @@ class Viewer:
         self.open = True
         self._changed(True)
 
+    def present(self) -> None:
+        """Give the step view the screen, in slow motion, or take it back."""
+        if self.hall:
+            self.close()
+            return
+        self._before_hall = self.open
+        if not self.motion.teaching:
+            self.teach()
+        self.hall = True
+        self._open()
+
     def close(self) -> None:
-        """Back to the live end, without the step view."""
+        """Back to the live end, without the step view; from a hall, to the step view as it was before."""
+        if self.hall and self._before_hall:
+            self.hall = False
+            self._open()
+            return
+        if self.motion.teaching and self.replay.recording is not None:
+            self.replay.recording.set_playing(self._played)
         self.motion.teaching, self.motion.quiz = False, None
-        self.open = False
+        self.open = self.hall = False
         self.go_live()
 
     def go_live(self) -> None:
@@ -193,6 +145,11 @@ class Viewer:
                 self.visit(self.travel.at(here.turn, 0))
             case "live":
                 self.go_live()
+            case "phase-back" | "phase-forward":
+                self.change_phase(-1 if move == "phase-back" else 1)
+            case "slower" | "faster":
+                pace = self.motion.pace * (0.5 if move == "slower" else 2)
+                self.set_pace(min(max(pace, SLOWEST), FULL))
             case "token-back" | "token-forward":
                 place = self.travel.next_token(here, -1 if move == "token-back" else 1)
                 self.visit(place, "There is no further token that way.")
@@ -209,6 +166,7 @@ class Viewer:
             self.close()
             return
         here = self.here()
+        self._played = self.replay.recording is not None and self.replay.recording.playing
         # An answer that has ended is shown from its first draft on; one that runs, from now on.
         from_start = self.place is None and self._ended
         self.motion.teach()
@@ -231,7 +189,7 @@ class Viewer:
 
     def play(self) -> None:
         """Pause or go on: slow motion, or without it the live view, which stands while the engine goes on."""
-        if self.motion.active and self.motion.at_end and self._ended:
+        if self.motion.active and self.motion.at_end and self._ended and not self._more_to_come:
             self._play_again()
         elif self.motion.active:
             self.motion.toggle(time.monotonic())
@@ -249,17 +207,50 @@ class Viewer:
         turn = self.turn
         return turn is not None and turn.reason is not None
 
+    @property
+    def _more_to_come(self) -> bool:
+        """Whether slow motion goes on with what a recording has behind the answer on show."""
+        recording = self.replay.recording
+        return self.motion.teaching and recording is not None and not recording.ended
+
+    def _hold_recording(self) -> None:
+        """Have a recording wait for slow motion: its next round comes when those that are there have been seen."""
+        recording, motion = self.replay.recording, self.motion
+        wanted = motion.playing and motion.at_end
+        if recording is not None and motion.teaching and motion.active and recording.playing != wanted:
+            recording.set_playing(wanted)
+
+    def _fetch(self) -> None:
+        """Where slow motion stands at the newest round of a recording, have that hand out one more."""
+        place, latest = self.place, self.travel.latest()
+        if not self._more_to_come or place is None or latest is None or replace(place, token=None) != latest:
+            return
+        self.replay.advance()
+        self.motion.playing = False  # the answer may be the next one, which begins to play by itself
+
+    def next_round(self, direction: int) -> None:
+        """Stand at the round before (-1) or behind (1). Raises ``SlashError`` when there is none."""
+        if direction > 0:
+            self._fetch()
+        self.visit(self.travel.next_step(self.here(), direction), NO_MORE)
+
     def _play_again(self) -> None:
         self._play_from(self.travel.beginning(self.here().turn))
         self.show()
 
     def change_phase(self, direction: int) -> None:
-        """Go one phase of the round on (1), or back (-1)."""
+        """Go one phase of the round on (1), behind the last to the next round, or back (-1)."""
         if not self.motion.teaching:
             self.teach()
             self.motion.playing = False
         elif not self.motion.active:
             self._play_from(self.here())
+        if direction > 0 and self.motion.phase == PHASES[-1]:
+            self._fetch()
+            following = self.travel.next_step(self.here(), 1)
+            if following is not None and following.turn != self.here().turn:
+                self.visit(following)
+                return
         self.motion.change_phase(direction)
         self._follow_motion()
 
@@ -319,6 +310,7 @@ class Viewer:
             self._fall_behind()
         if self.motion.playing:
             self._tick()
+        self._hold_recording()
 
     def _still_there(self, place: Place) -> bool:
         """Whether the round at ``place`` still exists: a recording that goes back takes rounds away."""
@@ -336,7 +328,7 @@ class Viewer:
         motion = self.motion
         before = (motion.step, motion.phase, motion.waiting)
         motion.tick(time.monotonic())
-        if motion.at_end and self._ended:
+        if motion.at_end and self._ended and not self._more_to_come:
             motion.playing = False
             if not motion.teaching:
                 self._leave()
@@ -355,47 +347,3 @@ class Viewer:
     def show(self) -> None:
         """Have everything on the screen brought to the place."""
         self._changed(False)
-
-    @property
-    def round_place(self) -> Place | None:
-        """The place of the round on show; None before there is one."""
-        return self.place or self.travel.latest()
-
-    @property
-    def num_rounds(self) -> int:
-        """How many rounds of the answer on show are known."""
-        place = self.round_place
-        if place is None:
-            return 0
-        return max(len(self.travel.history(place.turn) or ()), self.replay.num_rounds(place.turn))
-
-    @property
-    def scene(self) -> Scene | None:
-        """What the step view draws: the round on show, and what is said about it."""
-        inspection, place = self.inspection, self.round_place
-        if inspection is None or place is None:
-            return None
-        running = self._desk.chat.busy and self.happens_now
-        notes = () if self.place is None else looking_back(running, self._way_back)
-        return scene_of(inspection, place, self.motion, len(self.travel.turns), notes)
-
-    @property
-    def _way_back(self) -> str:
-        return "End: live" if self.happens_now else "End: to the end"
-
-    def spotlight(self) -> Spotlight | None:
-        """What the transcript points at."""
-        place = self.place
-        history = self.travel.history(place.turn) if place else None
-        if place is None or history is None:
-            return None
-        first, behind = history.tokens_before(place.step), history.emitted_sum[place.step]
-        self._shown_token = first
-        return Spotlight(
-            place.turn,
-            first,
-            behind if self.motion.phase == "emit" else first,
-            place.token,
-            hide=self.motion.active,
-            label=f" round {place.step} · {self._way_back} ",
-        )

@@ -24,6 +24,7 @@ from ...layer_config import (
     read_rope,
 )
 from ..family import DrafterConfig, DrafterKind, Json, TargetConfig
+from ..unread_fields import refuse_unread
 
 if TYPE_CHECKING:
     from ...kv_cache.layer_state import StatefulLayer
@@ -76,6 +77,7 @@ class DFlashConfig(DrafterConfig):
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
         merged.text("hidden_act", ("silu",), "silu")
+        refuse_unread(merged)
         return cls(
             hidden_size=merged.integer("hidden_size", 1, MAX_SIZE),
             intermediate_size=merged.integer("intermediate_size", 1, MAX_SIZE),
@@ -163,7 +165,7 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     head_dim, num_kv_heads = read_head_dim(merged, "head_dim"), merged.integer("num_key_value_heads", 1, MAX_HEADS)
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
     causal = merged.flag("is_causal", merged.flag("causal", sliding))
-    rope, factor = read_rope(merged, head_dim)
+    rope, factor = read_rope(merged, head_dim, kind=kind)
     return AttentionConfig(
         kind=kind, num_heads=read_num_heads(merged, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,
         rope=rope, scale=head_dim**-0.5 * factor, biases=merged.flag("attention_bias", False),

@@ -65,6 +65,8 @@ def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
             "Use gemma-4-12B-it, gemma-4-26B-A4B-it or gemma-4-31B-it.",
         )
     text.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
+    if text.flag("attention_bias", False):
+        raise WeightsFailure("This checkpoint's attention adds biases (attention_bias).", "Name an original Gemma 4.")
     for fields in (whole, text):
         if not fields.flag("tie_word_embeddings", True):
             raise WeightsFailure("This checkpoint has an output head of its own.", "Name an original Gemma 4.")

@@ -68,7 +68,7 @@ def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
 def _attention(fields: Fields, kind: LayerKind) -> AttentionConfig:
     head_dim = read_head_dim(fields, "head_dim", 64)
     num_kv_heads = fields.integer("num_key_value_heads", 1, MAX_HEADS)
-    rope, factor = read_rope(fields, head_dim, theta=150_000.0)
+    rope, factor = read_rope(fields, head_dim, theta=150_000.0, kind=kind)
     return AttentionConfig(
         kind=kind, num_heads=read_num_heads(fields, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,
         rope=rope, scale=head_dim**-0.5 * factor, biases=True, sinks=True,

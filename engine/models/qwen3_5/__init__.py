@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..family import ChatFormat, Family, KnownPair
-from ..pre_norm.names import tensor_name as tensor_name_alone
 from .config import read_qwen3_5
 from .mtp.config import read_mtp
 from .names import tensor_name
@@ -15,7 +14,6 @@ QWEN3_5 = Family(
     model_types=("qwen3_5_text", "qwen3_5"),
     read_config=read_qwen3_5,
     tensor_name=tensor_name,
-    tensor_name_alone=tensor_name_alone,
     skipped_tensors={"model.visual.": "pictures", "mtp.": "MTP", "lm_head.": ""},
     own_drafter=read_mtp,
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),

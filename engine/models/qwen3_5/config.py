@@ -20,6 +20,7 @@ from ...layer_config import (
     RopeConfig,
     read_head_dim,
     read_num_heads,
+    rope_fields,
 )
 from ..family import Json, TargetConfig, read_stops
 from ..pre_norm.config import read_moe
@@ -128,7 +129,7 @@ def _attention(fields: Fields) -> AttentionConfig:
 def _rope(fields: Fields, head_dim: int) -> RopeConfig:
     """The rotary embedding of text. Configs tell of three axes of positions, for pictures; in text all three are the
     same."""
-    said = fields.merged(fields.nested("rope_scaling", {})).merged(fields.nested("rope_parameters", {}))
+    said = rope_fields(fields)
     kind = said.text("rope_type" if "rope_type" in said else "type", ("default", "mrope", "yarn", "linear"), "default")
     if kind in ("yarn", "linear"):
         raise WeightsFailure(

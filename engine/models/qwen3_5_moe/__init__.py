@@ -14,7 +14,6 @@ QWEN3_5_MOE = Family(
     model_types=("qwen3_5_moe_text", "qwen3_5_moe"),
     read_config=partial(read_qwen3_5, experts=True),
     tensor_name=QWEN3_5.tensor_name,
-    tensor_name_alone=QWEN3_5.tensor_name_alone,
     skipped_tensors=QWEN3_5.skipped_tensors,
     expert_tensors=SEPARATE_EXPERTS,
     own_drafter=partial(read_mtp, experts=True),

@@ -6,21 +6,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
+from textwrap import wrap
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from dflash_tui.core.figures.labels import PHASE_NAMES
 from dflash_tui.core.rounds.cells import END_MARK, draft_text, show_blanks
 from dflash_tui.core.rounds.inspection import Column, Outcome
 from dflash_tui.core.rounds.playback import PHASES
 from engine.events import EmittedToken
 
-from .step_table import MASK, VERDICTS, Cell, Scene, SceneWidget
+from ...glyphs import fitting
+from .step_table import MASK, VERDICTS, Cell, Scene, SceneWidget, explanation, title_line
 
 LEAST_WIDTH, LONGEST_TEXT, MOST_WIDTH = 7, 13, 40
 """Cells of a position: the fewest, the most that a long text asks for, and the most."""
 LEAST_HIGH, MOST_HIGH = 2, 16
 """Rows of a position at least and at most."""
+ROWS_WITH_AIR, MOST_WORDS = 26, 2
+"""Rows of a hall's round from which on blank lines part what it says, and lines of its words."""
 SQUARE = 2.2
 """How many times as high as wide a cell of a terminal is, about."""
 MAYBE, BONUS, NO_BONUS = "bonus?", "bonus", "no bonus"
@@ -58,6 +63,40 @@ class LargeRound(SceneWidget):
         if self.scene is None:
             return Content()
         return Content("\n").join(round_lines(self.scene, self.size.width, self.size.height))
+
+
+class HallRound(SceneWidget):
+    """The step view for a hall: the round in large cells, and around it in lines what the table says."""
+
+    DEFAULT_CSS = """
+    HallRound { height: 1fr; text-wrap: nowrap; text-overflow: clip; }
+    """
+
+    def render(self) -> Content:
+        if self.scene is None:
+            return Content()
+        return Content("\n").join(hall_lines(self.scene, self.size.width, self.size.height))
+
+
+def hall_lines(scene: Scene, width: int, height: int) -> list[Content]:
+    """Title, round, tally, phases, what happens, and keys: blank lines between them where there is room."""
+    air = [Content()] * (height >= ROWS_WITH_AIR)
+    words = [Content(line) for line in wrap(explanation(scene), max(width, 20))[:MOST_WORDS]]
+    words += [Content()] * (MOST_WORDS - len(words))
+    below = [Content.styled(scene.tally, "bold"), *air, _phases(scene), *air, *words]
+    below.append(Content.styled(fitting(scene.keys, width), "$verdict-pending") if scene.keys else Content())
+    room = max(height - 1 - len(below) - 2 * len(air), 2)
+    drawn = round_lines(scene, width, room)
+    return [title_line(scene, width), *air, *drawn, *[Content()] * (room - len(drawn)), *air, *below]
+
+
+def _phases(scene: Scene) -> Content:
+    """The names of a round's phases in a line, the one on show marked."""
+    steps = [
+        Content.styled(f" {name} ", "reverse bold" if phase == scene.phase else "")
+        for phase, name in PHASE_NAMES.items()
+    ]
+    return Content.styled(" ▸ ", "$verdict-pending").join(steps)
 
 
 def round_lines(scene: Scene, width: int, height: int) -> list[Content]:

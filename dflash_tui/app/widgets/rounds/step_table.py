@@ -108,6 +108,8 @@ class Scene:
     """Words in the place of the explanation, such as a question to the viewer."""
     phases: bool = False
     """Whether to explain the phase instead of the column."""
+    tally: str = ""
+    """What has been written by now, and in how many passes."""
     keys: tuple[str, ...] = ()
     """What can be pressed, for where there is room to spare: the last first, then the others in their order."""
 

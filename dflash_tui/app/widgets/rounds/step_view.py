@@ -11,10 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
+from .large_round import HallRound
 from .scrubber import Scrubber
 from .step_table import Scene, StepTable
 
-Move = Literal["first", "live", "token-back", "token-forward"]
+Move = Literal[
+    "first", "live", "token-back", "token-forward", "phase-back", "phase-forward", "slower", "faster"
+]  # fmt: skip
 MAX_DIGITS = 6
 
 
@@ -28,11 +31,17 @@ class StepView(Vertical, can_focus=True):
         border-top: solid $foreground 25%;
         &:focus-within { border-top: solid $primary; }
     }
-    StepView > StepTable { height: 1fr; }
+    StepView > StepTable, StepView > HallRound { height: 1fr; }
+    StepView > HallRound, StepView.-hall > StepTable { display: none; }
+    StepView.-hall > HallRound { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "move('token-back')", "Token before", show=False),
         Binding("right", "move('token-forward')", "Next token", show=False),
+        Binding("pagedown", "move('phase-forward')", "Next phase", show=False),
+        Binding("pageup", "move('phase-back')", "Phase before", show=False),
+        Binding("plus,equals_sign", "move('faster')", "Faster", show=False),
+        Binding("minus", "move('slower')", "Slower", show=False),
         Binding("home", "move('first')", "First round", show=False),
         Binding("end", "move('live')", "Live", show=False),
         Binding("enter", "enter", "Go to the round typed", show=False),
@@ -65,12 +74,13 @@ class StepView(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         yield StepTable(id="step-table")
+        yield HallRound(id="step-hall")
         yield Scrubber(id="scrubber")
 
     def show(self, scene: Scene | None, step: int, count: int, *, live: bool) -> None:
         """Show a round, and in the scrubber that it is round ``step`` of ``count``."""
         self._shown = (step, count, live)
-        self.query_one(StepTable).show(scene)
+        self.query_one(HallRound if self.has_class("-hall") else StepTable).show(scene)
         self._show_scrubber()
 
     def _show_scrubber(self) -> None:

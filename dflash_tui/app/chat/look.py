@@ -1,0 +1,134 @@
+"""What is on show where the user looks: the turn, its figures, and the round taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dflash_tui.core.conversation.reducer import TurnState
+from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.rounds.inspection import Inspection, inspect
+from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.travel import Place, Traveller
+from engine.events import Clock, Step
+
+from ..widgets.rounds.spotlight import Spotlight
+from ..widgets.rounds.step_table import Scene
+from .replay import Replay
+from .step_words import looking_back, scene_of, tally
+
+
+class Look:
+    """The place that is looked at, live or back, and all that is known of it."""
+
+    def __init__(self, desk: Desk, replay: Replay) -> None:
+        self._desk, self.replay = desk, replay
+        self.travel = Traveller(lambda: desk.chat.turns)
+        self.place: Place | None = None
+        """The round on show; None at the live end."""
+        self.open = False
+        """Whether the step view is on the screen."""
+        self.hall = False
+        """Whether the step view takes the screen, in large cells."""
+        self.motion = SlowMotion()
+
+    @property
+    def turn(self) -> TurnState | None:
+        """The turn on show; live, and behind a question that was refused, the newest one that has an answer."""
+        if self.place is not None:
+            return self._turn(self.place.turn)
+        newest = self._desk.chat.reducer.turn
+        if newest is None or newest.error is None or len(newest.history):
+            return newest
+        answered = self.travel.latest()
+        return self._turn(answered.turn) if answered else newest
+
+    @property
+    def happens_now(self) -> bool:
+        """Whether the newest round is the latest there is; in a recording more may be still to come."""
+        return self.replay.recording is None
+
+    @property
+    def times(self) -> Clock:
+        """Whose clock took the times of the turn's rounds."""
+        ready = self._desk.ready
+        return ready.times if ready else "engine"
+
+    def _turn(self, number: int) -> TurnState | None:
+        return self._desk.chat.reducer.turn_of(number)
+
+    @property
+    def snapshot(self) -> TurnSnapshot | None:
+        """The figures of the turn up to the round on show; None before there are any."""
+        turn = self.turn
+        if turn is None or self.place is None:
+            return turn.snapshot if turn else None
+        # What the figures made of a round would give away what is being guessed.
+        return turn.snapshot_at(max(self.place.step - self.motion.waiting, 0))
+
+    @property
+    def step(self) -> Step | None:
+        """The round on show; live, the latest that had a draft."""
+        turn = self.turn
+        if turn is None or self.place is None:
+            return (turn.latest_drafted or turn.latest) if turn else None
+        return turn.history[self.place.step]
+
+    @property
+    def inspection(self) -> Inspection | None:
+        """The round on show taken apart."""
+        place = self.place or self.travel.latest()
+        turn = self._turn(place.turn) if place else None
+        if place is None or turn is None:
+            return None
+        plain_ms, ready = self._desk.chat.reducer.plain_ms_of(turn), self._desk.ready
+        recurs = ready is not None and ready.recurs
+        return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times, recurs)
+
+    @property
+    def round_place(self) -> Place | None:
+        """The place of the round on show; None before there is one."""
+        return self.place or self.travel.latest()
+
+    @property
+    def num_rounds(self) -> int:
+        """How many rounds of the answer on show are known."""
+        place = self.round_place
+        if place is None:
+            return 0
+        return max(len(self.travel.history(place.turn) or ()), self.replay.num_rounds(place.turn))
+
+    @property
+    def scene(self) -> Scene | None:
+        """What the step view draws: the round on show, and what is said about it."""
+        inspection, place = self.inspection, self.round_place
+        if inspection is None or place is None:
+            return None
+        running = self._desk.chat.busy and self.happens_now
+        notes = () if self.place is None else looking_back(running, self._way_back)
+        scene = scene_of(inspection, place, self.motion, len(self.travel.turns), notes)
+        history = self.travel.history(place.turn)
+        if not self.hall or history is None:
+            return scene
+        tokens = history.tokens_before(place.step + scene.reached("emit"))
+        return replace(scene, tally=tally(tokens, place.step + scene.reached("verify")))
+
+    @property
+    def _way_back(self) -> str:
+        return "End: live" if self.happens_now else "End: to the end"
+
+    def spotlight(self) -> Spotlight | None:
+        """What the transcript points at."""
+        place = self.place
+        history = self.travel.history(place.turn) if place else None
+        if place is None or history is None:
+            return None
+        first, behind = history.tokens_before(place.step), history.emitted_sum[place.step]
+        return Spotlight(
+            place.turn,
+            first,
+            behind if self.motion.phase == "emit" else first,
+            place.token,
+            hide=self.motion.active,
+            label=f" round {place.step} · {self._way_back} ",
+        )
