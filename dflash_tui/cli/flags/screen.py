@@ -12,6 +12,7 @@ from dflash_tui.core.settings.config import Config, ScreenOptions
 
 from ..problems import Problem
 from ..terminal.background import AUTO
+from .completing import among, themes
 from .options import variable_of
 
 SCREEN_FLAGS = {
@@ -57,6 +58,11 @@ def check_theme(context: click.Context, parameter: click.Parameter, name: str | 
     if name is not None and typed and (known := themes_instead_of(name)):
         raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join(known)}.")
     return name
+
+
+def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """``--theme`` of a command that opens a screen."""
+    return click.option("--theme", metavar="NAME", callback=check_theme, shell_complete=among(themes), help=help)
 
 
 def themes_instead_of(theme: str) -> list[str]:

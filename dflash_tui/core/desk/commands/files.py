@@ -11,8 +11,8 @@ from ...export.formats import FORMATS, render
 from ...export.of_chat import chat_document
 from ...files.desktop import SHOWN, OpeningError, open_file, why_not_opened
 from ...files.saving import save_block, save_text
-from ...traces.format import SUFFIX
 from ...text.fences import CodeBlock, find_blocks
+from ...traces.format import SUFFIX
 from ...traces.writer import write_conversation
 from ..command import Command
 from ..desk import Desk
