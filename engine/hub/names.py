@@ -16,11 +16,8 @@ def known_names() -> list[str]:
 
 def names_at_hand() -> list[str]:
     """The models that are on this machine: those of installed packages by their short names, and the hub's."""
-    cached = cached_names()
-    short = (
-        each for each in SHORT_NAMES.values() if each.target in cached or (each.package and find_spec(each.package))
-    )
-    return [*(each.word for each in short), *cached]
+    installed = (each for each in SHORT_NAMES.values() if each.package and find_spec(each.package))
+    return [*(each.word for each in installed), *cached_names()]
 
 
 def cached_names() -> list[str]:

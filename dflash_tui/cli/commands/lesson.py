@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 OUT = click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
                    help="Where the screen saves pages.")  # fmt: skip
-THEME = click.option(
-    "--theme", metavar="NAME", callback=theme_flag, shell_complete=among(themes), help="Colours of the screen."
-)
+THEME = theme_flag("Colours of the screen.")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

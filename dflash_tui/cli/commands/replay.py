@@ -54,9 +54,7 @@ class Pace(click.ParamType[float]):
 @click.option(
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
-@click.option(
-    "--theme", metavar="NAME", callback=theme_flag, shell_complete=among(themes), help="Colours of the screen."
-)
+@theme_flag("Colours of the screen.")
 @screen_flags
 def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is

@@ -61,13 +61,7 @@ HELP = "dflash-chat serve --help lists the flags."
 @decoding_flag("speculation", help="Decode one token at a time.")
 @decoding_flag("thinking", help="Let the model think first, unless a request says otherwise.")
 @decoding_flag("temperature", help="Of requests that don't say.")
-@click.option(
-    "--theme",
-    metavar="NAME",
-    callback=theme_flag,
-    shell_complete=among(themes),
-    help="Colours of the screen of --watch.",
-)
+@theme_flag("Colours of the screen of --watch.")
 @screen_flags
 @click.pass_obj
 def serve(

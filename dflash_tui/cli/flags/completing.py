@@ -1,4 +1,4 @@
-"""What a shell is told of values that only this machine knows: models, recordings, themes. Each is looked up when a
+"""What a shell is told of values that only this machine knows. Each is looked up when a
 shell asks, and never for anything else."""
 
 from __future__ import annotations
@@ -42,11 +42,3 @@ def recordings() -> list[str]:
     from dflash_tui.core.traces.bundled import DEMO, bundled_traces
 
     return [DEMO, *bundled_traces()]
-
-
-def themes() -> list[str]:
-    from dflash_tui.app.theming import theme_names
-
-    from ..terminal.background import AUTO
-
-    return [AUTO, *theme_names()]
