@@ -9,12 +9,14 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from dflash_tui.core.figures.labels import ABOUT
+from dflash_tui.core.figures.labels import ABOUT, BRIEFLY
 
+from .passes import Reason
 from .rounds.living_round import LivingRound
 
-LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 26
-"""Rows of a screen that has room for a round that lives; what of them is not its own; and its own at most."""
+LEAST_ROWS, FOR_A_ROUND, ROOMY, TAKEN, MOST_HIGH = 22, 24, 36, 27, 26
+"""Rows of a screen that has room for DFlash's reason, for a round that lives too, and for both high; rows that are not
+the round's; and its own at most."""
 
 
 class Starter(Static):
@@ -38,12 +40,13 @@ class Starter(Static):
 
 
 class Starters(Vertical):
-    """The first screen: a round that lives, and questions to begin with; until the first one is asked."""
+    """The first screen: why DFlash pays off, a round that lives, and questions to begin with; until one is asked."""
 
     DEFAULT_CSS = """
     Starters { display: none; height: auto; padding: 0 1; }
     Starters > .head { color: $verdict-pending; }
-    Starters > LivingRound { margin: 0 0 1 0; }
+    Starters.-roomy > Reason { height: 4; margin: 1 0 0 0; }
+    Starters.-roomy > LivingRound { margin: 0 0 1 0; }
     """
 
     def __init__(self, *, id: str) -> None:
@@ -61,6 +64,7 @@ class Starters(Vertical):
     def compose(self) -> ComposeResult:
         if self.questions:
             yield Static(ABOUT, classes="about")
+            yield Reason()
             yield LivingRound()
         yield Static("Enter asks the first; → or a click puts one in the box.", classes="head")
         yield from map(Starter, self.questions)
@@ -71,9 +75,15 @@ class Starters(Vertical):
     def share_room(self) -> None:
         """The round takes what the questions and the introduction above leave it."""
         rows = self.screen.size.height
+        roomy = rows >= ROOMY
+        self.set_class(roomy, "-roomy")
+        for about in self.query(".about").results(Static):
+            about.update(ABOUT if rows >= ROOMY else BRIEFLY)
+        for reason in self.query(Reason):
+            reason.display = rows >= LEAST_ROWS
         for living in self.query(LivingRound):
-            living.display = rows >= LEAST_ROWS
-            living.styles.height = max(2, min(rows - TAKEN, MOST_HIGH))
+            living.display = rows >= FOR_A_ROUND
+            living.styles.height = max(2, min(rows - TAKEN - 3 * roomy, MOST_HIGH))
 
     def following(self, text: str) -> str | None:
         """The question after ``text``, the first one for an empty prompt; None for a text of the user's own."""
