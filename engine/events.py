@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from .commands import CallSyntax
+
 Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
 first draft that differed (``corrected``), it came free where nothing more had been verified behind what was accepted
@@ -80,6 +82,8 @@ class EngineReady:
     recurs: bool = False
     """Whether layers of the target keep a memory that forgets in place of keys and values; False also where that isn't
     known."""
+    calls: CallSyntax | None = None
+    """How the target writes calls of tools; None where its chat template knows no tools, and where that isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +299,7 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFini
 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
-    "server": "", "dialect": "", "times": "engine", "recurs": False,
+    "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None,
     "source": None, "match": None, "by_source": (), "ahead": False,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""

@@ -158,7 +158,7 @@ class Runner:
         elif ask.messages:
             if (refusal := self._limits.refusal(ask.messages[-1].content)) is not None:
                 raise UsageFailure(*refusal)
-            prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
+            prompt = self.tokenizer.asked(ask)
         else:
             raise UsageFailure("Nothing was asked.", "Type a question.")
         limit = self.decoder.max_context

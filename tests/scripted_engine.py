@@ -12,7 +12,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 
 from dflash_tui.core.source import Capabilities
-from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, Close, Command, Stop
+from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, CallSyntax, Close, Command, Stop
 from engine.events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -94,6 +94,7 @@ class ScriptedEngine:
         load_error: EngineError | None = None,
         turn_error: EngineError | None = None,
         device: str = "cpu",
+        calls: CallSyntax | None = None,
         trees: bool = False,
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
@@ -108,7 +109,7 @@ class ScriptedEngine:
         self._work = work or partial(time.sleep, round_seconds)
         self._load_seconds = load_seconds
         self._load_error, self._turn_error = load_error, turn_error
-        self._device, self._trees = device, trees
+        self._device, self._trees, self._calls = device, trees, calls
         self._clock = clock
         self._random = random.Random(seed)
         self._queue: SimpleQueue[Command] = SimpleQueue()
@@ -146,7 +147,8 @@ class ScriptedEngine:
             self._emit(self._load_error)
             return False
         banner = "A little model that knows one page."
-        self._emit(EngineReady("demo/gemma4-tiny", "demo/dflash-b16", self._device, "float32", 16, 4096, 1.0, banner))
+        ready = EngineReady("demo/gemma4-tiny", "demo/dflash-b16", self._device, "float32", 16, 4096, 1.0, banner)
+        self._emit(replace(ready, calls=self._calls))
         return True
 
     def _answer_turn(self, ask: Ask) -> bool:

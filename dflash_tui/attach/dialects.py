@@ -57,6 +57,8 @@ class Dialect(ABC):
     owner = ""
     """The ``owned_by`` in its list of models by which the dialect is known; empty where that doesn't tell."""
     times: Clock = "arrival"
+    tells_rounds = False
+    """Whether its stream tells of rounds as they come."""
     relays = False
     """Whether its stream carries the engine's own events."""
     refused: Mapping[Feature, str]
@@ -129,6 +131,7 @@ class LlamaCpp(Dialect):
     """llama.cpp's ``llama-server``: its counters ride on every event."""
 
     times: Clock = "server"
+    tells_rounds = True
     owner = "llamacpp"
 
     @staticmethod
@@ -184,6 +187,7 @@ class Vllm(Dialect):
     """vLLM: an event per step, and its own count of every round at the end where a flag asks for it."""
 
     owner = "vllm"
+    tells_rounds = True
     FLAG = "--per-request-spec-decode-metrics detailed"
     COUNTS_SINCE = (0, 29)
     """The version from which on it counts rounds, and speculates even where it is asked for probabilities."""
@@ -292,6 +296,7 @@ class Dflash(Dialect):
 
     times: Clock = "engine"
     owner = "dflash-chat"
+    tells_rounds = True
     relays = True
 
     @staticmethod

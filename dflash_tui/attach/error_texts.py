@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .names import ERRORS, FAILED, NOTHING, SILENT, named, plain_name
 from .untrusted import MOST_WORDS, mapping, parsed, sentence, words
 
-_SAYING = (
+SAYING = (
     "message", "error", "errors", "detail", "details", "msg", "error_description", "error_message", "error_msg",
-    "errormessage", "description", "reason", "title", "fault", "faultstring", "cause", "exception", "info", "text",
+    "errormessage", "errmsg", "description", "reason", "title", "fault", "faultstring", "cause", "exception", "info",
+    "text", "content", "response",
 )  # fmt: skip
 """Fields in which errors hold their words, the best first."""
 _BESIDE = ("object", "id", "request_id", "trace_id", "timestamp", "path", "url", "instance", "documentation_url")
@@ -32,17 +34,46 @@ def words_of(said: Any) -> str:
     return sentence(told) if told else ""
 
 
-def error_in(data: Mapping[str, Any]) -> Any:
+def quoted(said: str) -> str:
+    """The words of what was not understood, or all of it where none are found."""
+    return words_of(said) or sentence(said)
+
+
+def error_in(data: Mapping[str, Any], ours: list[Mapping[str, Any]], top: bool) -> Any:
     """The part of an event that is an error; None for an event that is none."""
-    if error := data.get("error"):
-        return error
-    if data.get("choices") or "dflash" in data or "usage" in data:
-        return None
-    if "error" in (data.get("object"), data.get("type"), data.get("status")):
-        return data
-    message = data.get("message")
-    told = isinstance(message, str) and message and ({"code", "status", "type", "statusCode"} & data.keys())
-    return data if told or any(data.get(name) for name in ("detail", "errors")) else None
+    for place in (data, *ours, *(mapping(each.get(name)) for each in ours for name in ("delta", "message"))):
+        fields = named(place)
+        for name in ERRORS & fields.keys():
+            if (error := fields[name]) and not _is_fine(error):
+                return place if isinstance(error, bool | int | float) else error
+    fields = named(data) if top and "dflash" not in data else {}
+    called = {words(fields.get(name)).lower() for name in ("object", "type", "status", "event")}
+    failed = called & FAILED or any(fields.get(name) is False for name in ("success", "ok"))
+    return data if failed or (fields and status_in(fields, 0)) else None
+
+
+def _is_fine(error: Any) -> bool:
+    """Whether what stands in an error's place says that there is none."""
+    said = named(error) if isinstance(error, dict) else {}
+    code = next((said[name] for name in ("code", "status_code", "status") if name in said), None)
+    told = " ".join(words_in(error, _DEEPEST))
+    return code in (0, 200, "0", "200") or (
+        not isinstance(error, bool | int | float) and not told and not said.get("type")
+    )
+
+
+def words_in(said: Any, deep: int) -> Iterator[str]:
+    """The words in a value that are said to somebody."""
+    if isinstance(said, str):
+        if not NOTHING.fullmatch(said.strip()):
+            yield said.strip()
+    elif isinstance(said, list) and deep:
+        for each in said[:_MOST]:
+            yield from words_in(each, deep - 1)
+    elif isinstance(said, dict) and deep:
+        for name, value in said.items():
+            if plain_name(name) not in SILENT:
+                yield from words_in(value, deep - 1)
 
 
 def status_in(said: Any, otherwise: int) -> int:
@@ -73,7 +104,7 @@ def _object(said: Mapping[str, Any], deep: int) -> Iterator[str]:
         where = ".".join(str(each) for each in place if each != "body")
         yield f"{where}: {words(said['msg'])}" if where else words(said["msg"])
         return
-    for name in _SAYING:
+    for name in SAYING:
         told = list(_told(said.get(name), deep))
         if any(text.strip() for text in told):
             yield from told

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
-from .chunks import CUT
-from .error_texts import status_in, words_of
+from .error_texts import quoted, status_in, words_of
+from .names import CUT
 from .untrusted import sentence
 
 
@@ -178,9 +178,9 @@ def unreadable(where: str, text: str | bytes) -> ServerFailure:
     )
 
 
-def broke_off(where: str, stray: str = "") -> ServerFailure:
-    """The failure for a stream that ended in the middle. ``stray``: the text it sent outside of events."""
-    words = words_of(stray)
+def broke_off(where: str, unread: str = "") -> ServerFailure:
+    """The failure for a stream that ended in the middle. ``unread``: what it sent that was not understood."""
+    words = quoted(unread) if unread else ""
     return BrokenOff(
         f"{where} ended the answer in the middle{f': {words}' if words else '.'}",
         "Ask again; the next question connects anew. Is the server still running?",
@@ -204,6 +204,21 @@ def no_answer(where: str, why: str, tools: Iterable[str], unshown: Iterable[str]
             "Allow more with --max-new-tokens, or switch thinking off where the server can.",
         )
     return ServerFailure(f"{where} sent an empty answer.", "Ask again, or in other words; its log may say more.")
+
+
+def unread_alone(where: str, unread: Sequence[str]) -> ServerFailure:
+    """The failure for an answer of which nothing was understood."""
+    return ServerFailure(
+        f"{where} sent nothing that this chat understands: {quoted(unread[0])}",
+        "Is it an OpenAI-compatible server? Look at the URL, or for a newer dflash-chat.",
+    )
+
+
+def stopped_there(where: str) -> ServerFailure:
+    return ServerFailure(
+        f"{where} stopped this answer before its end.",
+        "Ask again; the next question connects anew. Is the server still running?",
+    )
 
 
 def filtered(where: str, why: str) -> ServerFailure:

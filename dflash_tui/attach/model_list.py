@@ -26,7 +26,7 @@ async def models_of(connection: Connection, wanted: str) -> tuple[Sequence[Any],
     except ServerFailure as failure:
         return (), failure
     said = mapping(body)
-    if error := error_in(said):
+    if error := error_in(said, [], True):
         return (), in_stream(connection.where, connection.keys.redacted(error), False)
     listed = sequence(body) or sequence(said.get("data")) or sequence(said.get("models"))
     return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry))), None

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Feature
-from dflash_tui.core.traces.checked_events import one_line
+from dflash_tui.core.text.harmless import in_line
 from engine.commands import Ask
 from engine.events import (
     MICROSECONDS,
@@ -30,12 +30,24 @@ from engine.events import (
     rounded,
 )
 
-from .chunks import BROKEN, CUT, FILTERED, Chunk, ChunkReader, finish_reason
 from .dialects import CHAT, KINDS, Dialect, Facts, common_body
-from .error_texts import error_in, words_of
-from .failures import BrokenOff, NoModel, ServerFailure, filtered, in_stream, no_answer
+from .error_texts import quoted
+from .failures import (
+    BrokenOff,
+    NoModel,
+    ServerFailure,
+    broke_off,
+    filtered,
+    in_stream,
+    no_answer,
+    stopped_there,
+    unread_alone,
+    unreadable,
+)
+from .names import BROKEN, CUT, FILTERED
 from .optional import named, unnamed, without
 from .probe import ask_server
+from .reading import Chunk, EventReader, finish_reason
 from .rounds.relayed import relayed
 from .rounds.steps import StepMaker, TurnReport
 from .thoughts import begins_inside
@@ -44,6 +56,8 @@ from .untrusted import sequence
 
 Emit = Callable[[Event], None]
 MODELS_NAMED = 6
+HOLD_SECONDS = 0.5
+"""How long, at most, the beginning of a server's first answer waits for a mark that makes a thought of it."""
 WORTH_A_NOTICE = 16
 """The fewest tokens of an answer from which anything is said about its speculation."""
 
@@ -59,6 +73,8 @@ class ReachedServer:
     """Whether the user has been told what there is to say of it."""
     left_out: set[str] = field(default_factory=set)
     """Fields of a question that this server refuses, and that are left out of the next ones."""
+    begins_inside: bool | None = None
+    """Whether its answers begin inside a thought whose beginning it doesn't send; None before the first answer."""
     stubborn: bool = False
     """Whether it has refused a question without naming a field, and once more without any optional field."""
 
@@ -74,18 +90,22 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Reached
     model = address.model or next(iter(facts.models), "")
     dialect = KINDS[facts.dialect](facts)
     ready = facts.ready or EngineReady(
-        target=one_line(model) or "a model without a name",
+        target=in_line(model) or "a model without a name",
         drafter=facts.drafter,
-        device=one_line(connection.where),
-        dtype=one_line(facts.dtype),
+        device=connection.where,
+        dtype=facts.dtype,
         max_block_size=facts.block_size,
         max_context=facts.context,
         load_seconds=0.0,
     )
     spent = rounded(perf_counter() - started, MICROSECONDS)
     times = ready.times if facts.ready else dialect.times
-    ready = replace(ready, load_seconds=spent, server=connection.where, dialect=one_line(facts.shown), times=times)
+    ready = replace(ready, load_seconds=spent, server=connection.where, dialect=facts.shown, times=times)
     return ReachedServer(facts, model, dialect), ready
+
+
+class _EnoughSaid(Exception):
+    """Raised where an answer goes on behind the limit on its tokens."""
 
 
 class ServerTurn:
@@ -97,15 +117,23 @@ class ServerTurn:
         self._clock = AnswerDeadline(connection.patience)
         self._steps = StepMaker(ask.turn, ask.settings.temperature)
         self._rounds = server.dialect.rounds(self._steps)
-        inside = begins_inside(server.facts.template, ask.settings.thinking)
-        self._reader = ChunkReader(connection.keys.in_text, inside)
+        inside = server.begins_inside or begins_inside(server.facts.template, ask.settings.thinking)
+        hold = server.begins_inside is None and not server.dialect.tells_rounds
+        self._reader = EventReader(connection.keys.in_text, inside, hold)
+        self._holds = hold
+        self._release: asyncio.TimerHandle | None = None
+        """Lets go of the answer's beginning, which waits for a mark that makes a thought of it."""
         self._said: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
+        self._num_tokens = self._num_letters = 0
         self._finish = ""
-        self._last: Mapping[str, Any] = {}
-        """The newest event."""
         self._relays: bool | None = None
         """Whether the server passes on engine events; None before its first event of either kind."""
-        self._heard = self._begun = self._prefilled = self._failed = self._finished = False
+        self._moved = False
+        self._heard = self._begun = self._prefilled = self._refused = self._failed = self._finished = False
+
+    def text(self, channel: Channel) -> str:
+        """What of the answer or the thought was told so far."""
+        return "".join(self._said[channel])
 
     async def run(self) -> None:
         """Asks and emits the turn's events. Cancelling it stops the answer; what has come stays."""
@@ -113,18 +141,30 @@ class ServerTurn:
         stopped = False
         try:
             await self._hear()
+        except _EnoughSaid:
+            self._finish = "length"
         except ServerFailure as error:
-            failure = None if self._finish else error  # whole, if only its figures are missing
-            if isinstance(failure, BrokenOff) and not self._begun and "choices" not in self._last:
-                failure = self._by_its_words()
+            failure = self._in_words(error)
         except asyncio.CancelledError:
             stopped = True
+        if self._release is not None:
+            self._release.cancel()
         self._end(failure, stopped)
 
-    def _by_its_words(self) -> ServerFailure:
-        """The failure for a stream without an answer: what came in its place says why."""
-        where, said = self._connection.where, self._connection.keys.redacted(self._last)
-        return in_stream(where, said, False) if words_of(said) else no_answer(where, "", (), (), False)
+    def _in_words(self, failure: ServerFailure) -> ServerFailure | None:
+        """The failure of a stream, with what came and was not understood; None for an answer that is whole, and lacks
+        its figures alone."""
+        if self._finish and not self._refused:
+            return None
+        unread = next(iter(self._unread), "")
+        if not unread or not isinstance(failure, BrokenOff):
+            return failure
+        return broke_off(self._connection.where, unread) if self._heard else unreadable(self._connection.where, unread)
+
+    @property
+    def _unread(self) -> list[str]:
+        """What came and was not understood, without keys."""
+        return self._connection.keys.redacted(self._reader.unread)
 
     async def _hear(self) -> None:
         """Hears the answer; fields that the server refuses are left out, as long as any can be."""
@@ -135,8 +175,8 @@ class ServerTurn:
             asked = without(body, left_out)
             try:
                 async with aclosing(self._connection.stream(CHAT, asked, self._clock)) as events:
-                    async for data in events:
-                        self._take(data)
+                    async for event in events:
+                        self._take(event)
                         self._leave_out(left_out)
             except ServerFailure as failure:
                 fields = [name for name in asked if name not in left_out]
@@ -146,6 +186,7 @@ class ServerTurn:
                     server.stubborn = not refused
                 if self._heard or not refused - left_out:
                     raise
+                self._refused = False
                 left_out |= refused
             else:
                 return
@@ -158,29 +199,44 @@ class ServerTurn:
             names = ", ".join(sorted(new))
             self._emit(Notice(f"{self._connection.where} doesn't take {names}: it is asked without."))
 
-    def _take(self, data: Mapping[str, Any]) -> None:
-        self._last = data
-        error = None if self._finished else error_in(data)
-        for each in sequence(data.get("dflash")) if self._relays is not False else ():
-            if event := relayed(each, self._ask.turn):
+    def _take(self, event: Mapping[str, Any] | str) -> None:
+        if isinstance(event, str):
+            self._reader.unread.append(event)
+            return
+        for each in sequence(event.get("dflash")) if self._relays is not False else ():
+            if passed := relayed(each, self._ask.turn):
                 self._heard = self._relays = True
-                self._relay(event)
-        if error is not None and not self._finished:
-            raise in_stream(self._connection.where, self._connection.keys.redacted(error), self._begun)
-        self._heard = True
+                self._relay(passed)
+        if self._finished:
+            return
+        chunk = self._reader.read(event, perf_counter() - self._started)
         if not self._relays:
-            self._read(self._reader.read(data, perf_counter() - self._started))
+            self._read(chunk)
+        if chunk.error is not None:
+            self._refused = True
+            raise in_stream(
+                self._connection.where,
+                self._connection.keys.redacted(chunk.error),
+                self._begun or self._relays is False,
+            )
+        self._heard = True
 
     def _read(self, chunk: Chunk) -> None:
         if chunk.spoke:
             self._relays = False
             self._clock.token()
+            if self._holds and self._release is None:
+                self._release = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go)
         if chunk.finish:
             self._finish = chunk.finish
             self._clock.end()
         self._tell(self._rounds.take(chunk))
         if self._steps.prompt.tokens:
             self._begin()
+
+    def _let_go(self) -> None:
+        with suppress(_EnoughSaid):
+            self._tell(self._rounds.take(self._reader.released(perf_counter() - self._started)))
 
     def _relay(self, event: Event) -> None:
         """Emits an event that our own server passed on, each at its place in the turn."""
@@ -204,7 +260,10 @@ class ServerTurn:
             case TurnFinished():
                 self._finished = True
                 self._clock.end()
-                if event.reason not in ("stopped", "error") and not event.text.strip():
+                if event.reason == "stopped":  # nobody here did
+                    self._fail(stopped_there(self._connection.where))
+                    event = replace(event, reason="error")
+                elif event.reason != "error" and not event.text.strip():
                     self._fail(no_answer(self._connection.where, event.reason, (), (), bool(event.thought.strip())))
             case PrefillDone():
                 pass
@@ -222,8 +281,15 @@ class ServerTurn:
         question = self._ask.messages[-1].content if self._ask.messages else ""
         self._emit(TurnStarted(self._ask.turn, prompt.tokens, prompt.reused, told, question))
 
-    def _tell(self, steps: Iterable[Step]) -> None:
-        for step in steps:
+    def _tell(self, steps: Sequence[Step]) -> None:
+        if self._reader.thoughts.unbegun and not self._moved:  # what was told before the mark was no answer
+            self._moved = True
+            self._said["thought"] += self._said["answer"]
+            self._said["answer"].clear()
+        for place, step in enumerate(steps):
+            if min(self._num_tokens, self._num_letters // 3) >= self._ask.settings.max_new_tokens:
+                del self._steps.made[len(self._steps.made) - len(steps) + place :]
+                raise _EnoughSaid  # an event holds a token, at least: the server doesn't keep the limit
             self._begin()
             if not self._prefilled:
                 self._prefilled = True
@@ -234,42 +300,51 @@ class ServerTurn:
     def _note(self, step: Step) -> None:
         for token in step.emitted:
             self._said[token.channel].append(token.text)
+            self._num_letters += len(token.text.encode())
+        self._num_tokens += len(step.emitted)
 
     def _end(self, failure: ServerFailure | None, stopped: bool) -> None:
         if self._finished:
             return
         turn, whole = self._ask.turn, failure is None and not stopped
-        self._tell(
-            self._rounds.take(self._reader.rest(perf_counter() - self._started, whole and self._finish not in CUT))
-        )
-        self._tell(self._rounds.end(whole))
+        rest = self._reader.rest(perf_counter() - self._started, whole and self._finish not in CUT)
+        with suppress(_EnoughSaid):
+            self._tell(self._rounds.take(rest))
+            self._tell(self._rounds.end(whole))
         report = self._rounds.report()
-        answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
+        answer, thought = self.text("answer"), self.text("thought")
         if whole:
             failure = self._lack(answer, thought)
+            known, unbegun = self._server.begins_inside, self._reader.thoughts.unbegun
+            self._server.begins_inside = unbegun or (known is True and thought.strip() != answer.strip())
         if failure is not None:
             self._fail(failure)
         facts = report.statistics
         reason: FinishReason = "error" if failure else "stopped"
         if failure is None and whole:
-            reason = finish_reason(self._finish, facts.num_tokens, self._ask.settings.max_new_tokens)
+            used = facts.num_prompt_tokens + facts.num_tokens
+            reason = finish_reason(self._finish, 0 < self._server.facts.context <= used + 1)
             self._notice(report)
         self._emit(TurnFinished(turn, reason, answer, thought, facts))
 
     def _lack(self, answer: str, thought: str) -> ServerFailure | None:
-        """Why an answer that came to its end is none, or not all of one; None for a whole one. Tool calls and content
-        that can't be shown are named."""
-        where, reader = self._connection.where, self._reader
+        """Why an answer that came to its end is none, or not all of one; None for a whole one. Tool calls, content that
+        can't be shown, and what was not understood are named."""
+        where, reader, unread = self._connection.where, self._reader, self._unread
         if self._finish in FILTERED:
             return filtered(where, self._finish)
         if self._finish in BROKEN:
             return in_stream(where, self._finish, self._begun)
         if not answer.strip():
-            return no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
+            lack = no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
+            return unread_alone(where, unread) if unread and not (reader.tools or reader.unshown or thought) else lack
         beside = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
         beside += [f"sent {kind}" for kind in reader.unshown]
         if beside:
-            self._emit(Notice(f"The model also {' and '.join(map(one_line, beside))}, which this chat doesn't show."))
+            self._emit(Notice(f"The model also {' and '.join(map(in_line, beside))}, which this chat doesn't show."))
+        if unread:
+            many = f"{len(unread)} things" if len(unread) > 1 else "something"
+            self._emit(Notice(f"{where} also sent {many} that this chat doesn't understand: {quoted(unread[0])}"))
         return None
 
     def _fail(self, failure: ServerFailure) -> None:
@@ -281,7 +356,7 @@ class ServerTurn:
         models = self._server.facts.models
         if not isinstance(failure, NoModel) or not models:
             return failure.hint
-        named = ", ".join(map(one_line, models[:MODELS_NAMED]))
+        named = ", ".join(map(in_line, models[:MODELS_NAMED]))
         more = f" and {len(models) - MODELS_NAMED} more" if len(models) > MODELS_NAMED else ""
         return f"It has {named}{more}."
 

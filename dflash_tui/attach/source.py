@@ -9,10 +9,11 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from threading import Lock, Thread
 from time import perf_counter
+from traceback import format_exc
 
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Capabilities, Emit, SourceFactory
-from dflash_tui.core.traces.checked_events import one_line
+from dflash_tui.core.text.harmless import in_line
 from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineError, LoadProgress, Step, TurnFinished
 
@@ -20,6 +21,7 @@ from .failures import Loading, ServerFailure
 from .server_turn import ReachedServer, ServerTurn, reach
 from .transport.connection import Connection, Patience
 from .transport.keys import Keys
+from .untrusted import harmless
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +36,9 @@ class ServerSource:
 
     def __init__(self, address: ServerAddress, emit: Emit, patience: Patience | None = None) -> None:
         self.capabilities = Capabilities(local=False)
-        keys = Keys(address)
+        keys = self._keys = Keys(address)
         self._address = address
-        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else keys.redacted(event))
+        self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else harmless(keys.redacted(event)))
         self._patience = patience or Patience()
         self._commands: deque[Command] = deque()
         self._waiting: deque[Ask] = deque()
@@ -68,8 +70,12 @@ class ServerSource:
         except ServerFailure as failure:
             self._emit(_as_event(failure, fatal=True))
         except Exception as error:
-            log.exception("unexpected error while talking to a server")
+            self._note("unexpected error while talking to a server")
             self._emit(_as_event(_unexpected(error), fatal=True))
+
+    def _note(self, what: str) -> None:
+        """Writes the exception at hand into the log, without keys."""
+        log.error("%s\n%s", what, self._keys.redacted(format_exc()))
 
     async def _serve(self) -> None:
         with self._lock:
@@ -137,7 +143,7 @@ class ServerSource:
                 self._emit(LoadProgress(f"{connection.where} is loading its model", 0, 0))
                 await asyncio.sleep(RETRY)
             else:
-                others = {one_line(connection.keys.redacted(name)): self._instead(name) for name in server.facts.models}
+                others = {in_line(connection.keys.redacted(name)): self._instead(name) for name in server.facts.models}
                 self.capabilities = Capabilities(server.refused, local=False, models=others)
                 self._ready = True
                 self._emit(ready)
@@ -149,15 +155,16 @@ class ServerSource:
         return lambda emit: ServerSource(address, emit, self._patience)
 
     async def _answer(self, connection: Connection, server: ReachedServer, ask: Ask) -> None:
-        self._answering = asyncio.ensure_future(ServerTurn(connection, server, ask, self._emit).run())
+        turn = ServerTurn(connection, server, ask, self._emit)
+        self._answering = asyncio.ensure_future(turn.run())
         try:
             await self._answering
         except asyncio.CancelledError:  # before it began
             self._emit(TurnFinished(ask.turn, "stopped", ""))
         except Exception as error:
-            log.exception("unexpected error in an answer")
+            self._note("unexpected error in an answer")
             self._emit(_as_event(_unexpected(error), turn=ask.turn))
-            self._emit(TurnFinished(ask.turn, "error", ""))
+            self._emit(TurnFinished(ask.turn, "error", turn.text("answer"), turn.text("thought")))
         finally:
             self._answering = None
 

@@ -1,17 +1,30 @@
-"""Tells apart the thoughts that a server leaves in the answer's text, between ``<think>`` and ``</think>``. Pure."""
+"""Tells thought from answer in a text that comes in pieces, by the marks that models write around thoughts. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from dflash_tui.core.text.overlap import overlap
 from engine.events import Channel
 
-OPENING = ("<think>", "<thinking>", "<thought>", "[THINK]")
-CLOSING = {"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}
+_XML = ("think", "thinking", "thought", "thoughts", "reasoning", "reason", "seed:think")
+PAIRS = {
+    **{f"<{name}>": f"</{name}>" for name in _XML},
+    "[think]": "[/think]", "◁think▷": "◁/think▷", "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel>thought": "<channel|>",
+    "<|channel|>analysis<|message|>": "<|end|>", "<|channel|>commentary<|message|>": "<|end|>",
+}  # fmt: skip
+"""What closes a thought, by what opens it, in small letters; Gemma's and harmony's channels among them."""
+SILENT = ("<|start|>assistant", "<|channel|>final<|message|>", "<|return|>", "<|end|>")
+"""Harmony's marks around an answer, which are no part of it."""
+_ALL = sorted({*PAIRS, *PAIRS.values(), *SILENT}, key=len, reverse=True)
+_MARK = re.compile("|".join(map(re.escape, _ALL)), re.IGNORECASE)
+_FIRST = re.compile("[<[◁]")
 _OPEN = re.compile(r"<think>(?!(?:\\n|\s)*</think>)")
 _EMPTY = re.compile(r"<think>(?:\\n|\s)*</think>")
+_FENCES = ("```", "~~~")
+MOST_HELD = 200
+"""Characters of an answer that wait, at most, for the end of a thought that nothing has begun."""
 
 
 def begins_inside(template: str, thinking: bool) -> bool:
@@ -22,76 +35,127 @@ def begins_inside(template: str, thinking: bool) -> bool:
 
 
 class Thoughts:
-    """Tells thought from answer in a text that comes in pieces. Tags count where the answer begins with one, or begins
-    inside; elsewhere they are text, as in an answer about tags."""
+    """Marks count where the answer begins with one, or begins inside, or where one stands on a line of its own. Inside
+    a code block or backticks they are text, as in an answer about them."""
 
-    def __init__(self, inside: bool = False) -> None:
-        self._closing = CLOSING["<think>"] if inside else ""
-        """The tag that ends the thought which is being read; empty outside of one."""
-        self._beginning = True
-        """Whether this is the beginning of the answer or of a thought, where blank characters belong to the tag."""
-        self._tagged = False
-        self._held = ""
+    def __init__(self, inside: bool = False, hold: bool = False) -> None:
+        """``inside``: the answer begins in a thought. ``hold``: its beginning waits for a mark that says so."""
+        self.unbegun = False
+        """Whether a mark ended a thought that none had begun: all of the answer before it was one."""
+        self._closing = PAIRS["<think>"] if inside else ""
+        """The mark that ends the thought which is being read; empty outside of one."""
         self._supposed: list[str] | None = [] if inside else None
-        """The thought so far, where only the template says that it is one."""
-
-    def feed(self, piece: str) -> Iterator[tuple[Channel, str]]:
-        if not (self._closing or self._beginning):
-            yield "answer", piece
-            return
-        text = self._held + piece
+        """What is the answer's after all if no mark ends the thought."""
+        self._waiting: list[str] | None = [] if hold and not inside else None
+        self._thought = False
+        """Whether there was a thought: another can't have begun before the answer."""
+        self._blank, self._trims = True, inside
+        """Whether there were blanks alone since the beginning or the last mark; whether those belong to the mark."""
         self._held = ""
-        while text:
-            if self._beginning and self._closing:
-                text = text.lstrip()
-                if self._supposed is not None and OPENING[0].startswith(text):
-                    self._held = text
-                    return
-                text = text.removeprefix(OPENING[0]) if self._supposed is not None else text
-                self._beginning = not text
-            elif self._closing:
-                thought, found, behind = text.partition(self._closing)
-                if found:
-                    text, self._closing, self._beginning, self._tagged = behind, "", True, True
-                    self._supposed = None
-                    yield "thought", thought
-                    continue
-                cut = len(text) - overlap(text, self._closing)
-                thought, self._held = text[:cut], text[cut:]
-                if self._supposed is not None:
-                    self._supposed.append(thought)
-                yield "thought", thought
-                return
-            elif self._beginning:
-                start = text.lstrip()
-                opening = next((tag for tag in OPENING if start.startswith(tag)), "")
-                if opening:
-                    if not self._tagged and start is not text:
-                        yield "answer", text[: len(text) - len(start)]
-                    self._closing, text = CLOSING[opening], start[len(opening) :]
-                elif any(tag.startswith(start) for tag in OPENING):
-                    self._held = start
-                    blank = text[: len(text) - len(start)]
-                    if blank and not self._tagged:
-                        yield "answer", blank
-                    return
-                else:
-                    self._beginning = False
-                    text = start if self._tagged else text
-            else:
-                yield "answer", text
-                return
+        self._line, self._ticks, self._fenced = "", 0, False
+        """The beginning of the current line, its backticks, and whether it stands in a code block."""
 
-    def outside(self) -> None:
+    def feed(self, piece: str, last: bool = False) -> list[tuple[Channel, str]]:
+        text, self._held = self._held + piece, ""
+        told: list[tuple[Channel, str]] = []
+        while text:
+            mark = _MARK.search(text) if _FIRST.search(text) else None
+            if mark is None or (mark.end() == len(text) and not last):
+                cut = len(text) if last else mark.start() if mark else len(text) - _begun(text)
+                told += self._tell(text[:cut])
+                self._held = text[cut:]
+                break
+            told += self._tell(text[: mark.start()])
+            text, unbegun = text[mark.end() :], self.unbegun
+            told += self._mark(mark[0], text)
+            if self.unbegun > unbegun:
+                told = [("thought", before) for _, before in told]
+        return told
+
+    def outside(self) -> Iterator[tuple[Channel, str]]:
         """Notes that the server tells thoughts apart by itself, so that its answer's text holds no thought."""
+        self._thought = True
         if self._supposed is not None:
             self._closing, self._supposed = "", None
+        yield from self.release()
+
+    def release(self) -> Iterator[tuple[Channel, str]]:
+        """Lets go of the answer's beginning."""
+        waiting, self._waiting = self._waiting or (), None
+        yield from (("answer", text) for text in waiting)
 
     def rest(self, whole: bool) -> Iterator[tuple[Channel, str]]:
-        """Gives what was held back when the answer ended. If the template promised a thought and a ``whole`` answer
-        never ended it, there was none: all of it is told again as the answer."""
-        held, self._held = self._held, ""
+        """Gives what was held back when the answer ended. If a ``whole`` answer never ended a thought that was only
+        supposed, there was none: all of it is told again as the answer."""
         if self._supposed is not None and whole:
-            yield "answer", "".join(self._supposed) + held
-        elif held:
-            yield ("thought" if self._closing else "answer"), held
+            yield "answer", "".join(self._supposed) + self._held
+            self._held = ""
+        yield from self.feed("", last=True)
+        yield from self.release()
+
+    def _tell(self, text: str) -> Iterator[tuple[Channel, str]]:
+        if self._trims and self._blank:
+            text = text.lstrip()
+        if not text:
+            return
+        self._blank = self._blank and text.isspace()
+        first, *others = text.split("\n")
+        self._line, self._ticks = (self._line + first)[:16], self._ticks + first.count("`")
+        for line in others:
+            self._fenced ^= self._line.lstrip().startswith(_FENCES)
+            self._line, self._ticks = line[:16], line.count("`")
+        if self._closing:
+            if self._supposed is not None:
+                self._supposed.append(text)
+            yield "thought", text
+        elif self._waiting is not None:
+            self._waiting.append(text)
+            if sum(map(len, self._waiting)) > MOST_HELD:
+                yield from self.release()
+        else:
+            yield "answer", text
+
+    def _mark(self, mark: str, behind: str) -> Iterator[tuple[Channel, str]]:
+        """Tells what a mark is: ``behind`` is the text that follows it, as far as it has come."""
+        name = mark.lower()
+        quoted = self._fenced or self._line.lstrip().startswith(_FENCES) or self._ticks % 2 == 1
+        special = name[1:2] == "|" or "|" in name[-2:]
+        own_line = not self._line.strip() and (not behind or behind.lstrip(" ").startswith("\n"))
+        if self._closing:
+            if name == self._closing and not quoted:
+                yield from self._switch("")
+            elif not (self._blank and self._supposed is not None and PAIRS.get(name) == self._closing):
+                yield from self._tell(mark)
+                if name == self._closing:  # where none follows, it was the end all the same
+                    self._supposed = []
+        elif quoted:
+            yield from self._tell(mark)
+        elif name in PAIRS and (self._blank or special or own_line):
+            yield from self.release()
+            yield from self._switch(PAIRS[name])
+        elif name in SILENT and (self._thought or self._blank):
+            self._blank = self._trims = self._blank or name != "<|return|>"
+        elif (
+            name in PAIRS.values()
+            and not (self._thought or self._blank)
+            and (not behind or not self._line.strip() or behind.lstrip(" ").startswith("\n"))
+        ):
+            self.unbegun = True
+            yield "thought", "".join(self._waiting or ())
+            self._waiting = None
+            yield from self._switch("")
+        else:
+            yield from self._tell(mark)
+
+    def _switch(self, closing: str) -> Iterator[tuple[Channel, str]]:
+        self._closing, self._supposed = closing, None
+        self._thought = self._blank = self._trims = True
+        self._line, self._ticks, self._fenced = "", 0, False
+        yield from ()
+
+
+def _begun(text: str) -> int:
+    """How many characters at the end may begin a mark."""
+    tail = text[-len(_ALL[0]) + 1 :].lower()
+    starts = (place for place, mark in enumerate(tail) if mark in "<[◁")
+    return next((len(tail) - at for at in starts if any(mark.startswith(tail[at:]) for mark in _ALL)), 0)

@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
-from dflash_tui.core.text.harmless import without_surrogates
+from dflash_tui.core.text.harmless import in_line, sanitise, without_surrogates
+from engine.events import TurnFinished, TurnStarted
 
+T = TypeVar("T")
 MOST = 1 << 24
 """The largest number that is taken for a count."""
 LONGEST_SENTENCE = 300
 MOST_WORDS = 1000
 """How many characters of an error are looked at; of a web page 64 times as many."""
-_DECODER = json.JSONDecoder()
+LONGEST_NUMBER = 4000
+"""Digits of the longest number that is read as one; a longer one stays a text."""
+_DECODERS = (json.JSONDecoder(), json.JSONDecoder(parse_int=lambda t: int(t) if len(t) <= LONGEST_NUMBER else t))
 
 
 def parsed(text: str | bytes) -> Any:
     """The JSON of a text; ``ValueError`` when it is none."""
+    said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    value, end = _decoded(said.strip())
+    if end < len(said.strip()):
+        raise ValueError("more than JSON")
+    return value
+
+
+def _decoded(text: str) -> tuple[Any, int]:
+    """The JSON at the beginning of a text, and where it ends. ``ValueError`` where there is none."""
     try:
-        return json.loads(text)
+        return _DECODERS[0].raw_decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, json.JSONDecodeError):
+            raise
+        return _DECODERS[1].raw_decode(text)  # a number with more digits than Python reads
 
 
 def values(text: str) -> tuple[list[Mapping[str, Any]], str]:
@@ -30,8 +48,8 @@ def values(text: str) -> tuple[list[Mapping[str, Any]], str]:
     found: list[Mapping[str, Any]] = []
     while (rest := text.lstrip(" \t\r\n,\x1e")) and rest[0] in "{[":
         try:
-            value, end = _DECODER.raw_decode(rest)
-        except (ValueError, RecursionError):
+            value, end = _decoded(rest)
+        except ValueError:
             return found, rest
         found += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
         text = rest[end:]
@@ -78,7 +96,18 @@ def words(value: Any) -> str:
 def sentence(text: str) -> str:
     """The text as a sentence: on one line, of limited length, with a full stop, and without a terminal's control
     codes."""
-    line = " ".join("".join(mark if mark.isprintable() else " " for mark in words(text)).split())
+    line = in_line(words(text))
     if len(line) > LONGEST_SENTENCE:
         line = line[:LONGEST_SENTENCE] + "…"
     return line if line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
+def harmless(event: T) -> T:
+    """An event in whose words, other than what was asked and answered, no terminal finds anything to act on: a name or
+    a sentence is one line."""
+    if isinstance(event, TurnStarted | TurnFinished):
+        return event
+    given = {each.name: value for each in fields(event) if isinstance(value := getattr(event, each.name), str)}  # type: ignore[arg-type]
+    clean = {name: sanitise(value) if name == "banner" else in_line(value) for name, value in given.items()}
+    changed: T = replace(event, **clean) if clean != given else event  # type: ignore[type-var]
+    return changed

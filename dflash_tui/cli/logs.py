@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 
 from dflash_tui.core.files.places import log_file
+from dflash_tui.core.text.harmless import signed
 
 _FORMAT = "%(asctime)s %(name)s %(levelname)s %(message)s"
 
@@ -23,7 +24,11 @@ def log_to_file() -> None:
 
 
 class _Notes(logging.FileHandler):
-    """A log file in which a note that can't be written, for a full disk or for lack of descriptors, ends nothing."""
+    """A log file in which a note that can't be written, for a full disk or for lack of descriptors, ends nothing, and
+    that a terminal may show."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return signed(super().format(record))
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(Exception):

@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.attach.chunks import ChunkReader
 from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
+from dflash_tui.attach.reading import EventReader
 from dflash_tui.attach.rounds.steps import StepMaker, StreamRounds, TurnReport
 from dflash_tui.attach.rounds.token_texts import carry, shared
 from dflash_tui.attach.transport.framing import Framing
@@ -60,7 +60,7 @@ def read(
     rounds: StreamRounds, events: Sequence[dict[str, Any]], pieces: Sequence[int] = ()
 ) -> tuple[list[Step], TurnReport]:
     """Through bytes, cut into pieces of these sizes in turn, and the parser of events."""
-    reader = ChunkReader()
+    reader = EventReader()
     for place, event in enumerate(through_bytes(events, pieces) if pieces else events):
         rounds.take(reader.read(event, place / 100))
     rounds.take(reader.rest(len(events) / 100, True))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from engine.events import Step, Verdict
 
-from ..chunks import Chunk, PromptUsage, usage_prompt
+from ..reading import Chunk, PromptUsage, usage_prompt
 from ..untrusted import count
 from .server_counts import Count
-from .steps import WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
+from .steps import HELD, WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
 from .token_texts import TokenTexts
 
 
@@ -46,6 +46,8 @@ class EventRounds:
         self._ends: list[Chunk] = []
         self._tokens = 0
         self._time = 0.0
+        self._owed, self._since = 0, 0.0
+        """Tokens whose text is held back, and when the first of them came, where no rounds are told."""
         self._count = Count()
 
     def take(self, chunk: Chunk) -> list[Step]:
@@ -57,10 +59,13 @@ class EventRounds:
             self._ends.append(chunk)
         tokens = self._tokens_of(chunk)
         if tokens and not self.steps.made:  # the prefill's token
-            self._tell(tokens[:1], chunk.time)
+            self._tell(tokens[:1], self._since or chunk.time)
             tokens = tokens[1:]
-        if tokens:
+        if self._kind.is_round and tokens:
             self._tell(tokens, chunk.time, bool(chunk.finish))
+        elif tokens:
+            for token in tokens:
+                self._tell([token], chunk.time)
         return self.steps.made[before:]
 
     def end(self, whole: bool) -> list[Step]:
@@ -69,8 +74,10 @@ class EventRounds:
         if self._kind.is_round and self._count.rounds:
             self._kind.drafted = self._count.width or self._kind.drafted
             self._kind.always_drafts = self._count.rounds == before - 1
-        while self._texts:
+        for _ in range(max(self._owed, 1 if self._texts else 0)):
             self._tell([self._texts.token()], self._ends[-1].time if self._ends else self._time)
+        while self._texts:
+            self._tell([self._texts.token()], self._time)
         return self.steps.made[before:]
 
     def report(self) -> TurnReport:
@@ -90,9 +97,15 @@ class EventRounds:
         elif not number and chunk.spoke:
             number = 1
         self._texts.put(chunk.pieces)
+        self._tokens += number
+        if not self._kind.is_round:
+            self._since = chunk.time if number and not self._owed else self._since
+            number, self._owed = (number + self._owed, 0) if self._texts else (0, number + self._owed)
+            pieces = self._texts.take_all()
+            held = [HELD] * (number - len(pieces))
+            return [*(Token(text, channel) for channel, text in pieces), *held]
         if not number:
             return []
-        self._tokens += number
         return self._token_texts.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
 
     def _tell(self, tokens: Sequence[Token], time: float, last: bool = False) -> None:

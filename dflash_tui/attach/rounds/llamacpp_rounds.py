@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from engine.events import MICROSECONDS, Step, Verdict, rounded
 
-from ..chunks import Chunk, PromptUsage
+from ..reading import Chunk, PromptUsage
 from ..untrusted import count, mapping, real
-from .steps import WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
+from .steps import HELD, WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,6 @@ class _Group:
 
     def hold(self, count: int) -> None:
         self.tokens += [HELD] * count
-
-
-HELD = Token(channel="control", held=True)
 
 
 class LlamaCppRounds:

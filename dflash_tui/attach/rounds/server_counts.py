@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..chunks import Chunk
+from ..reading import Chunk
 from ..untrusted import count, counts, mapping
 
 

@@ -19,7 +19,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from ..chunks import Chunk, Piece, PromptUsage
+from ..reading import Chunk, Piece, PromptUsage
 
 WIDEST = 255
 """The most tokens that a round drafts or that an event stands for."""
@@ -39,6 +39,9 @@ class Token:
 
     def emitted(self, verdict: Verdict) -> EmittedToken:
         return EmittedToken(self.id, self.text, verdict, self.channel, self.probability)
+
+
+HELD = Token(channel="control", held=True)
 
 
 class Texts:

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from engine.events import Channel
 
-from ..chunks import Logprob, Piece
+from ..reading import Logprob, Piece
 from .steps import Texts, Token
 
 

@@ -17,7 +17,7 @@ from dflash_tui.core.settings.servers import ServerAddress
 
 from ..failures import Loading, ServerFailure, broke_off, endless, refused, silent, transport, unreadable
 from ..untrusted import parsed, sentence
-from .framing import MOST_BODY, Endless, Framing, Json, Unreadable
+from .framing import MOST_EVENT, Endless, Framing, Json
 from .keys import Keys
 from .urls import INTERFACE, is_this_machine, proxy_for, root_of, same_server, without_password
 
@@ -145,9 +145,10 @@ class Connection:
         except TimeoutError:
             raise silent(self.where, self.patience.answer) from None
 
-    async def stream(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncGenerator[Json]:
-        """The events of the answer to a question, to its end; raises ``ServerFailure``. An answer that is no stream is
-        one event. ``clock``: whoever reads tells it what the events were. Close it to cancel the question."""
+    async def stream(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncGenerator[Json | str]:
+        """The events of the answer to a question, to its end, and words that are none; raises ``ServerFailure``. An
+        answer that is no stream is one event. ``clock``: whoever reads tells it what the events were. Close it to
+        cancel the question."""
         framing = Framing()
         async with self._asked(path, body, clock) as response:
             parts = aiter(response.aiter_bytes())
@@ -158,12 +159,12 @@ class Connection:
                     part = await self._next(parts, clock)
                 except ServerFailure as error:
                     part, failure = None, error
-                for event in self._events(framing, part, failure):
+                for event in self._events(framing, part):
                     yield event
                 if failure is not None and not (framing.done or clock.ended):
                     raise failure
         if not (framing.done or clock.ended):
-            raise broke_off(self.where, self.keys.redacted(framing.stray))
+            raise broke_off(self.where)
 
     async def _next(self, parts: AsyncIterator[bytes], clock: AnswerDeadline) -> bytes | None:
         """The next bytes; None at the end, which a whole answer also has where its connection stays open."""
@@ -178,15 +179,12 @@ class Connection:
         clock.sign()
         return part
 
-    def _events(self, framing: Framing, part: bytes | None, failure: ServerFailure | None) -> list[Json]:
-        """The events in a part of an answer, or at its end (None). Unreadable bytes raise, unless there is a
-        ``failure`` that explains them."""
+    def _events(self, framing: Framing, part: bytes | None) -> list[Json | str]:
+        """The events in a part of an answer, or at its end (None)."""
         try:
             return framing.end() if part is None else framing.feed(part)
         except Endless:
             raise endless(self.where) from None
-        except Unreadable as error:
-            raise failure or unreadable(self.where, self.keys.redacted(error.text)) from None
 
     @asynccontextmanager
     async def _asked(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncIterator[httpx2.Response]:
@@ -275,7 +273,7 @@ async def _body(response: httpx2.Response) -> bytes:
     parts, size = [], 0
     async for part in response.aiter_bytes():
         size += len(part)
-        if size > MOST_BODY:
+        if size > MOST_EVENT:
             raise Endless
         parts.append(part)
     return b"".join(parts)
@@ -286,6 +284,6 @@ def _said(body: bytes) -> Any:
     framing = Framing()
     try:
         events = [*framing.feed(body), *framing.end()]
-    except (Endless, Unreadable):
+    except Endless:
         events = []
-    return events[0] if events else body.decode("utf-8", "replace")
+    return next((event for event in events if isinstance(event, dict)), None) or body.decode("utf-8", "replace")

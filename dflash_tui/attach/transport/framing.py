@@ -8,183 +8,201 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..names import NOTHING
 from ..untrusted import parsed, values
 
-MOST_BODY = 8 << 20
-"""Most bytes of an answer that is no stream."""
-MOST_EVENT = 1 << 20
+MOST_EVENT = 64 << 20
+"""Most bytes of one event, and of an answer that is no stream."""
 MOST_EMPTY = 4 << 20
 """Most bytes of a stream without an event."""
 TRIED_ANEW = 1 << 18
 """Bytes of an unfinished JSON up to which parsing is tried with every part that comes; beyond that more rarely."""
-MOST_STRAY = 4000
+MOST_WORDS = 4000
 
 Json = Mapping[str, Any]
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_ENDS = ("[DONE]", "[done]", "DONE", '"[DONE]"')
-_BOM = b"\xef\xbb\xbf"
+_DATA = re.compile(rb"data\s*:\s*(?=[\[{\"]|\W*done\b)", re.IGNORECASE)
+_DONE = re.compile(r"\W*((done|end|eos|eof)\W*)+", re.IGNORECASE)
+_ENDS = ("done", "end", "complete", "completed", "finish", "finished", "message_stop")
+_BEFORE = bytes(range(0x21)) + b"\xef\xbb\xbf\x7f"
+"""Bytes that may stand before a line and say nothing."""
 
 
 class Endless(Exception):
     """Raised for more bytes than any answer has, without an event in them."""
 
 
-class Unreadable(Exception):
-    """Raised where there are neither events nor JSON. ``text`` is what came instead."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
 class Framing:
     """Takes the bytes of an answer in pieces of any size and gives its events, which are JSON objects; what a server
-    calls an error is one with the field ``error``."""
+    calls an error is one with the field ``error``. Words that are no event come as text: each costs itself alone."""
 
     def __init__(self) -> None:
         self.done = False
         """Whether ``[DONE]`` has come: what stands behind it is ignored."""
-        self.stray = ""
-        """The lines of a stream that belong to no event."""
-        self._rest = b""
+        self._parts: list[bytes] = []
+        """What has come and belongs to no event yet."""
+        self._size = self._next_try = self._idle = 0
         self._kind = ""
         """``json``, ``page`` or ``lines``; empty before the first byte that tells."""
         self._data: list[str] = []
-        self._size = 0
-        """Characters in ``_data``."""
         self._name = ""
         self._split_end = False
         """Whether the last part ended between CR and LF, or with a CR alone."""
-        self._idle = 0
-        self._next_try = 0
-        self._told = False
 
-    def feed(self, part: bytes) -> list[Json]:
-        """The events that these bytes complete. Raises ``Endless`` and ``Unreadable``."""
+    def feed(self, part: bytes) -> list[Json | str]:
+        """The events that these bytes complete. Raises ``Endless``."""
         if self._split_end and part.startswith(b"\n"):
             part = part[1:]
-        self._rest += part
+        self._parts.append(part)
+        self._size += len(part)
         self._idle += len(part)
-        events = list(self._events())
+        if not self._kind and not self.done:
+            start = self._taken().lstrip(_BEFORE)
+            self._put(start)
+            first = start[:1]
+            self._kind = "" if not first else "json" if first in b"{[" else "page" if first == b"<" else "lines"
+        events: list[Json | str] = []
+        if self._kind == "json" and not _begins_done(self._parts):
+            events += self._values()
+        elif self._kind == "json":
+            self._kind = "lines"
+        if self._kind == "lines" and (b"\n" in part or b"\r" in part or part.endswith((b"}", b"]"))):
+            events += self._lines()
         self._split_end = self._kind == "lines" and part.endswith(b"\r")
-        if events:
-            self._idle, self._told = 0, True
-        if self._idle > (MOST_EMPTY if self._kind == "lines" else MOST_BODY):
+        self._idle = 0 if events else self._idle
+        if self._size > MOST_EVENT or (self._kind == "lines" and self._idle - self._size > MOST_EMPTY):
             raise Endless
         return events
 
-    def end(self) -> list[Json]:
-        """The events that were still waiting for more when the connection ended. Raises ``Unreadable`` where there was
-        no event at all, but something else."""
-        kind, rest, self._rest = self._kind, self._rest, b""
-        events: list[Json] = []
-        if kind == "json" and not self.done:
-            events, left = values(rest.decode("utf-8", "replace"))
-            self.stray = self.stray or left.strip()[:MOST_STRAY]
-        elif kind == "page":
-            self.stray = rest[:MOST_STRAY].decode("utf-8", "replace")
-        elif kind == "lines":
-            events = list(self._line(rest)) if rest else []
-            try:
-                events += self._dispatched()
-            except Unreadable as cut:
-                self.stray = self.stray or cut.text[:MOST_STRAY]
-        if not (events or self._told or self.done) and self.stray:
-            raise Unreadable(self.stray)
-        return events
-
-    def _events(self) -> Iterator[Json]:
-        if not self._kind and not self.done:
-            self._rest = self._rest.removeprefix(_BOM).lstrip()
-            if not self._rest or _BOM.startswith(self._rest):
-                return
-            first = self._rest[:1]
-            self._kind = "json" if first in b"{[" else "page" if first == b"<" else "lines"
-        if self._kind == "json":
-            yield from self._values()
+    def end(self) -> list[Json | str]:
+        """The events that were still waiting for more when the connection ended."""
+        rest = self._taken()
+        if self.done or (not rest and not self._data):
+            return []
         if self._kind == "lines":
-            *lines, self._rest = _LINE_END.split(self._rest)
-            if self._rest.endswith((b"}", b"]")) and _is_whole(self._rest):  # the last object, which nothing ends
-                lines, self._rest = [*lines, self._rest], b""
-            if len(self._rest) + self._size > MOST_EVENT:
-                raise Endless
-            for line in lines:
-                yield from self._line(line)
-                if self.done:
-                    return
+            return [*(self._line(rest) if rest else ()), *self._dispatched()]
+        if self._kind == "page":
+            return [rest[:MOST_WORDS].decode("utf-8", "replace")]
+        events, left = values(rest.decode("utf-8", "replace"))
+        return [*events, *_words(left)]
+
+    def _taken(self) -> bytes:
+        rest, self._parts, self._size = b"".join(self._parts), [], 0
+        return rest
+
+    def _put(self, rest: bytes) -> None:
+        self._parts, self._size = [rest] if rest else [], len(rest)
+
+    def _lines(self) -> Iterator[Json | str]:
+        *lines, rest = _LINE_END.split(self._taken())
+        if len(rest) <= TRIED_ANEW and rest.endswith((b"}", b"]")) and _is_whole(rest):  # the last, which nothing ends
+            lines, rest = [*lines, rest], b""
+        self._put(rest)
+        for line in lines:
+            yield from self._line(line)
+            if self.done:
+                return
 
     def _values(self) -> Iterator[Json]:
         """The events of JSON that stands by itself. Server-sent events may follow it."""
-        size = len(self._rest)
-        if size < self._next_try:
+        if self._size < self._next_try:
             return
-        events, left = values(self._rest.decode("utf-8", "surrogateescape"))
-        self._rest = left.encode("utf-8", "surrogateescape")
-        self._next_try = size * 3 // 2 if len(self._rest) == size > TRIED_ANEW else 0
+        text = self._taken()
+        events, left = values(text.decode("utf-8", "surrogateescape"))
+        rest = left.encode("utf-8", "surrogateescape")
+        self._put(rest)
+        self._next_try = len(text) * 3 // 2 if len(rest) == len(text) > TRIED_ANEW else 0
         if left and left[0] not in "{[":
             self._kind = "lines"
         yield from events
 
-    def _line(self, line: bytes) -> Iterator[Json]:
+    def _line(self, line: bytes) -> Iterator[Json | str]:
         if not line:
             yield from self._dispatched()
             return
+        line = line.lstrip(_BEFORE)
+        if line[:1] in (b"{", b"["):
+            yield from self._strange(line.decode("utf-8", "replace").strip())
+            return
         name, _, value = line.partition(b":")
+        text = value.decode("utf-8", "replace").strip()
         match name.strip().lower():
-            case b"":
-                pass  # a comment: a sign of life, as every byte is
             case b"data":
-                text = value.decode("utf-8", "replace").strip()
-                said = None if self._data else _said(text)
-                if said is not None:  # it is whole, hence waits for no blank line
-                    yield from self._told_by(said, text)
-                else:
-                    self._data.append(text)
-                    self._size += len(text)
+                yield from self._field(text)
             case b"event":
-                self._name = value.strip().decode("utf-8", "replace").lower()
+                self._name = text.lower()
             case b"error":
                 yield from self._dispatched()
-                text = value.decode("utf-8", "replace").strip()
                 yield _as_error(_said(text) or text)
-            case b"id" | b"retry":
+            case b"id" | b"retry" | b"":  # a comment: a sign of life, as every byte is
                 pass
+            case _ if found := _DATA.search(line):
+                yield from self._field(line[found.end() :].decode("utf-8", "replace").strip())
+            case _ if re.fullmatch(rb"\s*[0-9a-fA-F]{1,8}\s*", line):
+                pass  # the size of a chunk, which a proxy left there
             case _:
-                yield from self._strange(line.decode("utf-8", "replace"))
+                yield from self._strange(line.decode("utf-8", "replace").strip())
 
-    def _strange(self, text: str) -> Iterator[Json]:
-        """The events of a line that is no field of server-sent events: JSON as it stands. Other text is kept as
-        ``stray``."""
-        events, left = values(text)
-        if left.strip() and len(self.stray) < MOST_STRAY:
-            self.stray = f"{self.stray}\n{left}".strip()[:MOST_STRAY]
-        yield from events
-
-    def _dispatched(self) -> Iterator[Json]:
-        """The event whose lines waited for a blank line. Raises ``Unreadable``."""
-        text = "\n".join(self._data)
-        self._data, self._size = [], 0
-        if text.strip():
-            said = _said(text)
-            if said is None and self._name in ("", "message"):
-                raise Unreadable(text)
+    def _field(self, text: str) -> Iterator[Json | str]:
+        said = _said(text)
+        if said is None or (self._data and not (isinstance(said, dict) and "choices" in said)):
+            self._data.append(text)
+        else:  # it is whole, hence waits for no blank line
+            yield from self._dispatched()
             yield from self._told_by(said, text)
+
+    def _strange(self, text: str) -> Iterator[Json | str]:
+        """What a line says that is no field of server-sent events: JSON as it stands, an end, or words."""
+        if _DONE.fullmatch(text):
+            self.done = True
+            return
+        events, left = values(text)
+        yield from events
+        yield from _words(left)
+
+    def _dispatched(self) -> Iterator[Json | str]:
+        """The event whose lines waited for a blank line; where they are none together, each that is one by itself."""
+        lines, self._data = self._data, []
+        text = "\n".join(lines)
+        said = _said(text) if text.strip() else None
+        if said is not None or (self._name == "error" and text):
+            yield from self._told_by(said, text)
+        elif not NOTHING.fullmatch(self._name or "message"):
+            for line in lines:
+                if (alone := _said(line)) is None:
+                    yield from _words(line)
+                else:
+                    yield from self._told_by(alone, line)
+        self.done = self.done or self._name in _ENDS
         self._name = ""
 
-    def _told_by(self, said: Any, text: str) -> Iterator[Json]:
-        """The events of a text whose JSON is ``said``; None where it has none, as in a ``ping``."""
-        if text.strip() in _ENDS:
+    def _told_by(self, said: Any, text: str) -> Iterator[Json | str]:
+        """The events of a text whose JSON is ``said``."""
+        if said == _DONE:
             self.done = True
         elif self._name == "error":
             yield _as_error(text if said is None else said)
+        elif isinstance(said, str):
+            yield from _words(said)
         else:
             yield from (each for each in (said if isinstance(said, list) else [said]) if isinstance(each, dict))
 
 
+def _begins_done(parts: list[bytes]) -> bool:
+    """Whether what looks like the beginning of an array is that of ``[DONE]``."""
+    start = b"".join(parts)[:6].upper() if parts and parts[0][:1] == b"[" else b""
+    return start[1:2] in (b"D", b"E")
+
+
+def _words(text: str) -> Iterator[str]:
+    if text.strip() and not NOTHING.fullmatch(text.strip()):
+        yield text.strip()[:MOST_WORDS]
+
+
 def _said(text: str) -> Any:
-    """The JSON of a text, or the text that ends a stream; None for anything else."""
-    if text in _ENDS:
-        return text
+    """The JSON of a text, ``_DONE`` for one that ends a stream; None for anything else."""
+    if _DONE.fullmatch(text):
+        return _DONE
     try:
         return parsed(text) or []  # null, "" and {} all say nothing
     except ValueError:
@@ -192,10 +210,8 @@ def _said(text: str) -> Any:
 
 
 def _is_whole(line: bytes) -> bool:
-    name, _, value = line.partition(b":")
-    if name.strip().lower() not in (b"data", b"error") or len(line) > TRIED_ANEW:
-        return False
-    return _said(value.decode("utf-8", "replace").strip()) is not None
+    name, _, value = line.lstrip(_BEFORE).partition(b":")
+    return name.strip().lower() in (b"data", b"error") and _said(value.decode("utf-8", "replace").strip()) is not None
 
 
 def _as_error(said: Any) -> Json:

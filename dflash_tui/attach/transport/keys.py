@@ -3,10 +3,14 @@ screen, a file or a log."""
 
 from __future__ import annotations
 
+import html
+import json
 import re
-from collections.abc import Iterable
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus
 
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.text.overlap import overlap
@@ -33,9 +37,10 @@ class Keys:
         for name, value in address.headers.items():
             if _TELLING.search(name) or (len(value) >= LONGEST_WORD and " " not in value):
                 found |= {value, value.split(" ")[-1]}
-        known = found - NO_KEYS
-        self._all = sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
-        self.in_text = tuple(key for key in self._all if not _is_word(key))
+        known = [key for key in found - NO_KEYS if len(key) >= SHORTEST]
+        secret = {form for key in known if not _is_word(key) for form in _forms(key)}
+        self.in_text = tuple(sorted(secret, key=len, reverse=True))
+        self._all = sorted({*secret, *known}, key=len, reverse=True)
 
     def redacted(self, value: T) -> T:
         """A text, an event, or anything made of texts, without the keys. From an answer only those are taken that can
@@ -88,6 +93,17 @@ class StreamRedactor:
     def rest(self) -> str:
         held, self._held = self._held, ""
         return held
+
+
+def _forms(key: str) -> Iterator[str]:
+    """A key as it is, and as a server may write it that echoes it: in JSON, in an address, in a page, in base64 with
+    whatever stands before it, in hexadecimal digits, backwards."""
+    raw = key.encode("utf-8", "replace")
+    yield from (key, key.upper(), key.lower(), key[::-1], json.dumps(key)[1:-1], quote(key, ""), quote_plus(key))
+    yield from (html.escape(key), raw.hex(), raw.hex().upper(), "".join(f"\\u{ord(each):04x}" for each in key))
+    for before in range(3):  # base64 has three ways to write bytes, by what stands before them
+        for written in (b64encode(bytes(before) + raw), urlsafe_b64encode(bytes(before) + raw)):
+            yield written.decode().rstrip("=")[(0, 2, 3)[before] : -1]
 
 
 def _is_word(key: str) -> bool:

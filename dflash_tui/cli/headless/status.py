@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
 from dflash_tui.core.progress import describe_amount
+from dflash_tui.core.text.harmless import signed
 from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, TurnFinished
 
 LOG_SECONDS = 10.0
@@ -62,7 +63,7 @@ class ProgressLine:
         self._write("".join(f"{line}\n" for line in (figures, *self._notes) if line))
 
     def _write(self, text: str) -> None:
-        sys.stderr.write(f"{_CLEAR_LINE}{text}" if self._drawn else text)
+        sys.stderr.write(f"{_CLEAR_LINE * self._drawn}{signed(text)}")
         sys.stderr.flush()
         self._drawn = False
 

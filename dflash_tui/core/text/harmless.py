@@ -34,6 +34,11 @@ def signed(text: str) -> str:
     return _UNSAFE.sub(_sign, text)
 
 
+def in_line(text: str) -> str:
+    """``text`` on one line, with signs as :func:`signed` has them."""
+    return " ".join(signed(text).split())
+
+
 def _replacement(match: re.Match[str]) -> str:
     return "" if match[0] == "\r" else _sign(match)
 

@@ -81,21 +81,10 @@ class Labels:
         self.tokens += others.tokens
         self._pass_on(start)
 
-    def part(self, start: int, stop: int) -> Labels:
-        """The pieces from ``start`` to before ``stop``."""
-        here = slice(start, stop)
-        return Labels(self.styles[here], self.written[here], self.turns[here], self.tokens[here])
-
     def cut(self, length: int) -> None:
         """Forget the pieces behind the first ``length``."""
         for column in (self.styles, self.written, self.turns, self.tokens):
             del column[length:]
-
-    def at(self, places: Iterable[int]) -> Labels:
-        """The pieces at these places, in this order."""
-        order = list(places)
-        columns = (self.styles, self.written, self.turns, self.tokens)
-        return Labels(*([column[place] for place in order] for column in columns))
 
     def those(self, kept: Sequence[bool]) -> Labels:
         """The labels of the pieces for which ``kept`` is True."""

@@ -46,7 +46,7 @@ class Played:
         with FakeServer({CHAT: recorded(path)}).closing() as server:
             attached = Attached(server.url, dialect=dialect)
             attached.ready()
-            self.events = attached.ask(max_new_tokens=16)
+            self.events = attached.ask(max_new_tokens=500)
             attached.close()
         self.steps = [event for event in self.events if isinstance(event, Step)]
         self.error = next((event for event in self.events if isinstance(event, EngineError)), None)

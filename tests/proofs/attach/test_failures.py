@@ -55,7 +55,7 @@ REFUSALS = {
     "no json": (Reply((b"It works!",), headers={"Content-Type": "text/plain"}), "no JSON"),
     "half of it": (Reply((b'{"error": ',), 502), "is not available"),
     "error event": (streamed(sse(content("Hel"), {"error": {"message": "EngineCore died"}})), "EngineCore died."),
-    "broken event": (streamed(sse(content("Hel")), b"data: {nonsense\n\n"), "no JSON"),
+    "broken event": (streamed(sse(content("Hel")), b"data: {nonsense\n\n"), "in the middle: {nonsense"),
     "no end": (streamed(sse(content("Hel"))), "ended the answer in the middle"),
     "it dies": (streamed(sse(content("Hel")), "die"), "The connection to"),
     "loading": (said({"error": {"message": "Loading model", "code": 503}}, 503), "is still loading its model"),

@@ -1,0 +1,401 @@
+"""Reads one event of a stream, whatever its shape: text, thought, tool calls, end, and an error's words. What each name
+means stands in tables; what holds words and is in none of them is told as not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp
+from typing import Any
+
+from engine.events import Channel, FinishReason
+
+from .error_texts import error_in, words_in
+from .names import (
+    BROKEN,
+    CHOICES,
+    CUT,
+    ENDS,
+    ENVELOPES,
+    ERRORS,
+    FLAGS,
+    FULL,
+    KINDS,
+    LAST,
+    MESSAGES,
+    SILENT_KINDS,
+    TEXT_KINDS,
+    THINKING,
+    THOUGHT_KINDS,
+    TOOLS,
+    WRITTEN,
+    named,
+)
+from .thoughts import Thoughts
+from .transport.keys import StreamRedactor
+from .untrusted import count, counts, mapping, parsed, real, sequence, words
+
+Piece = tuple[Channel, str]
+"""A run of text of one channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logprob:
+    """A token's own text, as the server gives it where it is asked for probabilities."""
+
+    text: str
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """An event of a chat completion's stream."""
+
+    time: float
+    """Seconds since the question was sent."""
+    pieces: tuple[Piece, ...]
+    spoke: bool
+    """Whether it stands for at least one token, even where its text is markup or is held back."""
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[Logprob, ...] = ()
+    finish: str = ""
+    """The finish reason; empty before the end of the answer."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """The event as it was sent, without an envelope."""
+    error: Any = None
+    """The part of it that is an error; None where there is none."""
+
+    @property
+    def usage(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("usage"))
+
+    @property
+    def timings(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("timings"))
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("metrics"))
+
+
+_PLAIN = frozenset({"role", "content"})
+DEEPEST = 8
+"""How deep parts may be nested inside parts; what lies deeper is ignored."""
+MOST_HAPPENINGS = 8
+
+
+class EventReader:
+    """Reads the events of one answer, in their order: a mark or a surrogate pair that one begins may end in another,
+    and a text that comes whole behind its pieces is not said twice."""
+
+    def __init__(self, keys: tuple[str, ...] = (), inside_thought: bool = False, hold: bool = False) -> None:
+        """``hold``: the answer's beginning may wait for a mark that makes a thought of it."""
+        self._keys = keys
+        self.thoughts = Thoughts(inside_thought, hold)
+        self._channel: Channel = "answer"
+        self._half = ""
+        """Half of a surrogate pair, whose other half comes with the next piece."""
+        self._redactor = StreamRedactor(keys)
+        self._said: dict[Channel, list[str]] = {"answer": [], "thought": []}
+        """What was read so far, as it came."""
+        self.tools: dict[str, None] = {}
+        """Names of tools that the model called, in their order."""
+        self.unshown: dict[str, None] = {}
+        """Kinds of content that can't be shown here."""
+        self._by_delta = False
+        """Whether pieces came as ``delta``: a ``message`` then is all of the answer."""
+        self._repeated = 0
+        """Texts that were said before, piece by piece."""
+        self.unread: list[str] = []
+        """What was not understood, in words."""
+
+    def read(self, event: Mapping[str, Any], time: float) -> Chunk:
+        """Reads one event of the answer. Only its first choice counts, since no more is ever asked for; where there are
+        none, its fields stand at the top."""
+        data = _unwrapped(event, DEEPEST)
+        choices = next((found for name in CHOICES if (found := data.get(name))), None)
+        every = [mapping(each) for each in (choices if isinstance(choices, list) else [choices])] if choices else []
+        ours = [each for each in every if each.get("index") in (None, 0, "0")]
+        top = not choices and ("choices" not in data or any(isinstance(data.get(name), dict) for name in MESSAGES))
+        error = error_in(data, ours, top)
+        told, finish = [], ""
+        happened = self._happened
+        for each in [data] if top else ours:
+            finish = finish or _finish(each, top)
+            told += [] if top and error is not None else self._told_by(each, bool(finish), top)
+        if choices and not finish and any(mapping(each.get("message")) and not each.get("delta") for each in ours):
+            finish = "stop"  # an answer that is no stream is whole
+        spoke = any(text for _, text in told)
+        understood = spoke or finish or error is not None or self._happened > happened or len(every) > len(ours)
+        if not understood:
+            error = self._not_understood(data, ours)
+        choice = ours[0] if ours else mapping(None)
+        return Chunk(
+            time,
+            tuple(piece for piece in self._settled(told) if piece[1]),
+            spoke,
+            counts(choice.get("token_ids")) or (),
+            tuple(_logprobs(mapping(choice.get("logprobs")))),
+            finish,
+            data,
+            error,
+        )
+
+    def released(self, time: float) -> Chunk:
+        """The answer's beginning, which need not wait any longer for a mark."""
+        return Chunk(time, tuple(self.thoughts.release()), False)
+
+    def rest(self, time: float, whole: bool) -> Chunk:
+        """The text that was held back, when no more will come. ``whole``: the answer came to its end."""
+        pieces = (*self._rest_of_channel(), *self.thoughts.rest(whole))
+        return Chunk(time, tuple(piece for piece in pieces if piece[1]), False)
+
+    @property
+    def _happened(self) -> int:
+        """How much came that is no text, and was understood."""
+        return len(self.tools) + len(self.unshown) + self._repeated
+
+    def _not_understood(self, data: Mapping[str, Any], ours: Sequence[Mapping[str, Any]]) -> Any:
+        """Notes words that were understood as nothing. Returns the event where those can only be an error's: an object
+        without choices and usage that says nothing else of itself."""
+        beside = {name: value for name, value in data.items() if name not in CHOICES}
+        said = "; ".join(words_in([*ours, beside], DEEPEST))
+        if not said:
+            return None
+        typed = isinstance(data.get("type"), str) and not isinstance(data.get("message"), str)
+        if data.get("choices") is None and not data.get("usage") and "dflash" not in data and not typed:
+            return data
+        self.unread.append(said)
+        return None
+
+    def _told_by(self, choice: Mapping[str, Any], last: bool, top: bool) -> list[Piece]:
+        """The pieces of text in a choice, before thoughts are told apart."""
+        delta, kind = choice.get("delta"), words(choice.get("type"))
+        if not last and isinstance(delta, dict) and delta.keys() <= _PLAIN and "message" not in choice:
+            content = delta.get("content")  # nearly every event
+            if content and isinstance(content, str) and delta.get("role", "assistant") in ("assistant", None):
+                self._said["answer"].append(content)
+                self._by_delta = True
+                return [("answer", content)]
+        fields, last = named(choice), last or kind.endswith((".done", "completed", "_stop", "-end"))
+        told, repeated = list[Piece](), self._repeated
+        places = [name for name in MESSAGES if name in fields and not (top and isinstance(fields[name], str))]
+        for name in places:
+            if isinstance(message := fields[name], dict):
+                whole = last or len(places) > 1 or (self._by_delta and name == "message")
+                told += self._new(self._message(message), whole)
+                self._by_delta |= name == "delta"
+            elif not told:
+                told += self._new([*self._parts(message, "answer", DEEPEST)], last)
+        if not any(text for _, text in told) and self._repeated == repeated:
+            told = self._new(self._message(choice), last)
+        if top and not told and isinstance(delta, str):
+            told = self._new([("thought" if "reasoning" in kind else "answer", delta)], last)
+        return told
+
+    def _message(self, message: Mapping[str, Any]) -> list[Piece]:
+        fields = named(message)
+        tools = [fields[name] for name in TOOLS if name in fields]
+        for each in tools:
+            self._call(each)
+        channel = _channel_of(fields)
+        thought = next((told for name in THINKING if (told := self._field(fields, name, "thought"))), [])
+        said = next((told for name in WRITTEN if (told := self._field(fields, name, channel))), [])
+        if not said and isinstance(inner := fields.get("message"), dict):
+            return [*thought, *self._message(inner)]
+        if not said and "audio" in fields:
+            said = [*self._parts(mapping(fields["audio"]).get("transcript"), "answer", DEEPEST)]
+            self._note("audio")
+        if "images" in fields:
+            self._note("an image")
+        markup: list[Piece] = [("control", " ")] if tools else []
+        return [*thought, *said, *markup]
+
+    def _new(self, told: Iterable[Piece], last: bool) -> list[Piece]:
+        """What of these pieces was not said yet. ``last``: they may be all of the text, behind its pieces."""
+        new: list[Piece] = []
+        for channel, text in _in_runs(told) if last else told:
+            before = self._said.get(channel, [])
+            said, bare = "".join(before) if last else "", text.strip()
+            if (
+                said
+                and bare
+                and (len(bare) > 8 or len(before) > 1)
+                and said.strip().endswith(bare)
+                and (len(bare) > 8 or said.strip() == bare)
+            ):
+                self._repeated += 1
+                continue
+            text = text[len(said) :] if len(said) > 8 and text.startswith(said) else text
+            before.append(text)
+            new.append((channel, text))
+        return new
+
+    def _field(self, message: Mapping[str, Any], name: str, channel: Channel) -> list[Piece]:
+        return [piece for piece in self._parts(message.get(name), channel, DEEPEST) if piece[1]]
+
+    def _parts(self, value: Any, channel: Channel, deep: int) -> Iterator[Piece]:
+        """The pieces of ``value``, which is a text, a part that holds one, or a list of parts."""
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield channel, str(value)
+        elif isinstance(value, list) and deep:
+            for each in value:
+                yield from self._parts(each, channel, deep - 1)
+        elif isinstance(value, dict) and deep:
+            yield from self._part(value, channel, deep - 1)
+
+    def _part(self, part: Mapping[str, Any], channel: Channel, deep: int) -> Iterator[Piece]:
+        fields = named(part)
+        kind = words(fields.get("type")).lower()
+        if "tool" in kind or "function" in kind or fields.keys() & set(TOOLS):
+            self._call(next((fields[name] for name in TOOLS if name in fields), part))
+            yield "control", " "
+            return
+        if kind in SILENT_KINDS or kind.startswith("reasoning.encrypted"):
+            return
+        own = _channel_of(fields)
+        plain = kind in TEXT_KINDS or channel == "thought" or own == "thought"
+        channel = own if own == "thought" else channel
+        thought = next((fields[name] for name in THINKING if not isinstance(fields.get(name, True), bool)), None)
+        told = next((fields[name] for name in WRITTEN if name in fields), None)
+        if told is None and thought is not None:
+            channel, told = "thought", thought
+        if told is not None:
+            yield from self._parts(told, channel, deep)
+        elif not plain:
+            self._note(kind.replace("_", " "))
+
+    def _call(self, value: Any) -> None:
+        for each in value if isinstance(value, list) else [value]:
+            call = mapping(each)
+            name = words(mapping(call.get("function")).get("name")) or words(call.get("name"))
+            if name and len(self.tools) < MOST_HAPPENINGS:
+                self.tools.pop("", None)
+                self.tools[name] = None
+            elif not self.tools:
+                self.tools[""] = None
+
+    def _note(self, kind: str) -> None:
+        if len(self.unshown) < MOST_HAPPENINGS:
+            self.unshown["an image" if "image" in kind else kind] = None
+
+    def _settled(self, told: Iterable[Piece]) -> Iterator[Piece]:
+        """Makes texts fit to be stored and shown: characters are whole, keys are redacted, thoughts are told
+        apart."""
+        for channel, text in told:
+            if channel == "control":
+                continue
+            if channel != self._channel:
+                yield from self._rest_of_channel()
+                self._channel = channel
+                if channel == "thought":
+                    yield from self.thoughts.outside()
+            text = self._half + text
+            self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+            yield from self._sorted(self._redactor.feed(_joined(text[: len(text) - len(self._half)])))
+
+    def _sorted(self, text: str) -> Iterator[Piece]:
+        if self._channel == "thought":
+            yield "thought", text
+        else:
+            yield from self.thoughts.feed(text)
+
+    def _rest_of_channel(self) -> Iterator[Piece]:
+        text, self._half = _joined(self._half), ""
+        yield from self._sorted(self._redactor.feed(text) + self._redactor.rest())
+        self._redactor = StreamRedactor(self._keys)
+
+
+def _unwrapped(data: Mapping[str, Any], deep: int) -> Mapping[str, Any]:
+    """The event itself, where it lies in another object, or in its text."""
+    if "choices" in data or "dflash" in data or not deep:
+        return data
+    known = {*CHOICES, *MESSAGES, *WRITTEN, *THINKING, *TOOLS, *ERRORS} - {*ENVELOPES}
+    for name in ENVELOPES:
+        inner = data.get(name)
+        if isinstance(inner, str) and inner.lstrip()[:1] == "{":
+            try:
+                inner = parsed(inner)
+            except ValueError:
+                continue
+        inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
+        if isinstance(inner, dict) and not named(data).keys() & known:
+            found = _unwrapped(inner, deep - 1)
+            if named(found).keys() & known or "output" in found:
+                return {**found, **{name: value for name, value in data.items() if name in ("usage", "type")}}
+    return data
+
+
+def _channel_of(fields: Mapping[str, Any]) -> Channel:
+    """Which channel a message's text is of, as far as it says so; the answer's otherwise."""
+    google = named(mapping(mapping(fields.get("extra_content")).get("google")))
+    flagged = any(each.get(name) in (True, "true") for each in (fields, google) for name in FLAGS)
+    kinds = [words(fields.get(name)).lower() for name in KINDS]
+    told = any(kind in THOUGHT_KINDS or kind.startswith(("thinking", "reasoning")) for kind in kinds)
+    return "thought" if flagged or told else "answer"
+
+
+def _in_runs(told: Iterable[Piece]) -> list[Piece]:
+    joined: list[Piece] = []
+    for channel, text in told:
+        if joined and joined[-1][0] == channel:
+            joined[-1] = (channel, joined[-1][1] + text)
+        else:
+            joined.append((channel, text))
+    return joined
+
+
+def _joined(text: str) -> str:
+    """Joins the halves of surrogate pairs; a half that stands alone is replaced."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _finish(choice: Mapping[str, Any], top: bool) -> str:
+    """Why the answer ends with a choice, or with an event; empty where it goes on."""
+    fields = named(choice)
+    places = (fields, *(named(fields.get(name)) for name in ("delta", "message", "details")))
+    said = next((why for place in places for name in ENDS if (why := _reason(place.get(name)))), "")
+    if top and not said:
+        ended = any(choice.get(name) is True for name in ("stop", "done", "is_finished"))
+        said = "stop" if ended or words(choice.get("type")).lower() in LAST else ""
+    elif top and (choice.get("done") is False or choice.get("stop") is False):
+        said = ""
+    return said
+
+
+def _reason(value: Any) -> str:
+    """Why an answer ends, by its ``finish_reason``; empty for what is no reason."""
+    said = words(mapping(value).get("type")) or words(value)
+    return "" if said.lower() in ("null", "none", "unspecified", "finish_reason_unspecified") else said.lower()
+
+
+def _logprobs(logprobs: Mapping[str, Any]) -> Iterator[Logprob]:
+    for each in sequence(logprobs.get("content")):
+        entry = mapping(each)
+        given = entry.get("logprob")
+        below = real(-given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+        yield Logprob(words(entry.get("token")), None if below is None else round(exp(-below), 3))
+
+
+def finish_reason(said: str, full: bool) -> FinishReason:
+    """The finish reason behind what a server says. ``full``: prompt and answer take all of its context."""
+    if said in FULL or (said in CUT and full):
+        return "context"
+    return "length" if said in CUT else "error" if said in BROKEN else "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptUsage:
+    """How many tokens a question had, and how many of them were cached, as far as the stream has told."""
+
+    tokens: int = 0
+    reused: int = 0
+
+
+def usage_prompt(chunk: Chunk) -> PromptUsage | None:
+    """The prompt's length as ``usage`` gives it; None where it doesn't."""
+    tokens = count(chunk.usage.get("prompt_tokens"))
+    if tokens is None:
+        return None
+    details = mapping(chunk.usage.get("prompt_tokens_details"))
+    return PromptUsage(tokens, min(count(details.get("cached_tokens")) or 0, tokens))
