@@ -14,9 +14,11 @@ from dflash_tui.core.figures.labels import ABOUT, BRIEFLY
 from .passes import Reason
 from .rounds.living_round import LivingRound
 
-LEAST_ROWS, FOR_A_ROUND, ROOMY, TAKEN, MOST_HIGH = 22, 24, 36, 27, 26
-"""Rows of a screen that has room for DFlash's reason, for a round that lives too, and for both high; rows that are not
-the round's; and its own at most."""
+LEAST_ROWS, FOR_A_ROUND, AIRY, ROOMY = 22, 24, 32, 42
+"""Rows of a screen that has room for DFlash's reason, for a round that lives too, for blank lines between them, and for a
+high reason."""
+TAKEN, MOST_HIGH = 28, 26
+"""Rows that are not the round's, and its own at most."""
 
 
 class Starter(Static):
@@ -45,8 +47,9 @@ class Starters(Vertical):
     DEFAULT_CSS = """
     Starters { display: none; height: auto; padding: 0 1; }
     Starters > .head { color: $verdict-pending; }
-    Starters.-roomy > Reason { height: 4; margin: 1 0 0 0; }
-    Starters.-roomy > LivingRound { margin: 0 0 1 0; }
+    Starters.-airy > Reason { margin: 1 0 0 0; }
+    Starters.-roomy > Reason { height: 4; }
+    Starters.-airy > LivingRound { margin: 0 0 1 0; }
     """
 
     def __init__(self, *, id: str) -> None:
@@ -75,15 +78,16 @@ class Starters(Vertical):
     def share_room(self) -> None:
         """The round takes what the questions and the introduction above leave it."""
         rows = self.screen.size.height
-        roomy = rows >= ROOMY
+        airy, roomy = rows >= AIRY, rows >= ROOMY
+        self.set_class(airy, "-airy")
         self.set_class(roomy, "-roomy")
         for about in self.query(".about").results(Static):
-            about.update(ABOUT if rows >= ROOMY else BRIEFLY)
+            about.update(ABOUT if airy else BRIEFLY)
         for reason in self.query(Reason):
             reason.display = rows >= LEAST_ROWS
         for living in self.query(LivingRound):
             living.display = rows >= FOR_A_ROUND
-            living.styles.height = max(2, min(rows - TAKEN - 3 * roomy, MOST_HIGH))
+            living.styles.height = max(2, min(rows - TAKEN - 2 * roomy, MOST_HIGH))
 
     def following(self, text: str) -> str | None:
         """The question after ``text``, the first one for an empty prompt; None for a text of the user's own."""
