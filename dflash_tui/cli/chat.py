@@ -319,7 +319,7 @@ def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: 
         from dflash_tui.app.main import run_chat
 
         theme = suited.theme
-    begin = replace(_start(flags, conversation, wanted, invocation), time_alone=True, typed=suited.typed)
+    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
 
 
@@ -328,7 +328,7 @@ def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocati
         print("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.", file=sys.stderr)
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
-    begin = replace(_start(flags, conversation, wanted, invocation), time_alone=True)
+    begin = _start(flags, conversation, wanted, invocation)
     trace = open_trace(flags.trace)
     from .plain.chat import PlainChat  # as the screen, where it opens
 

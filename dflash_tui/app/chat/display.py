@@ -310,8 +310,6 @@ class ChatDisplay(DeskScreen):
             self.draw_status()
         if any(isinstance(event, TurnFinished) for event in events):
             self._conclude()
-        if self.desk.alone.look():
-            self.changed("settings")
         self._tell_log_failure()
 
     def _draw_loading(self) -> None:

@@ -16,7 +16,7 @@ from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask
 
@@ -94,17 +94,11 @@ class DeskScreen(Screen[None]):
     def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
         self.app.push_screen(SummaryScreen(ask, self.desk.source.send, self.desk.queue), then)
 
-    def race(
-        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
-    ) -> None:
+    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race
-
-        def finish(result: RaceResult | None) -> None:
-            if result is not None:
-                then(result)
 
         origin = origin_of(self.desk.ready)
         made = partial(create, self.gpu.joules)
         self.app.push_screen(
-            RaceScreen(made, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves), finish
+            RaceScreen(made, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves)
         )

@@ -107,7 +107,7 @@ def write_file(path: Path, text: str, force: bool) -> None:
 
 
 def _document(name: str) -> ExportedPage:
-    from dflash_tui.core.export.document import ExportedPage, collect, origin_of
+    from dflash_tui.core.export.document import ExportedPage, collect, origin_of, with_factors
     from dflash_tui.core.traces.bundled import find_trace
     from dflash_tui.core.traces.reader import read_trace
 
@@ -120,4 +120,5 @@ def _document(name: str) -> ExportedPage:
         print(f"dflash-chat: {trace.problem}", file=sys.stderr)
     collector = collect(trace.events())
     program = f"{trace.header.program} {trace.header.version}".strip()
-    return ExportedPage(path.stem, collector.answers(), origin_of(collector.ready, trace.header.created, program))
+    origin = origin_of(collector.ready, trace.header.created, program)
+    return ExportedPage(path.stem, with_factors(collector.answers(), origin.times), origin)

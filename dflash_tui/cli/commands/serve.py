@@ -209,7 +209,7 @@ def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
     facts = finished.statistics
     parts = [f"{facts.num_prompt_tokens} + {facts.num_tokens} tokens", f"{facts.tok_s:.0f} tok/s"]
     if facts.num_spec_steps:
-        parts.append(f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
+        parts.append(f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     if facts.num_reused_tokens:
         parts.append(f"{facts.num_reused_tokens} reused")
     if ticket.gone:

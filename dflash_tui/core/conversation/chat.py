@@ -213,7 +213,7 @@ class Chat:
         exchange = Exchange(self._turns, text, follows, "", self.system, settings=used.to_dict(), beside=beside)
         exchange.once = settings is not None
         self.tree.add(exchange)
-        self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, beside), used)
+        self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, beside), used, compares=True)
         self._sent = self._stopping = self._ended_well = False
         if self.reducer.ready is not None:
             self._send_question()

@@ -42,7 +42,9 @@ AS_FAST = f"{SPEED_UP.name.removeprefix('times ')} as the target alone"
 """Stands behind or under a number of times."""
 TOKENS_PER_SECOND = Label("tokens/s", "tokens written in a second, counted from the first one on", "tok/s")
 TOKENS_PER_ROUND = Label(
-    "tokens a round", "what a round writes: the guesses that were kept, and one token of the target's own", "a round"
+    "tokens a round",
+    "what a round writes, those without a guess counted, too: the guesses that were kept, and the target's own token",
+    "a round",
 )
 KEPT = Label("kept a round", "how many guesses the rounds kept: a bar for each number, as high as rounds kept so many")
 RIGHT_SO_FAR = Label(
