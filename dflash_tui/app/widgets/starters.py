@@ -15,8 +15,8 @@ from .passes import Reason
 from .rounds.living_round import LivingRound
 
 LEAST_ROWS, FOR_A_ROUND, AIRY, ROOMY = 22, 24, 32, 42
-"""Rows of a screen that has room for DFlash's reason, for a round that lives too, for blank lines between them, and for a
-high reason."""
+"""Rows of a screen that has room for DFlash's reason, for a round that lives too, for blank lines, and for a high
+reason."""
 TAKEN, MOST_HIGH = 28, 26
 """Rows that are not the round's, and its own at most."""
 
