@@ -113,6 +113,8 @@ ABOUT = (
     "one pass. Same text, sooner."
 )
 """What the program shows, for those who have just opened it."""
+BRIEFLY = "A small model, the drafter, guesses; the large one, the target, checks."
+"""The same in a line."""
 PHASE_NAMES: dict[Phase, str] = {
     "block": "block", "draft": GUESSING.name, "verify": CHECKING.name, "judge": "keep", "emit": "write",
 }  # fmt: skip
