@@ -138,7 +138,8 @@ class ChatDisplay(DeskScreen):
     def reword(self, exchange: Exchange) -> None:
         self.leave_edit()
         self.prompt.put_aside()
-        self.prompt.fill(exchange.question)
+        pastes = (exchange.question[start:stop] for start, stop in exchange.beside.pastes)
+        self.prompt.fill(exchange.question, tuple(pastes))
         self.desk.editing = exchange.number
         self._show_mark()
         self.prompt.focus()

@@ -12,6 +12,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.formats import FORMATS, Format
 
+from ..flags.completing import among, recordings
 from ..headless.output import StandardOutput
 from ..problems import Problem
 
@@ -27,7 +28,7 @@ FORCE = click.option("--force", is_flag=True, help="Replace the file if there is
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("trace")
+@click.argument("trace", shell_complete=among(recordings, files=True))
 @FORMAT
 @OUTPUT
 @FORCE

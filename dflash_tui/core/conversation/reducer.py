@@ -179,7 +179,6 @@ class TurnState:
         )
 
 
-
 _REASONS: dict[FinishReason, str] = {
     "stop": "",
     "length": "reached the token limit",
