@@ -70,7 +70,6 @@ def test_the_card_is_described_as_far_as_it_tells() -> None:
     assert made["gpu"].title == "H200" and [row[0] for row in made["gpu"].rows] == ["busy", "power"]
 
 
-
 def test_costs_leave_the_first_round_out() -> None:
     history = StepHistory()
     for index in range(4):
