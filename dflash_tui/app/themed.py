@@ -63,6 +63,9 @@ class ThemedApp(OptionsApp):
     def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
         self.screen_options = screen_options or ScreenOptions()
         super().__init__()
+        self.typed = b""
+        """Bytes of keys pressed before there was a screen; whoever reads the terminal takes them from here."""
+        self.backed_up = lambda: False
         self.mistake = ""
         """What is told of an exception that ended the screen."""
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
