@@ -12,6 +12,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.formats import FORMATS, Format
 
+from ..flags.completing import among, recordings
 from ..headless.output import StandardOutput
 from ..problems import Problem
 
@@ -27,7 +28,7 @@ FORCE = click.option("--force", is_flag=True, help="Replace the file if there is
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("trace")
+@click.argument("trace", shell_complete=among(recordings, files=True))
 @FORMAT
 @OUTPUT
 @FORCE
@@ -107,7 +108,7 @@ def write_file(path: Path, text: str, force: bool) -> None:
 
 
 def _document(name: str) -> ExportedPage:
-    from dflash_tui.core.export.document import ExportedPage, collect, origin_of
+    from dflash_tui.core.export.document import ExportedPage, collect, origin_of, with_factors
     from dflash_tui.core.traces.bundled import find_trace
     from dflash_tui.core.traces.reader import read_trace
 
@@ -120,4 +121,5 @@ def _document(name: str) -> ExportedPage:
         print(f"dflash-chat: {trace.problem}", file=sys.stderr)
     collector = collect(trace.events())
     program = f"{trace.header.program} {trace.header.version}".strip()
-    return ExportedPage(path.stem, collector.answers(), origin_of(collector.ready, trace.header.created, program))
+    origin = origin_of(collector.ready, trace.header.created, program)
+    return ExportedPage(path.stem, with_factors(collector.answers(), origin.times), origin)

@@ -130,8 +130,6 @@ def gauge_facts(chat: Chat, turn: TurnState | None, snapshot: TurnSnapshot) -> G
     return GaugeFacts(
         snapshot,
         max_context=ready.max_context if ready else 0,
-        plain_ms=chat.reducer.plain_ms_of(turn),
-        before_race=turn.before_race if turn else False,
         speculation=turn.speculation if turn else True,
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
@@ -173,7 +171,7 @@ class RoundView:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
-        ready, plain_ms = self.chat.reducer.ready, self.chat.reducer.plain_ms_of(turn)
+        ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
         recurs = ready is not None and ready.recurs
         found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
         yield f"Round {place} of 0 to {last}: {found.summary}"

@@ -51,10 +51,8 @@ def summary(finished: TurnFinished) -> str:
 def speed_up(chat: Chat, finished: TurnFinished) -> str:
     """How many times as fast as the target alone an answer came; empty where that is not known."""
     turn = chat.reducer.turn_of(finished.turn)
-    alone = chat.reducer.plain_ms_of(turn)
-    if turn is None or alone is None or not turn.speculation or not finished.statistics.tok_s:
-        return ""
-    return f"{finished.statistics.tok_s * alone / 1000:.1f} times {AS_FAST}"
+    factor = turn.snapshot.speed_up if turn is not None else None
+    return f"{factor.told()} times {AS_FAST}" if factor is not None else ""
 
 
 def blocks_of(answer: str) -> str:

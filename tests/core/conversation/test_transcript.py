@@ -79,7 +79,7 @@ def test_what_is_known_of_the_engine_stays(tmp_path: Path) -> None:
     plain = replace(STARTED, settings={"speculation": False})
     events = [plain, make_step(0, 0), TurnFinished(1, "stop", "x", "", TurnStatistics(num_tokens=99, tok_s=5.0))]
     reducer = told(kept(tmp_path, events))[1].reducer
-    assert (reducer.phase, reducer.plain_ms, reducer.ready) == ("loading", None, None)
+    assert (reducer.phase, reducer.ready) == ("loading", None)
 
 
 def test_an_answer_that_was_refused_counts_nothing(tmp_path: Path) -> None:
