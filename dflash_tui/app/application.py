@@ -76,8 +76,6 @@ class ChatApp(ThemedApp):
 
     async def on_event(self, event: events.Event) -> None:
         """The first to see a key: where text typed in a burst goes can't be decided later."""
-        if isinstance(event, events.Key):
-            self.chat_screen.desk.alone.give_up()
         if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.screen, ChatScreen):
             self.screen.catch_text(event)
         await super().on_event(event)

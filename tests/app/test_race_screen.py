@@ -10,7 +10,6 @@ from textual.widgets import Static
 from dflash_tui.app.glyphs import large_number
 from dflash_tui.app.screens.keys import KeysScreen
 from dflash_tui.app.screens.race import RaceScreen
-from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.race.race import ALONE, LaneResult, RaceResult
 from engine.commands import Ask, Stop
@@ -116,13 +115,8 @@ async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> Non
         assert driver.screen.queue.diverted is None
         after = (driver.log.text, list(driver.screen.chat.messages), len(driver.screen.chat.reducer.turns))
         assert after == before
-        assert driver.screen.chat.reducer.plain_ms is not None
-        gauges = driver.screen.query_one(GaugePanel)
-        assert gauges.facts.plain_ms is not None
-        assert gauges.facts.speedup is None, "an answer before the race may have been a cold one"
         await driver.ask_and_wait("And another")
         assert len(driver.screen.chat.reducer.turns) == 2
-        await driver.until(lambda: gauges.facts.speedup is not None)
 
 
 async def test_escape_stops_the_engine_and_waits_for_it(launch: Launch) -> None:

@@ -138,7 +138,8 @@ class ChatDisplay(DeskScreen):
     def reword(self, exchange: Exchange) -> None:
         self.leave_edit()
         self.prompt.put_aside()
-        self.prompt.fill(exchange.question)
+        pastes = (exchange.question[start:stop] for start, stop in exchange.beside.pastes)
+        self.prompt.fill(exchange.question, tuple(pastes))
         self.desk.editing = exchange.number
         self._show_mark()
         self.prompt.focus()
@@ -310,8 +311,6 @@ class ChatDisplay(DeskScreen):
             self.draw_status()
         if any(isinstance(event, TurnFinished) for event in events):
             self._conclude()
-        if self.desk.alone.look():
-            self.changed("settings")
         self._tell_log_failure()
 
     def _draw_loading(self) -> None:

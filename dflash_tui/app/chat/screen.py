@@ -175,7 +175,7 @@ class ChatScreen(ChatDisplay):
                 command.run(self, command.argument(parsed.argument))
         except REFUSALS as error:
             self.query_one(Attached).refuse(message.typed)
-            self.prompt.give_back(text, is_command=not isinstance(parsed, str))
+            self.prompt.give_back(text, message.pasted, is_command=not isinstance(parsed, str))
             self.notify(refusal(error), severity="error", timeout=6, markup=False)
 
     def action_act(self, name: str) -> None:

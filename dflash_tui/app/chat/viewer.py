@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
+from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Quiz
@@ -32,8 +33,8 @@ class Viewer(Look):
         self._before_hall = self._played = False
         """Whether the step view was open before that; whether a recording went on when slow motion began."""
         self.lenses = LensView(desk, self.travel, painted)
-        self._seen_turns = (0, 0)
-        """How many turns the chat had at the last look, and the last one's number: shows whether they changed."""
+        self._seen: TurnState | None = None
+        """The newest turn that there was when it was last looked at."""
 
     # Going somewhere
 
@@ -297,10 +298,9 @@ class Viewer(Look):
 
     def frame(self) -> None:
         """Called with every frame, after the events were applied."""
-        turns = self._desk.chat.turns
-        seen = len(turns), turns[-1].number if turns else 0
-        if seen != self._seen_turns:
-            self._seen_turns = seen
+        newest = next(reversed(self._desk.chat.turns), None)
+        if newest is not self._seen:
+            self._seen = newest
             self.lenses.forget()
             if self.place is not None and (self.motion.playing or not self.motion.active):
                 self._leave()  # a question was asked, or a new chat begun; slow motion that was paused stays

@@ -12,6 +12,7 @@ from engine.events import Clock, Source, Step, TurnStatistics, sources_in, verif
 
 from .labels import TOKENS_PER_ROUND
 from .series import Beginning
+from .speed_up import SpeedUp
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
 NOT_KNOWN = "not known"
@@ -106,7 +107,7 @@ class AcceptanceStatistics:
 def accepted_share(facts: TurnStatistics) -> str:
     """What speculation gave, in a few words: tokens a round, else how many drafts of how many; maybe nothing."""
     if facts.num_spec_steps:
-        return f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
+        return f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}"
     if facts.num_draft_tokens:
         return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
     return ""
@@ -194,3 +195,17 @@ class TurnSnapshot:
     """Whether the turn had ended, so that its rate is the whole answer's."""
     totals: TurnStatistics | None = None
     """What a server says of the whole answer, where its rounds are not known and don't add up to that."""
+    speed_up: SpeedUp | None = None
+    """Against the target alone; None where nothing can be said, and for an answer of the target alone."""
+
+    @property
+    def tokens_per_round(self) -> float:
+        """Tokens of a round, those without a draft counted as well; 0 where no drafts are known."""
+        if self.totals is not None:
+            return self.totals.tokens_per_round
+        return (self.num_tokens - 1) / self.step if self.step and self.acceptance.num_spec_steps else 0.0
+
+    @property
+    def alone_ms(self) -> float | None:
+        """What a token would have taken the target alone; None where that isn't known."""
+        return self.speed_up.times * 1e3 / self.rate.mean if self.speed_up is not None and self.rate.mean else None

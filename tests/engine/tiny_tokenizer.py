@@ -1,51 +1,26 @@
-"""The pair's tokenizer: byte-pair encoding with digits apart, runs of spaces together, and Gemma's special ids.
-
-Special tokens sit at the ids that they have in the real vocabulary, the ids between are filled with unused tokens,
-and the line break comes right after them (107): an engine with hard-wired ids works with either, and one that reads
-the tokenizer works with both.
-"""
+"""A tokenizer for tiny checkpoints: byte-pair encoding with digits apart, runs of spaces together, and Gemma's special
+tokens at their published ids. The line break comes right after them (107)."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from ....hub.pairs import BUNDLED_PAIR
-from .shapes import BOS, EOS, MASK, PAD, TURN_END, UNK
+from engine.hub.pairs import BUNDLED_PAIR
 
+PAD, EOS, BOS, UNK, MASK, TURN_END = 0, 1, 2, 3, 4, 106
 SPECIAL_TOKENS = {
-    PAD: "<pad>",
-    EOS: "<eos>",
-    BOS: "<bos>",
-    UNK: "<unk>",
-    MASK: "<mask>",
-    46: "<|tool>",
-    47: "<tool|>",
-    48: "<|tool_call>",
-    49: "<tool_call|>",
-    50: "<|tool_response>",
-    51: "<tool_response|>",
-    52: '<|"|>',
-    98: "<|think|>",
-    100: "<|channel>",
-    101: "<channel|>",
-    105: "<|turn>",
-    TURN_END: "<turn|>",
-}
-SPECIAL_IDS = {token: id for id, token in SPECIAL_TOKENS.items()}
+    PAD: "<pad>", EOS: "<eos>", BOS: "<bos>", UNK: "<unk>", MASK: "<mask>", 46: "<|tool>", 47: "<tool|>",
+    48: "<|tool_call>", 49: "<tool_call|>", 50: "<|tool_response>", 51: "<tool_response|>", 52: '<|"|>',
+    98: "<|think|>", 100: "<|channel>", 101: "<channel|>", 105: "<|turn>", TURN_END: "<turn|>",
+}  # fmt: skip
 FIRST_TEXT_ID = TURN_END + 1
-
 WORDS = r"\n+|▁+(?=▁)|▁?[A-Za-z]+|[0-9]|▁?[^\sA-Za-z0-9▁]+|▁"
-"""Matches the words that byte-pair merges never cross: line breaks, indentation (all but the space before the word),
-words, single digits, punctuation."""
-
-CHAT_TEMPLATE = BUNDLED_PAIR / "target" / "chat_template.jinja"
-"""The bundled pair's own template: it was trained on this text, whatever the published template becomes."""
+"""Matches the words that merges never cross."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
@@ -96,46 +71,4 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, max_positions: int) -> No
         "padding_side": "left",
     }
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
-    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE.read_text())
-
-
-def load_tokenizer(folder: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(folder / "tokenizer.json"))
-
-
-class WordEncoder:
-    """Encodes text as the tokenizer does, several times faster: a word that was met before is looked up.
-
-    Merges never cross words, so the ids of a text are those of its words.
-    """
-
-    MOST_WORDS = 300_000
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
-        self.special = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS.values())) + ")")
-        self.words = re.compile(WORDS)
-        self.known: dict[str, list[int]] = {}
-
-    def __call__(self, text: str) -> list[int]:
-        if not text.isascii() or "\t" in text or "\r" in text:
-            return self._encoded(text)
-        ids: list[int] = []
-        for part in self.special.split(text) if "<" in text else (text,):
-            if part in SPECIAL_IDS:
-                ids.append(SPECIAL_IDS[part])
-                continue
-            for word in self.words.findall(part.replace(" ", "▁")):
-                if word not in self.known:
-                    self._learn(word)
-                ids += self.known[word]
-        return ids
-
-    def _learn(self, word: str) -> None:
-        if len(self.known) >= self.MOST_WORDS:
-            self.known.clear()
-        self.known[word] = [token.id for token in self.tokenizer.model.tokenize(word)]
-
-    def _encoded(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+    (folder / "chat_template.jinja").write_text((BUNDLED_PAIR / "target" / "chat_template.jinja").read_text())
