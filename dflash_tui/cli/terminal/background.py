@@ -144,5 +144,5 @@ def bare_terminal() -> bool:
 
 
 def has_screen() -> bool:
-    """Whether there is a terminal or a browser to draw in."""
-    return in_browser() or sys.stdout.isatty()
+    """Whether there is a terminal or a browser to draw in, which one that can only print lines is not."""
+    return in_browser() or (sys.stdout.isatty() and os.environ.get("TERM", "") not in BARE)
