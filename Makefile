@@ -29,7 +29,7 @@ test: .venv/installed-test
 	@$(PYTEST) --numprocesses 2 $(ARGS)
 
 # Three workers keep two cores busy: a third of the time tests wait for a screen.
-proofs: .venv/installed-test
+proofs: .venv/installed-test .venv/installed-clients
 	@CI=true $(PYTEST) --numprocesses 3 --override-ini norecursedirs=.venv $(ARGS)
 
 types: .venv/installed-test
@@ -63,6 +63,11 @@ clean:
 	@$(PIP) install --no-deps --constraint constraints.txt dflash
 	@bash .ci/install-triton $(BIN)/python
 	@bash .ci/install-llama-cpp $(BIN)/python
+	@touch $@
+
+.venv/installed-clients: .ci/install-clients tests/proofs/serve/clients.txt .venv/installed-test
+	@echo "Adding programs of others that the proofs set on our server ..."
+	@bash .ci/install-clients $(BIN)/python
 	@touch $@
 
 .venv/bin/python:

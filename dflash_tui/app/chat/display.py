@@ -26,7 +26,7 @@ from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Notice, TurnFinished, TurnStarted
 
 from ..keymap import Said
-from ..options import options_of
+from ..options import backed_up, options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
@@ -67,7 +67,7 @@ class ChatDisplay(DeskScreen):
         self.queue = queue
         self.desk = Desk(source, settings, queue, begin or Start(), out_dir, self)
         self.chat = self.desk.chat
-        self.pump = FramePump(self.chat, queue, self.draw, lambda: getattr(self.app._driver, "backed_up", False))
+        self.pump = FramePump(self.chat, queue, self.draw, lambda: backed_up(self))
         self.replay = Replay(self.desk.source.recording, self.pump.frame)
         self.viewer = Viewer(self.desk, self.replay, self.show_view, self.show_lens)
         self.gpu = GpuMonitor()

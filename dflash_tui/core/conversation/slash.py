@@ -25,6 +25,10 @@ ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("regenerate", "again"), "/retry answers once more."),
     **dict.fromkeys(("search",), "/find looks in every conversation."),
     **dict.fromkeys(("commands", "?"), "/help lists what there is."),
+    **dict.fromkeys(
+        ("theme", "gauges", "rendered", "lens", "teach", "present", "predict", "pace", "replay"),
+        "That is something to look at: dflash-chat without --plain shows it.",
+    ),
 }
 """What other programs call something that has another name here, and where that is."""
 LIKENESS = 0.75

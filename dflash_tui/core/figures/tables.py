@@ -137,12 +137,13 @@ def _context(facts: GaugeFacts) -> Table:
     used, most = facts.turn.context_length, facts.max_context
     if not most:
         return Table("context", "Context", ())
-    rows = (
+    rows = [
         ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
         ("the question and what stood before it", f"{facts.num_prompt_tokens:,} tokens"),
-        ("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"),
-    )
-    return Table("context", "Context", rows)
+    ]
+    if facts.num_reused_tokens:
+        rows.append(("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"))
+    return Table("context", "Context", tuple(rows))
 
 
 def _gpu(gpu: GpuReading | None) -> Iterator[Table]:
