@@ -103,13 +103,13 @@ async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
 
 
 async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> None:
-    async with launch(round_seconds=0.05) as chat:
+    async with launch(holds=True) as chat:
         await chat.ask("one")
         await type_in(chat, "/th")
         await chat.pilot.press("escape")
         assert (menu(chat), chat.prompt.text, chat.screen.chat.stopping) == ("", "/th", False)
         await chat.pilot.press("escape")
-        assert chat.screen.chat.stopping or not chat.screen.chat.busy
+        await chat.until(lambda: chat.screen.chat.stopping or not chat.screen.chat.busy)
 
 
 async def test_a_backslash_before_enter_starts_a_line(launch: Launch) -> None:
