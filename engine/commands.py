@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, TypedDict, get_args
 
 BlockSize = int | Literal["auto"]
@@ -47,10 +47,39 @@ MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
 
+CallSyntax = Literal["gemma4", "qwen", "llama", "harmony"]
+"""How a model writes a call of a tool into its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What a model may call."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """A JSON schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    name: str
+    arguments: Mapping[str, Any]
+    id: str = ""
+    """By which its result names it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    """What was said; what a tool gave back."""
+    calls: tuple[ToolCall, ...] = ()
+    """What an assistant called."""
+    name: str = ""
+    """The tool whose result this is."""
+    call_id: str = ""
+    """The call whose result this is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +193,11 @@ class Ask:
     settings: GenerationSettings
     prompt: str | tuple[int, ...] = ()
     """In the messages' place, where it isn't empty: text or token ids to continue as they stand, without a template."""
+    tools: tuple[Tool, ...] = ()
+    """What the model may call, for models whose template knows of tools."""
+    compares: bool = False
+    """Whether to take passes of one row now and then, which change nothing, to tell what the target alone would take
+    (``Step.alone_ms``)."""
 
 
 @dataclass(frozen=True, slots=True)

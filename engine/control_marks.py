@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
-from .commands import Message
+from .commands import Message, Tool
 
 _NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 """What Unicode keeps for use inside programs. One that no text holds stands inside each mark while the template, which
@@ -22,18 +23,46 @@ class ControlMarks:
         of_turns, of_both = set(marks) - set(of_thoughts), set(marks) | set(of_thoughts)
         self._in_answers, self._elsewhere = _pattern(of_turns), _pattern(of_both)
 
-    def broken(self, messages: Sequence[Message]) -> tuple[list[Message], str]:
-        """The messages with each mark in them broken behind its first character, and what breaks them, which is in no
-        message otherwise; an empty string where nothing was broken."""
-        patterns = [self._in_answers if each.role == "assistant" else self._elsewhere for each in messages]
-        if not any(pattern.search(message.content) for pattern, message in zip(patterns, messages, strict=True)):
-            return list(messages), ""
-        text = "".join(message.content for message in messages)
+    def broken(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[Message], list[Tool], str]:
+        """The messages and tools with each mark in them broken behind its first character, and what breaks them, which
+        is in no text of theirs otherwise; an empty string where nothing was broken."""
+        text = "".join([*(message.content for message in messages), *_texts([asdict(each) for each in tools])])
+        text += "".join(_texts([dict(call.arguments) for message in messages for call in message.calls]))
+        if not self._elsewhere.search(text):
+            return list(messages), list(tools), ""
         breaker = next((each for each in _NONCHARACTERS if each not in text), _NONCHARACTERS[-1])
-        return [
-            replace(message, content=pattern.sub(lambda mark: mark[0][0] + breaker + mark[0][1:], message.content))
-            for pattern, message in zip(patterns, messages, strict=True)
-        ], breaker
+
+        def break_in(value: Any, pattern: re.Pattern[str] = self._elsewhere) -> Any:
+            match value:
+                case str():
+                    return pattern.sub(lambda mark: mark[0][0] + breaker + mark[0][1:], value)
+                case Mapping():
+                    return {break_in(key): break_in(each) for key, each in value.items()}
+                case list():
+                    return [break_in(each) for each in value]
+            return value
+
+        said = [
+            replace(
+                message,
+                content=break_in(message.content, self._in_answers if message.role == "assistant" else self._elsewhere),
+                calls=tuple(replace(call, arguments=break_in(call.arguments)) for call in message.calls),
+            )
+            for message in messages
+        ]
+        return said, [Tool(**break_in(asdict(tool))) for tool in tools], breaker
+
+
+def _texts(value: Any) -> list[str]:
+    """All texts in a JSON value, names of fields among them."""
+    match value:
+        case str():
+            return [value]
+        case Mapping():
+            return [*_texts(list(value)), *_texts(list(value.values()))]
+        case list():
+            return [text for each in value for text in _texts(each)]
+    return []
 
 
 def _pattern(marks: set[str]) -> re.Pattern[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from .commands import CallSyntax
+
 Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
 first draft that differed (``corrected``), it came free where nothing more had been verified behind what was accepted
@@ -80,6 +82,8 @@ class EngineReady:
     recurs: bool = False
     """Whether layers of the target keep a memory that forgets in place of keys and values; False also where that isn't
     known."""
+    calls: CallSyntax | None = None
+    """How the target writes calls of tools; None where its chat template knows no tools, and where that isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,9 @@ class Step:
     """The ``verify_width - 1`` verified tokens, parents first, where they aren't a chain; see ``accepted_in``."""
     match: Match | None = None
     """The match by which drafted tokens were looked up; None where none were. Tokens name their own source."""
+    alone_ms: float | None = None
+    """What a pass over one row took where this round began, or takes by what is measured all the time: a token of the
+    target alone. None in most rounds. It is no part of ``total_ms``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +232,14 @@ class TurnStatistics:
     """Tokens after the first, per second of decode time."""
     by_source: tuple[SourceStatistics, ...] = ()
     """Figures of the sources that were named, in the order of their names; other drafted tokens name none."""
+
+    @property
+    def tokens_per_round(self) -> float:
+        """Tokens of a pass of the target, those without a draft counted as well; 0 before the first. Each writes the
+        drafts that it accepts and one of its own."""
+        behind_first = self.num_tokens - 1
+        rounds = max(behind_first - self.num_accepted_draft_tokens, self.num_spec_steps)
+        return behind_first / rounds if rounds > 0 and behind_first > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +310,8 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFini
 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
-    "server": "", "dialect": "", "times": "engine", "recurs": False,
-    "source": None, "match": None, "by_source": (), "ahead": False,
+    "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None,
+    "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 

@@ -88,6 +88,7 @@ class LoadedPair:
             target_hash=self.fingerprints[0],
             drafter_hash=self.fingerprints[1],
             recurs=len(target.config.attention) < len(target.config.layers),
+            calls=self.tokenizer.calls,
         )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from .commands import Ask, Message
+from .commands import Ask, CallSyntax, Message, Tool, ToolCall
 from .control_marks import ControlMarks, encode_broken
 from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
@@ -36,6 +38,14 @@ TAIL = 4
 break may follow it."""
 PROBES = ("one", "two")
 """Two questions: a template that writes the same for both leaves the question out."""
+PROBED = Tool("probe", "Probes.", {"type": "object", "properties": {"word": {"type": "string", "description": "Any."}}})
+CALL_SIGNS: Mapping[CallSyntax, tuple[str, ...]] = {
+    "gemma4": ("<|tool_call>call:probe{",),
+    "harmony": ("to=functions.probe",),
+    "qwen": ("<tool_call>\n{", "<tool_call>\n<function=probe>"),
+    "llama": ('{"name": "probe", "parameters": ',),
+}
+"""What a template writes where an assistant has called ``PROBED``, by the syntax that it was made for."""
 
 
 def by_transformers(folder: Path) -> Any:
@@ -95,6 +105,19 @@ class ChatTokenizer:
         self.end_id: int | None = self._tokenizer.eos_token_id
         """The id that ends texts by the tokenizer's files; None where they don't say."""
         self._check_template(folder)
+        self.calls: CallSyntax | None = self._call_syntax()
+        """How the model writes calls of tools; None where its template knows no tools."""
+
+    def _call_syntax(self) -> CallSyntax | None:
+        asked = [Message("user", PROBES[0])]
+        called = [*asked, Message("assistant", "", (ToolCall(PROBED.name, {"word": "x"}, "1"),))]
+        try:
+            declared = self._written(asked, False, True, (PROBED,))
+            written = self._written(called, False, False, (PROBED,)).rpartition(PROBES[0])[2]
+        except Exception:  # a template is a program: one that knows no tools may stumble on them
+            return None
+        known = (name for name, signs in CALL_SIGNS.items() if any(sign in written for sign in signs))
+        return next(known, None) if PROBED.name in declared else None
 
     def _check_template(self, folder: Path) -> None:
         """Raises ``WeightsFailure`` for a chat template that fails, or leaves the question out."""
@@ -110,11 +133,14 @@ class ChatTokenizer:
         if why:
             raise WeightsFailure(f"The chat template in {folder} is broken ({why}).", "Download the checkpoint again.")
 
-    def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
-        """The ids of a conversation that ends with the user's words. It is rendered again with an answer behind it, to
-        see how many of these ids the next turn's prompt will repeat (``stable_length``)."""
-        ids = self._render(messages, thinking, answering=True)
-        with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
+    def prompt(self, messages: Sequence[Message], thinking: bool, tools: Sequence[Tool] = ()) -> Prompt:
+        """The ids of a conversation that ends with the user's words, or with what tools gave back. It is rendered again
+        with an answer behind it, to see how many of these ids the next turn's prompt will repeat
+        (``stable_length``)."""
+        if tools and self.calls is None:
+            raise UsageFailure("The model's chat template knows no tools.", "Leave them out, or load another model.")
+        ids = self._render(messages, thinking, True, tools)
+        with_answer = self._render([*messages, Message("assistant", "x")], thinking, False, tools)
         return Prompt(tuple(ids), num_agreed(ids, with_answer))
 
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -136,8 +162,13 @@ class ChatTokenizer:
 
     def count(self, ask: Ask) -> int:
         """How many tokens the prompt of a question has. Any thread may ask."""
-        prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)
-        return len(prompt.ids)
+        return len(self.asked(ask).ids)
+
+    def asked(self, ask: Ask) -> Prompt:
+        """The prompt of a question."""
+        return (
+            self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking, ask.tools)
+        )
 
     def require_room(self, context: int, longest: int) -> None:
         """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer.
@@ -159,10 +190,14 @@ class ChatTokenizer:
             raise UsageFailure(f"The prompt holds {unknown}.", "Leave it out.")
         return Prompt(ids, len(ids))
 
-    def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
-        broken, breaker = self._marks.broken(messages)
+    def _render(
+        self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()
+    ) -> list[int]:
+        if self.calls is None:
+            messages = [_without_tools(message) for message in messages]
+        broken, told, breaker = self._marks.broken(messages, tools)
         try:
-            rendered = self._written(broken, thinking, answering)
+            rendered = self._written(broken, thinking, answering, told)
         except Exception as error:  # templates refuse what their models were not trained on, such as a system prompt
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
@@ -193,12 +228,14 @@ class ChatTokenizer:
         added = self._tokenizer.added_tokens_decoder.get(token)
         return f"{str(added) if added is not None else f'token {token}'}, which the model doesn't know"
 
-    def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
+    def _written(self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()) -> str:
         said: dict[str, Any] = {"enable_thinking": thinking}
+        if tools:
+            said["tools"] = [{"type": "function", "function": asdict(tool)} for tool in tools]
         if (efforts := self._efforts) is not None:
             said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
         return self._tokenizer.apply_chat_template(
-            [{"role": message.role, "content": message.content} for message in messages],
+            [_said(message) for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
             **said,
@@ -213,6 +250,27 @@ class ChatTokenizer:
         if token not in self._pieces:
             self._pieces[token] = self._tokenizer.decode([token], skip_special_tokens=False)
         return self._pieces[token]
+
+
+def _said(message: Message) -> dict[str, Any]:
+    """A message as templates take it."""
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        said["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    if message.role == "tool":
+        said |= {"name": message.name, "tool_call_id": message.call_id}
+    return said
+
+
+def _without_tools(message: Message) -> Message:
+    """The message in words, for templates that know no tools: another model has called some before."""
+    if message.role == "tool":
+        return Message("user", message.content)
+    called = [f"{call.name}({json.dumps(dict(call.arguments), ensure_ascii=False)})" for call in message.calls]
+    return Message(message.role, "\n".join(filter(None, [message.content, *called])))
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:

@@ -93,7 +93,7 @@ class FileTokenizer:
         return ChatTemplate(self.chat_template or "")
 
     def apply_chat_template(
-        self, messages: list[dict[str, str]], tokenize: bool, add_generation_prompt: bool, **said: Any
+        self, messages: list[dict[str, Any]], tokenize: bool, add_generation_prompt: bool, **said: Any
     ) -> str:
         assert not tokenize
         return self._template.render(messages, add_generation_prompt, **{**self.named, **said})

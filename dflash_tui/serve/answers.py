@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
+from engine.commands import ToolCall
 from engine.events import PROBABILITY_STEPS, EmittedToken, FinishReason, PrefillDone, Step, TurnStarted
 
 from .requests import CompletionRequest
 from .stop_texts import StopTextFilter
+from .tool_calls import CallReader, Part
 
 _REASONS: dict[FinishReason, str] = {"stop": "stop", "length": "length", "context": "length", "stopped": "stop"}
 LEAST_PROBABILITY = 0.5 / PROBABILITY_STEPS
@@ -24,6 +27,7 @@ class Piece:
 
     text: str = ""
     thought: str = ""
+    calls: list[ToolCall] = field(default_factory=list)
     tokens: list[EmittedToken] = field(default_factory=list)
     """The tokens that count: up to the one that ends the answer."""
 
@@ -34,6 +38,9 @@ class AnswerProgress:
     def __init__(self, wanted: CompletionRequest) -> None:
         self._wanted = wanted
         self._watch = StopTextFilter(wanted.stops)
+        self._calls = None if wanted.calls is None else CallReader(wanted.calls, wanted.tools)
+        self.num_calls = 0
+        """How many tools were called so far."""
         self._stop_id: int | None = None
         self.queue_ms = 0.0
         self._prompt_tokens = self._reused = 0
@@ -70,6 +77,8 @@ class AnswerProgress:
             piece.tokens.append(token)
             if self._ends_with(token, piece):
                 break
+        if self._calls is not None and piece.text:
+            self._sort(piece, self._calls.push(piece.text))
         self._num_tokens += len(piece.tokens)
         self._num_thought += sum(token.channel == "thought" for token in piece.tokens)
         self._last_ms = 1000 * step.time
@@ -89,12 +98,24 @@ class AnswerProgress:
             piece.text += self._watch.push(token.text)
         return self.stopped
 
-    def rest(self) -> str:
-        """Gives the text that was held back, once the answer has ended."""
-        return "" if self.stopped else self._watch.rest()
+    def rest(self) -> Piece:
+        """Gives what was held back, once the answer has ended."""
+        piece = Piece("" if self.stopped else self._watch.rest())
+        if self._calls is not None:
+            self._sort(piece, [*self._calls.push(piece.text), *self._calls.rest()])
+        return piece
+
+    def _sort(self, piece: Piece, parts: list[Part]) -> None:
+        """Puts text and calls where they belong in a piece."""
+        piece.text = "".join(part for part in parts if isinstance(part, str))
+        for part in parts:
+            if isinstance(part, ToolCall):
+                piece.calls.append(replace(part, id=f"call_{uuid4().hex[:24]}"))
+        self.num_calls += len(piece.calls)
 
     def finish_reason(self, reason: FinishReason) -> str:
-        return "stop" if self.stopped else _REASONS[reason]
+        said = "stop" if self.stopped else _REASONS[reason]
+        return "tool_calls" if said == "stop" and self.num_calls else said
 
     def usage(self) -> dict[str, Any]:
         """Token counts, as OpenAI has them. The stop token counts, as it does elsewhere."""

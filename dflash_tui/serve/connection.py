@@ -10,8 +10,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from .dialects import encoded
 from .failures import ApiFailure
-from .replies import encoded
 
 HEAD_SECONDS = 15.0
 """Seconds that a client may take to send a request's head; a new connection may be silent as long."""

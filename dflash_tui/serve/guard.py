@@ -28,7 +28,7 @@ class Guard:
     rebinding)."""
 
     def __init__(
-        self, app: ASGIApp, key: str | None, names: Collection[str] | None, refuse: Callable[[ApiFailure], ASGIApp]
+        self, app: ASGIApp, key: str | None, names: Collection[str] | None, refuse: Callable[[ApiFailure, str], ASGIApp]
     ) -> None:
         self._app = app
         self._key = None if key is None else _digest(key)
@@ -40,7 +40,7 @@ class Guard:
             if scope["type"] == "http":
                 self._check(scope["path"], Headers(scope=scope))
         except ApiFailure as failure:
-            await self._refuse(failure)(scope, receive, send)
+            await self._refuse(failure, scope["path"])(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -58,7 +58,7 @@ class Guard:
         if self._key is not None and path not in OPEN:
             scheme, _, given = headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer":
-                given = headers.get("x-api-key", "")  # as llama.cpp takes it
+                given = headers.get("x-api-key", headers.get("api-key", ""))  # of Anthropic's clients, and of Azure's
             # Digests are of one length, so that comparing them takes as long for any key.
             if not hmac.compare_digest(_digest(given.strip()), self._key):
                 message = "The API key is missing or wrong. Send it as: Authorization: Bearer KEY"

@@ -111,6 +111,10 @@ class Meters(Collector):
         self._requests.labels(*self._labels, "stop" if wanted else FINISHED[reason]).inc()
         self._whole.observe(seconds)
 
+    def vanished(self) -> None:
+        """Counts a client that went while it waited."""
+        self._requests.labels(*self._labels, FINISHED["stopped"]).inc()
+
     def refused(self, status: int) -> None:
         self._refused.labels(*self._labels, str(status)).inc()
 

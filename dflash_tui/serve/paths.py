@@ -10,8 +10,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 _AUTHORITY = re.compile("^https?://[^/]*", re.IGNORECASE)
 """Matches what stands before the path where a client takes this server for its proxy."""
 _SLASHES = re.compile("/{2,}")
-_UNDER_V1 = re.compile("(chat/completions|completions|models(/.*)?)")
-_AT_THE_TOP = re.compile("health|metrics|dflash")
+_AZURE = re.compile("^openai/(deployments/[^/]+/)?")
+_UNDER_V1 = re.compile("chat/completions|completions|responses|messages|models(/.*)?")
+_AT_THE_TOP = re.compile("health|metrics|dflash|api/(chat|generate|tags|ps|show|version)")
 
 
 class Paths:
@@ -28,7 +29,7 @@ class Paths:
 
 def plain(path: str) -> str:
     """The address in the spelling of the routes; one that leads nowhere stays as it is."""
-    rest = _SLASHES.sub("/", _AUTHORITY.sub("", path)).strip("/")
+    rest = _AZURE.sub("", _SLASHES.sub("/", _AUTHORITY.sub("", path)).strip("/"))
     while rest.startswith("v1/"):
         rest = rest.removeprefix("v1/")
     if _UNDER_V1.fullmatch(rest):

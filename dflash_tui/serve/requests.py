@@ -11,19 +11,22 @@ from math import isfinite
 from typing import Any, Literal, NoReturn, TypeVar
 
 from dflash_tui.core.settings.decoding import SETTINGS, Setting, SettingName
-from engine.commands import AUTO, GenerationSettings, Message
+from engine.commands import AUTO, CallSyntax, GenerationSettings, Message, Tool
 
+from .conversation import read_messages, read_tools, wrong
 from .failures import ApiFailure
 
 T = TypeVar("T")
 Kind = Literal["chat", "text"]
-"""``/v1/chat/completions`` or ``/v1/completions``."""
+"""A conversation, or a text to write on."""
 
 MAX_STOPS, MAX_STOP_CHARACTERS = 256, 1000
 MAX_TOP_K = 2**31 - 1
 SEEDS = 2**63
 LEAST_TOP_P = 1e-9
 """The smallest ``top_p`` that is used: it leaves the likeliest token alone, as 0 does."""
+ROUTERS = frozenset({"openai", "anthropic", "ollama", "ollama_chat", "hosted_vllm", "azure", "dflash-chat"})
+"""What programs that ask many servers write before a model's name."""
 _YES, _NO = ("true", "yes", "on", "1", "t", "y"), ("false", "no", "off", "0", "f", "n")
 
 _COMMON = {
@@ -32,36 +35,39 @@ _COMMON = {
     *({setting.name for setting in SETTINGS} - {"max_new_tokens", "thinking"}),
 }  # fmt: skip
 _KNOWN: dict[Kind, set[str]] = {
-    "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs"},
+    "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs", "tools"},
     "text": _COMMON | {"prompt"},
 }
-
-_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
-    "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
-}  # fmt: skip
-_TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-"""Types of parts that are text, and the field in which the text stands."""
 
 IGNORED = frozenset({
     "store", "metadata", "service_tier", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
     "safety_identifier", "prediction", "reasoning_effort", "verbosity", "cache_prompt", "id_slot", "priority",
     "request_id", "skip_special_tokens", "spaces_between_special_tokens", "stream_interval", "reasoning_format",
-    "return_progress", "samplers", "include_reasoning", "separate_reasoning",
+    "return_progress", "samplers", "include_reasoning", "separate_reasoning", "reasoning", "include", "truncation",
+    "keep_alive", "cache_control",
 })  # fmt: skip
 """Parameters that have no effect here: the answer is the same with them and without."""
 
 _ONE = "this server gives one answer to a request"
 _FREE = "this server gives free text alone"
 _ANEW = "this server begins answers anew"
-_TOOLS = "this server calls no tools"
+_TOOLS = "tools go with a chat"
+_CHOICE = "the model chooses whether it calls a tool: auto, or none"
+_KEPT = "this server keeps no answers"
 _SAMPLING = "this server samples by temperature, top_p and top_k alone"
 REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "n": ((1,), _ONE),
     "best_of": ((1,), _ONE),
     "tools": (([],), _TOOLS),
-    "tool_choice": (("none", "auto"), _TOOLS),
-    "functions": (([],), _TOOLS),
-    "function_call": (("none", "auto"), _TOOLS),
+    "tool_choice": (("none", "auto"), _CHOICE),
+    "functions": (([],), "functions are called tools now"),
+    "function_call": (("none", "auto"), _CHOICE),
+    "previous_response_id": ((), _KEPT),
+    "conversation": ((), _KEPT),
+    "background": ((False,), _KEPT),
+    "context": (([],), _KEPT),
+    "template": (("",), "the model's own template is used"),
+    "images": (([],), "this server reads text alone"),
     "response_format": (({"type": "text"},), _FREE),
     "modalities": ((["text"],), _FREE),
     "audio": ((), _FREE),
@@ -107,6 +113,9 @@ class CompletionRequest:
     kind: Kind
     settings: GenerationSettings
     messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    calls: CallSyntax | None = None
+    """How the model writes calls of these tools; None where there are none."""
     prompt: str | tuple[int, ...] = ()
     stream: bool = False
     stops: tuple[str, ...] = ()
@@ -134,11 +143,16 @@ class Offer:
     max_context: int
     settings: GenerationSettings = field(default_factory=GenerationSettings)
     """Settings for what a request doesn't say."""
+    calls: CallSyntax | None = None
+    """How the model writes calls of tools; None where it knows no tools."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What a request may call the model."""
-        return (self.model, self.model.rstrip("/").rpartition("/")[2], "default", "")
+    def has(self, name: str) -> bool:
+        """Whether a request may call the model so: by its name or the last part of it, in capitals or not, as routers
+        and Ollama write it, by ``default`` or not at all."""
+        model, name = self.model.lower(), name.lower().removesuffix(":latest")
+        names = (model, model.rstrip("/").rpartition("/")[2], "default", "")
+        router, _, behind = name.partition("/")
+        return name in names or (router in ROUTERS and behind in names)
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
@@ -163,14 +177,19 @@ def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> CompletionReques
     """What a request asks for. Raises :class:`ApiFailure` for what this server can't do as asked."""
     fields = _Fields(data)
     unknown = _unknown(kind, data)
-    if fields.text("model") not in offer.names:
-        message = f"There is no model {fields.text('model')!r} here; this server has {offer.model!r}."
-        raise ApiFailure(404, message, param="model", code="model_not_found")
+    if not offer.has(fields.text("model")):
+        raise no_such_model(fields.text("model"), offer.model)
+    offered = data.get("tools") if kind == "chat" and data.get("tool_choice") != "none" else None
+    if offered and offer.calls is None:
+        raise refusal("tools", "this model's chat template knows no tools")
+    tools = read_tools(offered)
     options = fields.mapping("stream_options")
     return CompletionRequest(
         kind=kind,
         settings=_settings(fields, offer),
-        messages=_messages(data.get("messages")) if kind == "chat" else (),
+        messages=read_messages(data.get("messages")) if kind == "chat" else (),
+        tools=tools,
+        calls=offer.calls if tools else None,
         prompt=_prompt(data.get("prompt")) if kind == "text" else (),
         stream=fields.flag("stream"),
         stops=_stops(data.get("stop")),
@@ -186,6 +205,16 @@ def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> CompletionReques
     )
 
 
+def no_such_model(name: str, ours: str) -> ApiFailure:
+    message = f"There is no model {name!r} here; this server has {ours!r}."
+    return ApiFailure(404, message, param="model", code="model_not_found")
+
+
+def refusal(name: str, why: str) -> ApiFailure:
+    """For a parameter that would change the answer, and can't be had."""
+    return ApiFailure(400, f"{name} can't be had: {why}. Leave it out.", param=name, code="unsupported_parameter")
+
+
 class _Fields:
     """Reads the fields of an object; null is the same as absent."""
 
@@ -198,7 +227,7 @@ class _Fields:
         if value is None:
             return otherwise
         if word not in _YES + _NO:
-            raise _wrong(name, "true or false")
+            raise wrong(name, "true or false")
         return word in _YES
 
     def text(self, name: str) -> str:
@@ -214,7 +243,7 @@ class _Fields:
             value = int(value) if _is_digits(value) else int(number)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
-        raise _wrong(name, "a whole number")
+        raise wrong(name, "a whole number")
 
     def number(self, name: str) -> float | None:
         value = self._data.get(name)
@@ -222,7 +251,7 @@ class _Fields:
             value = value if (number := _as_number(value)) is None else number
         if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
-        raise _wrong(name, "a number")
+        raise wrong(name, "a number")
 
     def raw(self, name: str) -> Any:
         return self._data.get(name)
@@ -232,12 +261,8 @@ class _Fields:
         if value is None:
             return otherwise
         if not isinstance(value, kind):
-            raise _wrong(name, words)
+            raise wrong(name, words)
         return value
-
-
-def _wrong(name: str, words: str) -> ApiFailure:
-    return ApiFailure(400, f"{name} must be {words}.", param=name)
 
 
 def _as_number(value: str | float) -> float | None:
@@ -260,9 +285,7 @@ def _unknown(kind: Kind, data: Mapping[str, Any]) -> tuple[str, ...]:
     for name in others:
         neutral, why = REFUSED.get(name, ((data[name],), ""))
         if not any(data[name] == each for each in neutral):
-            raise ApiFailure(
-                400, f"{name} can't be had: {why}. Leave it out.", param=name, code="unsupported_parameter"
-            )
+            raise refusal(name, why)
     return tuple(name for name in others if name not in REFUSED)
 
 
@@ -337,60 +360,19 @@ def _plain(fields: _Fields, setting: Setting) -> _Told:
     return setting.name, None if value == "" else value
 
 
-def _messages(value: Any) -> tuple[Message, ...]:
-    if not isinstance(value, list) or not value:
-        raise _wrong("messages", "a list with at least one message")
-    return tuple(_message(each, f"messages[{place}]") for place, each in enumerate(value))
-
-
-def _message(value: Any, where: str) -> Message:
-    if not isinstance(value, dict):
-        raise _wrong(where, "an object with role and content")
-    role = value.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        raise ApiFailure(400, f"{where}.role must be system, developer, user or assistant, not {role!r}.", param=where)
-    if value.get("tool_calls") or value.get("function_call"):
-        raise ApiFailure(400, f"{where} calls a tool, and {_TOOLS}.", param=where)
-    said = value.get("content")
-    return Message(_ROLES[role], _content(value.get("refusal") if said is None else said, f"{where}.content"))
-
-
-def _content(value: Any, where: str) -> str:
-    """The text of a message's content; null is an empty one."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if not isinstance(value, list):
-        raise _wrong(where, "a text, or a list of parts that are text")
-    return "\n".join(_part(part, f"{where}[{place}]") for place, part in enumerate(value))
-
-
-def _part(part: Any, where: str) -> str:
-    """The text of a part, which stands in the field that is named like the part's type, or in ``text``; a part may also
-    be a bare text."""
-    if isinstance(part, str):
-        return part
-    kind = part.get("type", "text") if isinstance(part, dict) else None
-    if kind not in _TEXTS:
-        raise ApiFailure(400, f"{where} is {kind or 'no part'}: this server reads text alone.", param=where)
-    text = part.get(_TEXTS[kind])
-    if not isinstance(text, str):
-        raise _wrong(f"{where}.{_TEXTS[kind]}", "a text")
-    return text
-
-
 def _prompt(value: Any) -> str | tuple[int, ...]:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str | list):
         value = value[0]
     if isinstance(value, list) and any(isinstance(each, str | list) for each in value):
         raise ApiFailure(400, "prompt holds several prompts: this server takes one in a request.", param="prompt")
     if not value:
-        raise _wrong("prompt", "a text or a list of token ids, and not empty")
+        raise wrong("prompt", "a text or a list of token ids, and not empty")
     return value if isinstance(value, str) else _ids(value, "prompt")
 
 
 def _ids(value: Any, name: str) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(isinstance(each, int) and not isinstance(each, bool) for each in value):
-        raise _wrong(name, "a list of token ids")
+        raise wrong(name, "a list of token ids")
     return tuple(value)
 
 
@@ -398,10 +380,10 @@ def _stops(value: Any) -> tuple[str, ...]:
     """The texts that end the answer; empty ones are dropped."""
     stops = [value] if isinstance(value, str) else value or []
     if not isinstance(stops, list) or not all(isinstance(each, str) for each in stops):
-        raise _wrong("stop", "a text or a list of texts")
+        raise wrong("stop", "a text or a list of texts")
     stops = [each for each in stops if each]
     if len(stops) > MAX_STOPS or any(len(each) > MAX_STOP_CHARACTERS for each in stops):
-        raise _wrong("stop", f"at most {MAX_STOPS} texts of at most {MAX_STOP_CHARACTERS} characters")
+        raise wrong("stop", f"at most {MAX_STOPS} texts of at most {MAX_STOP_CHARACTERS} characters")
     return tuple(stops)
 
 
@@ -413,5 +395,5 @@ def _logprobs(kind: Kind, value: Any) -> bool:
             raise ApiFailure(400, f"logprobs must be 0: {REFUSED['top_logprobs'][1]}.", param="logprobs")
         return True
     if value is not None and not isinstance(value, bool):
-        raise _wrong("logprobs", "true or false" if kind == "chat" else "0")
+        raise wrong("logprobs", "true or false" if kind == "chat" else "0")
     return bool(value)

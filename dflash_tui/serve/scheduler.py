@@ -18,8 +18,6 @@ from .fair_queue import FairQueue
 from .meters import Meters
 from .requests import CompletionRequest
 
-LONGEST_RETRY = 120
-"""Seconds after which a client is told to try again, at most."""
 LOADING_RETRY = 5
 RECENT = 0.2
 """The weight of the newest answer in the moving average of an answer's duration."""
@@ -62,7 +60,8 @@ class Ticket:
         return 0.0 if self.begun is None else self.begun - self.arrived
 
     def ask(self, turn: int) -> Ask:
-        return Ask(turn, self.wanted.messages, self.wanted.settings, self.wanted.prompt)
+        wanted = self.wanted
+        return Ask(turn, wanted.messages, wanted.settings, wanted.prompt, wanted.tools)
 
 
 class Scheduler:
@@ -83,8 +82,8 @@ class Scheduler:
         self._queue: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
-        self._usual = 1.0
-        """The moving average of an answer's duration, in seconds."""
+        self._usual = 0.0
+        """The moving average of an answer's duration, in seconds; 0 before the first has ended."""
         self._closed: ApiFailure | None = None
         """Why nothing is answered any more; None while requests are taken."""
         self._idle = asyncio.Event()
@@ -126,6 +125,8 @@ class Scheduler:
         ticket.gone = True
         if not self._queue.leave(ticket.client, ticket):
             self.stop(ticket)
+        elif self.meters is not None:
+            self.meters.vanished()
         self._show_queue()
 
     # The engine
@@ -158,7 +159,8 @@ class Scheduler:
     def _finish(self, ticket: Ticket, event: TurnFinished, meters: Meters) -> None:
         now = time.monotonic()
         if ticket.begun is not None:
-            self._usual += RECENT * (now - ticket.begun - self._usual)
+            took = now - ticket.begun
+            self._usual += (RECENT if self._usual else 1) * (took - self._usual)
         self._current = None
         try:
             meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
@@ -192,7 +194,10 @@ class Scheduler:
         return len(self._queue)
 
     def _full(self) -> ApiFailure:
-        seconds = min(max(math.ceil(self._usual * (len(self._queue) + 1)), 1), LONGEST_RETRY)
+        begun = self._current.begun if self._current is not None else None
+        spent = 0.0 if begun is None else time.monotonic() - begun
+        usual = self._usual or spent  # an answer takes at least what the first has taken so far
+        seconds = max(math.ceil(max(usual - spent, 0.0) + usual * len(self._queue)), 1)
         message = f"The queue is full: {len(self._queue)} requests wait. Try again in {seconds} s."
         return ApiFailure(503, message, code="queue_full", retry_after=seconds)
 

@@ -19,11 +19,12 @@ from dflash_tui.core.version import PROGRAM, installed_version
 from engine.commands import GenerationSettings
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted, event_to_dict
 
+from .dialects import DIALECTS, About, Dialect, Json, dialect_at, encoded
+from .dialects.ollama import listed, shown
 from .failures import ApiFailure, engine_failure
 from .guard import Guard
 from .paths import Paths
-from .replies import DONE, Json, Reply, encoded, sent_event
-from .requests import CompletionRequest, Kind, Offer, parse, parse_json
+from .requests import CompletionRequest, Offer, no_such_model, parse_json
 from .scheduler import Scheduler, Ticket
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -32,11 +33,12 @@ BODY_SECONDS = 30.0
 HEAD_SECONDS, SIGN_SECONDS = 0.2, 10.0
 """Seconds after which a stream begins although nothing is known yet, so that what is refused at once can have its own
 status; then seconds between two signs of life."""
-SIGN_OF_LIFE = b": wait\n\n"
-"""A comment of server-sent events, which clients skip."""
 
 UNKNOWN, MAX_HEADER = "x-ignored-parameters", 1000
 """The header that names parameters of the request which nobody here knows, and its most characters."""
+
+
+_PATHS = ", ".join(["/v1/models", "/health", "/metrics", "/dflash", *(each.path for each in DIALECTS)])
 
 
 class Gone(Exception):
@@ -53,13 +55,16 @@ class Web:
         self._defaults = defaults
         self._fingerprint = f"{PROGRAM}-{installed_version()}"
         routes = [
-            Route("/v1/chat/completions", _Answers(self, "chat"), methods=["POST"]),
-            Route("/v1/completions", _Answers(self, "text"), methods=["POST"]),
+            *(Route(dialect.path, _Answers(self, dialect), methods=["POST"]) for dialect in DIALECTS),
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
             Route("/health", self._health),
             Route("/metrics", self._metrics),
             Route("/dflash", self._dflash),
+            Route("/api/tags", self._tags),
+            Route("/api/ps", self._tags),
+            Route("/api/show", self._show, methods=["POST"]),
+            Route("/api/version", self._version),
         ]
         guard = Middleware(Guard, key=key, names=names, refuse=self.refusal)
         handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
@@ -69,10 +74,10 @@ class Web:
         }
         self.app = Starlette(routes=routes, middleware=[Middleware(Paths), guard], exception_handlers=handlers)
 
-    def refusal(self, failure: ApiFailure) -> Response:
-        """An error in the place of an answer."""
+    def refusal(self, failure: ApiFailure, path: str) -> Response:
+        """An error in the place of an answer, as the clients of that address know errors."""
         self._count(failure)
-        return _json(failure.body(), failure.status, failure.headers)
+        return _json(dialect_at(path).error(failure), failure.status, failure.headers)
 
     def _count(self, failure: ApiFailure) -> None:
         if self._scheduler.meters is not None:
@@ -89,10 +94,23 @@ class Web:
 
     async def _model(self, request: Request) -> Response:
         ready, name = self._scheduler.require_ready(), request.path_params["name"]
-        if name not in self._offer(ready).names:
-            message = f"There is no model {name!r} here; this server has {ready.target!r}."
-            raise ApiFailure(404, message, param="model", code="model_not_found")
+        if not self._offer(ready).has(name):
+            raise no_such_model(name, ready.target)
         return _json(self._card(ready))
+
+    async def _tags(self, request: Request) -> Response:
+        ready = self._scheduler.require_ready()
+        return _json(listed(ready, self._scheduler.since, running=request.url.path == "/api/ps"))
+
+    async def _show(self, request: Request) -> Response:
+        ready, data = self._scheduler.require_ready(), parse_json(await _body(request))
+        name = str(data.get("model") or data.get("name") or "")
+        if not self._offer(ready).has(name):
+            raise no_such_model(name, ready.target)
+        return _json(shown(ready))
+
+    async def _version(self, _: Request) -> Response:
+        return _json({"version": installed_version()})
 
     async def _metrics(self, _: Request) -> Response:
         self._scheduler.require_ready()
@@ -113,23 +131,27 @@ class Web:
         }
 
     def _offer(self, ready: EngineReady) -> Offer:
-        return Offer(ready.target, ready.max_context, self._defaults)
+        return Offer(ready.target, ready.max_context, self._defaults, ready.calls)
 
     # Answers
 
-    async def answer(self, kind: Kind, request: Request, send: Send) -> None:
+    async def answer(self, dialect: type[Dialect], request: Request, send: Send) -> None:
         """Reads a request, queues it, and sends what comes. Raises :class:`ApiFailure` before anything was sent."""
         ready = self._scheduler.require_ready()
-        wanted = parse(kind, parse_json(await _body(request)), self._offer(ready))
-        reply = Reply(wanted, ready.target, self._fingerprint, ready.max_block_size - 1)
+        data = parse_json(await _body(request))
+        if (said := dialect.at_once(data, ready.target)) is not None:
+            await _json(said)(request.scope, request.receive, send)
+            return
+        wanted = dialect.read(data, self._offer(ready))
+        reply = dialect(wanted, About(ready.target, self._fingerprint, ready.max_block_size - 1))
         ticket = self._scheduler.submit(_client(request, wanted), wanted)
         try:
-            sender = _Sender(send, wanted)
+            sender = _Sender(send, reply)
             await _unless_gone(request.receive, self._follow(ticket, reply, sender), sender)
         finally:
             self._scheduler.withdraw(ticket)
 
-    async def _follow(self, ticket: Ticket, reply: Reply, sender: _Sender) -> None:
+    async def _follow(self, ticket: Ticket, reply: Dialect, sender: _Sender) -> None:
         """Turns events into what is sent, until the turn is over."""
         try:
             finished = await self._stream(ticket, reply, sender)
@@ -137,14 +159,15 @@ class Web:
             if not sender.begun or ticket.begun is None:
                 self._count(failure)
             if sender.begun:
-                await sender.stream(sent_event(reply.failed(failure)))
-                await sender.stream(DONE, last=True)
+                await sender.stream(reply.frame(reply.failed(failure)))
+                await sender.stream(reply.ends_with, last=True)
             else:
                 await sender.whole(reply.failed(failure), failure)
         else:
-            await (sender.stream(DONE, last=True) if ticket.wanted.stream else sender.whole(reply.whole(finished)))
+            stream = ticket.wanted.stream
+            await (sender.stream(reply.ends_with, last=True) if stream else sender.whole(reply.whole(finished)))
 
-    async def _stream(self, ticket: Ticket, reply: Reply, sender: _Sender) -> TurnFinished:
+    async def _stream(self, ticket: Ticket, reply: Dialect, sender: _Sender) -> TurnFinished:
         """Sends what an answer's events make as they come. Raises :class:`ApiFailure` for one that didn't end well."""
         failure: ApiFailure | None = None
         data = b""
@@ -158,7 +181,7 @@ class Web:
             chunks = reply.take(event)
             if failure is not None and isinstance(event, TurnFinished):
                 raise failure
-            data += b"".join(map(sent_event, chunks))
+            data += b"".join(map(reply.frame, chunks))
             # An opening that tells nothing yet goes with the first token: sending it alone would slow the prompt's
             # prefill.
             if data and (ticket.wanted.events or not isinstance(event, TurnStarted)):
@@ -171,39 +194,39 @@ class Web:
 
     # Errors
 
-    async def _refused(self, _: Request, failure: ApiFailure) -> Response:
-        return self.refusal(failure)
+    async def _refused(self, request: Request, failure: ApiFailure) -> Response:
+        return self.refusal(failure, request.url.path)
 
     async def _no_such_address(self, request: Request, error: HTTPException) -> Response:
         if error.status_code == 405:
             message = f"{request.url.path} takes no {request.method}."
         elif error.status_code == 404:
-            message = f"There is nothing at {request.url.path}; this server has /v1/chat/completions, /v1/completions, "
-            message += "/v1/models, /health, /metrics and /dflash."
+            message = f"There is nothing at {request.url.path}; this server has {_PATHS}."
         else:
             message = error.detail
-        answer = self.refusal(ApiFailure(error.status_code, message, code=None))
+        answer = self.refusal(ApiFailure(error.status_code, message, code=None), request.url.path)
         answer.headers.update(error.headers or {})
         return answer
 
-    async def _broken(self, _: Request, error: Exception) -> Response:
+    async def _broken(self, request: Request, error: Exception) -> Response:
         """The answer to a request that broke the server itself; the traceback is in the log."""
-        return self.refusal(ApiFailure(500, f"The server failed: {type(error).__name__}. Its log says more."))
+        failure = ApiFailure(500, f"The server failed: {type(error).__name__}. Its log says more.")
+        return self.refusal(failure, request.url.path)
 
 
 class _Answers:
     """An address that streams answers, as an ASGI application, so that it hears when its client goes."""
 
-    def __init__(self, web: Web, kind: Kind) -> None:
+    def __init__(self, web: Web, dialect: type[Dialect]) -> None:
         self._web = web
-        self._kind: Kind = kind
+        self._dialect = dialect
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            await self._web.answer(self._kind, request, send)
+            await self._web.answer(self._dialect, request, send)
         except ApiFailure as failure:
-            await self._web.refusal(failure)(scope, receive, send)
+            await self._web.refusal(failure, self._dialect.path)(scope, receive, send)
         except (Gone, ClientDisconnect):
             pass  # nobody is there to be told
 
@@ -211,8 +234,10 @@ class _Answers:
 class _Sender:
     """Sends a response: as events, or whole. Raises :class:`Gone` when nobody takes it."""
 
-    def __init__(self, send: Send, wanted: CompletionRequest) -> None:
+    def __init__(self, send: Send, reply: Dialect) -> None:
         self._send = send
+        self._reply = reply
+        wanted = reply.wanted
         self._stream = wanted.stream
         self._unknown = json.dumps(wanted.unknown)[:MAX_HEADER] if wanted.unknown else ""
         self._sending = False
@@ -234,15 +259,15 @@ class _Sender:
         """Sends the head of the stream, unless it was sent."""
         if not self.begun:
             self.begun = True
-            await self._start(200, {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache",
+            await self._start(200, {"content-type": self._reply.media_type, "cache-control": "no-cache",
                                     "x-accel-buffering": "no"})  # fmt: skip
 
     async def sign_of_life(self) -> None:
-        """Sends a comment into a stream that has nothing else to say, unless something is being sent or the last part
+        """Says in a stream that has nothing else to say that it lives, unless something is being sent or the last part
         was."""
         if not self._stream or self._sending or self._ended:
             return
-        await (self.stream(SIGN_OF_LIFE) if self.begun else self.begin())
+        await (self.stream(self._reply.sign_of_life()) if self.begun else self.begin())
 
     async def whole(self, data: Json, failure: ApiFailure | None = None) -> None:
         """Sends one object as the whole response: an answer, or a failure's error."""

@@ -16,8 +16,8 @@ import torch
 
 from engine.commands import EngineOptions, Message, Settings
 from engine.events import EngineReady, Event, Step
+from engine.lab.demo.held_out import HeldOutQuestion, read_questions
 from engine.lab.demo.judging.checks import verdicts
-from engine.lab.demo.texts.exchanges import HeldOutQuestion, read_questions
 from engine.library import Pair
 from engine.service import load_runner
 from engine.speculation.auto import Auto

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.commands import Message
+from engine.commands import Message, Tool, ToolCall
 from engine.control_marks import ControlMarks, encode_broken
 from engine.errors import UsageFailure, WeightsFailure
 from engine.tokenizer import ChatTokenizer
@@ -42,12 +42,15 @@ def test_a_conversation_has_the_marks_of_its_template_alone(system: str, questio
 
 def test_what_breaks_marks_is_in_no_message() -> None:
     marks = ControlMarks(["<a>", "<a>b", ""])
-    broken, breaker = marks.broken([Message("user", "\ufdd0 <a>b <a> a")])
+    broken, _, breaker = marks.broken([Message("user", "\ufdd0 <a>b <a> a")])
     assert breaker and breaker != "\ufdd0" and broken[0].content == f"\ufdd0 <{breaker}a>b <{breaker}a> a"
     assert encode_broken(broken[0].content, breaker, lambda part: [len(part)]) == [3, 5, 4]
     of_answers = ControlMarks(["<a>"], ["<t>"]).broken([Message("user", "<t>"), Message("assistant", "<t><a>")])[0]
     assert [len(message.content) for message in of_answers] == [4, 7], "a template finds thoughts in the model's words"
-    assert marks.broken([Message("user", "a < b")])[1] == "" and ControlMarks([]).broken([])[1] == ""
+    assert marks.broken([Message("user", "a < b")])[2] == "" and ControlMarks([]).broken([])[2] == ""
+    tool, call = Tool("f", "<a>", {"<a>": ["<a>"]}), ToolCall("f", {"x": {"<a>": "<a>"}})
+    said, offered, _ = marks.broken([Message("assistant", "", (call,))], [tool])
+    assert "<a>" not in str(said) + str(offered) and str((said, offered)).count(r"<\ufdd0a>") == 5
 
 
 def changed(folder: Path, *added: tuple[int, str]) -> Path:

@@ -126,7 +126,10 @@ def test_contents_are_text_in_one_piece_or_in_parts() -> None:
     assert read("text", prompt=[3, 4]).prompt == read("text", prompt=[[3, 4]]).prompt == (3, 4)
 
 
-@pytest.mark.parametrize("name", ["google/gemma", "gemma", "default"])
+NAMES_OF_IT = ("google/gemma", "gemma", "default", "Gemma", "openai/google/gemma", "openai/gemma", "gemma:latest")
+
+
+@pytest.mark.parametrize("name", NAMES_OF_IT)
 def test_names_of_the_model(name: str) -> None:
     assert read(model=name, seed=1) == read(seed=1)
 
@@ -149,7 +152,8 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
         ({"stream": "perhaps"}, "stream", "true or false"),
         ({"stream_options": True}, "stream_options", "an object"),
         ({"n": 2}, "n", "one answer"),
-        ({"tools": [{"type": "function"}]}, "tools", "no tools"),
+        ({"tools": [{"type": "function"}]}, "tools", "template knows no tools"),
+        ({"tool_choice": "required"}, "tool_choice", "auto, or none"),
         ({"response_format": {"type": "json_object"}}, "response_format", "free text"),
         ({"presence_penalty": 0.5}, "presence_penalty", "temperature, top_p and top_k"),
         ({"top_logprobs": 2}, "top_logprobs", "emitted token alone"),
@@ -160,9 +164,9 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
         ({"continue_final_message": True}, "continue_final_message", "begins answers anew"),
         ({"guided_json": {"type": "object"}}, "guided_json", "free text"),
         ({"mirostat": 2}, "mirostat", "temperature, top_p and top_k"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "not 'tool'"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0]", "not 'robot'"),
         ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content[0]", "reads text alone"),
-        ({"messages": [{"role": "assistant", "tool_calls": [{}]}, *HELLO]}, "messages[0]", "calls a tool"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}, *HELLO]}, "messages[0].tool_calls[0]", "a call"),
         ({"chat_template_kwargs": {"enable_thinking": 2}}, "enable_thinking", "true or false"),
     ],
 )  # fmt: skip

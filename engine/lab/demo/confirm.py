@@ -20,15 +20,12 @@ import torch
 from ...commands import GenerationSettings
 from ...decoding.decoder import Decoder, Prompt, Round
 from ...hub.pairs import BUNDLED_PAIR
-from ...loading.checkpoint import compute_dtype, pick_device
+from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ...speculation.lookup import num_agreed
+from ...tokenizer import ChatTokenizer
 from ..judging.selftest import margin
-from .evaluate import first_of
-from .judging.checks import TURN_END, verdicts
-from .model.files import load_drafter, load_target
-from .model.tokenizer import load_tokenizer
-from .texts.conversation import encode_prompt
-from .texts.exchanges import HeldOutQuestion
+from .held_out import HeldOutQuestion, read_questions
+from .judging.checks import verdicts
 
 BLOCK_SIZES = (4, 8, 16)
 MAX_CONTEXT = 4096
@@ -86,10 +83,10 @@ class Confirmation:
     """Plays prompts on a freshly loaded bundled pair."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype, max_new_tokens: int) -> None:
-        target = load_target(BUNDLED_PAIR, device)
-        drafter = load_drafter(BUNDLED_PAIR, target)
+        target = load_target(BUNDLED_PAIR / "target", device, lambda *_: None)
+        drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
         self.decoder = Decoder(target.to(dtype), drafter.to(dtype), MAX_CONTEXT)
-        self.tokenizer = load_tokenizer(BUNDLED_PAIR / "target")
+        self.tokenizer = ChatTokenizer(BUNDLED_PAIR / "target")
         self.max_new_tokens = max_new_tokens
 
     def answer(self, ids: Sequence[int], block_size: int | None, temperature: float) -> Answered:
@@ -119,8 +116,7 @@ class Confirmation:
         for temperature in temperatures:
             plain = self.answer(ids, None, temperature)
             if temperature == 0:
-                text = self.tokenizer.decode(plain.ids, skip_special_tokens=False)
-                tally.right += all(verdicts(text.removesuffix(TURN_END), question.right).values())
+                tally.right += all(verdicts(self.tokenizer.decode(plain.ids), question.right).values())
             for block_size in BLOCK_SIZES:
                 drafted = self.answer(ids, block_size, temperature)
                 tally.compared += 1
@@ -141,12 +137,12 @@ class Confirmation:
 
 
 def questions(prompts: int) -> Iterator[tuple[HeldOutQuestion, list[int]]]:
-    """Held-out questions with their prompts' ids, domain after domain: the first ``prompts`` of those that ``evaluate``
-    uses."""
-    tokenizer = load_tokenizer(BUNDLED_PAIR / "target")
-    for part in first_of("evaluate", prompts).values():
-        for question in part:
-            yield question, encode_prompt(tokenizer, question.conversation)
+    """Held-out questions with their prompts' ids, domain after domain: the first ``prompts`` of those that the report
+    is about."""
+    tokenizer = ChatTokenizer(BUNDLED_PAIR / "target")
+    for part in read_questions("evaluate").values():
+        for question in part[:prompts]:
+            yield question, list(tokenizer.prompt(question.messages, thinking=False).ids)
 
 
 def main() -> None:

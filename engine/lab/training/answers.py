@@ -41,13 +41,11 @@ class AnswerSettings:
 
     batch: int
     limit: int
-    """The most tokens of an answer."""
+    """The most tokens of an answer. One that was cut off counts: what there is of it is the target's own."""
     seed: int
     temperatures: tuple[float, ...]
     """Temperatures that prompts take in turn: most people see greedy answers, the others hold what the target says less
     often."""
-    unfinished: bool = True
-    """Whether answers count that were cut off at ``limit``: what there is of them is the target's own."""
 
 
 def record_answers(
@@ -56,7 +54,6 @@ def record_answers(
     asking: AnswerSettings,
     folder: Path,
     told: Callable[[int, int, int], None],
-    allowed: Callable[[RecordedAnswer], bool] = lambda answer: True,
     enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Asks the prompts and writes a file to ``folder`` for each batch; batches that are there already are left alone.
@@ -75,11 +72,10 @@ def record_answers(
         recorded = [
             RecordedAnswer(prompt.domain, list(prompt.ids), answer.ids)
             for prompt, answer in zip(group, answers, strict=True)
-            if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST
+            if len(answer.ids) >= LEAST
         ]
-        kept = [each for each in recorded if allowed(each)]
-        save_answers(path, kept)
-        told(answered, len(prompts), sum(len(each.answer) for each in kept))
+        save_answers(path, recorded)
+        told(answered, len(prompts), sum(len(each.answer) for each in recorded))
         if enough():
             return
 

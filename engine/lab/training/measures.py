@@ -3,11 +3,10 @@ engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...speculation.calibration import NUM_BINS, bin_of
-from .generation import GeneratedAnswer, GeneratedRound
+from .generation import GeneratedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +36,4 @@ def speculation(answers: Iterable[GeneratedAnswer], block_size: int) -> Speculat
         by_position=tuple(
             round(sum(length > position for length in lengths) / count, 4) for position in range(1, block_size)
         ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationBin:
-    """Drafts whose probability lay in one tenth of [0, 1], and how often the target accepted them."""
-
-    drafts: int
-    predicted: float
-    """The drafter's mean probability of these drafts."""
-    accepted: float
-    """The share that the target accepted, of those that it came to judge."""
-
-
-def calibration(answers: Iterable[GeneratedAnswer]) -> list[CalibrationBin]:
-    """Ten bins of the drafter's probability. A draft counts if every draft before it was accepted: later ones
-    continue a text that the target never wrote."""
-    judged = [pair for answer in answers for round in answer.rounds[:-1] for pair in _judged(round)]
-    bins: list[list[tuple[float, bool]]] = [[] for _ in range(NUM_BINS)]
-    for probability, accepted in judged:
-        bins[bin_of(probability)].append((probability, accepted))
-    return [_bin(members) for members in bins]
-
-
-def _judged(round: GeneratedRound) -> Sequence[tuple[float, bool]]:
-    return [(p, slot < round.accepted) for slot, p in enumerate(round.probabilities[: round.accepted + 1])]
-
-
-def _bin(members: list[tuple[float, bool]]) -> CalibrationBin:
-    count = max(len(members), 1)
-    return CalibrationBin(
-        drafts=len(members),
-        predicted=sum(p for p, _ in members) / count,
-        accepted=sum(hit for _, hit in members) / count,
     )

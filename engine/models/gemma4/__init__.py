@@ -23,7 +23,12 @@ GEMMA4 = Family(
     },
     expert_tensors=SEPARATE_EXPERTS,
     gguf=GgufNames("gemma4", gguf_name),
-    chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
+    chat=ChatFormat(
+        Path(__file__).with_name("chat_template.jinja"),
+        "<|channel>",
+        "<channel|>",
+        shown=("<|tool_call>", "<tool_call|>", '<|"|>'),
+    ),
     pairs=(
         KnownPair(
             "google/gemma-4-12B-it",

@@ -11,7 +11,7 @@ import pytest
 from engine.commands import Ask, Close, GenerationSettings, Message
 from engine.events import EngineError, Event, Notice, TurnFinished, TurnStarted
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.lab.demo.texts.exchanges import Asking, read_exchanges, read_questions
+from engine.lab.demo.held_out import Asking, read_questions
 from engine.limits import ANYTHING, Limits, goes_in_circles
 from engine.service import EngineService
 from tests.engine.test_service import BUNDLED
@@ -62,9 +62,7 @@ def test_what_it_does_badly_is_said_before(text: str, says: str) -> None:
 
 
 def test_no_held_out_question_of_its_report_is_refused() -> None:
-    """Nor any that it was trained to answer with a page, a function or a sum."""
     asked = [each.prompt for purpose in get_args(Asking) for some in read_questions(purpose).values() for each in some]
-    asked += [each.prompt for domain in ("code", "html", "maths", "follow") for each in read_exchanges(domain)[::40]]
     assert len(asked) > 1000 and not [each for each in asked if OWN.refusal(each)]
 
 

@@ -41,7 +41,7 @@ def test_a_stream_that_waits_begins_at_once_and_says_that_it_lives(
         with connected(served) as client:
             client.sendall(request(encoded(stream=True)))
             said = b""
-            while said.count(web.SIGN_OF_LIFE) < 2:
+            while said.count(b": wait\n\n") < 2:
                 said += client.recv(65536)
             assert b"text/event-stream" in said and b"data:" not in said
             gate.set()

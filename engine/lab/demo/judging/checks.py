@@ -25,7 +25,6 @@ _EQUATION = re.compile(r"(\d+) ([-+*/]) (\d+) = (-?\d+)")
 _FINAL = re.compile(r"[Tt]he answer is (-?\d+(?: remainder \d+)?)")
 _FENCE = re.compile(r"^(`{3,})[^\n]*\n(.*?)\n?^\1\s*$", re.MULTILINE | re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?](?= [A-Z]|$)")
-TURN_END = "<turn|>"
 
 
 def verdicts(answer: str, right: Right) -> Verdicts:
@@ -158,7 +157,7 @@ def _has_form(text: str, bullets: bool, count: int) -> bool:
 def edit(answer: str, right: Right) -> Verdicts:
     """Verdicts on an edited text: "exact" (right to the character), the same under the name of the task, and "lines"
     (nine of ten of its lines are there)."""
-    text = answer.removesuffix(TURN_END)
+    text = answer
     if right["fenced"]:
         fences = _FENCE.findall(text)
         given = fences[-1][1] if fences else ""
@@ -173,7 +172,7 @@ def edit(answer: str, right: Right) -> Verdicts:
 def change(answer: str, right: Right) -> Verdicts:
     """Verdicts on a changed page or program: "valid" (the page is whole, the program right), "changed" (the lines
     wished for are there) and "kept" (the rest is as it was)."""
-    text = answer.removesuffix(TURN_END)
+    text = answer
     whole = verdicts(text, right["whole"])
     if right["whole"]["kind"] == "page":
         made, valid = page_of(text) or "", whole["valid"]

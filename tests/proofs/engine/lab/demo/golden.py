@@ -12,14 +12,14 @@ import torch
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.lab.demo.texts.headlines import HEADLINE_PROMPTS
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenizer import ChatTokenizer
 from tests.engine.small_decoders import Answer, run_turn
 
 GOLDEN = Path(__file__).with_name("golden.json")
 PROMPTS = (
-    *HEADLINE_PROMPTS,
+    "Write a quicksort in Python",
+    "create a single-file HTML animation of a drone swarm",
     "Write a Python function that reverses a string",
     "Make an HTML page with falling snow",
     "A box holds 12 pens. How many pens are in 7 boxes?",

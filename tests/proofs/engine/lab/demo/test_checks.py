@@ -38,7 +38,7 @@ RIGHT = [
     (NUMBER, "50 / 10 = 5\n5 + 3 = 8\nThe answer is 8 remainder 2 pens."),
     (PROSE, "A tree has nodes. A leaf is one without children."),
     (EDIT, "Changed:\n\n```python a.py\na = 2\nb = 1\n```"),
-    (CHANGE, f"{ANIMATION}<turn|>"),
+    (CHANGE, ANIMATION),
     (SAYS, "Because of this. It stops at one."),
 ]
 WRONG = [

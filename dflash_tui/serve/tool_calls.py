@@ -1,0 +1,223 @@
+"""Reads the calls of tools that a model writes into its answer, each family in a syntax of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from dflash_tui.core.text.overlap import overlap
+from engine.commands import CallSyntax, Tool, ToolCall
+
+Part = str | ToolCall
+"""What an answer is made of."""
+
+QUOTE = '<|"|>'
+"""What Gemma 4 writes around a string."""
+_PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|true|false|null|[\s{}\[\],:].*|\".*", re.DOTALL)
+"""What is in Gemma's syntax what it is in JSON. Other words are keys, and want quotes."""
+_WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|\s+|[^\s{}\[\],:"]+|"', re.DOTALL)
+_GEMMA = re.compile(r"\s*call:\s*([^\s{}]+)\s*(\{.*\})\s*", re.DOTALL)
+_FUNCTION = re.compile(r"\s*<function=([^>\s]+)>(.*)</function>\s*", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_HARMONY = re.compile(
+    r"(?:\s*to=functions\.(?P<before>[\w.-]+)\s*)?<\|channel\|>commentary(?:\s+to=functions\.(?P<behind>[\w.-]+))?"
+    r"(?:\s*<\|constrain\|>)?\s*(?:json)?\s*<\|message\|>"
+)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+_JSON = json.JSONDecoder(strict=False, parse_constant=_no_number)
+"""Takes line breaks inside strings, which models write."""
+
+
+def _called(name: Any, arguments: Any) -> ToolCall:
+    """The call. Raises ``ValueError`` for what is none."""
+    if not isinstance(name, str) or not name or not isinstance(arguments, dict):
+        raise ValueError("a call has a name and arguments")
+    json.dumps([name, arguments], ensure_ascii=False).encode()  # half a surrogate pair is no text
+    return ToolCall(name, arguments)
+
+
+def _gemma(text: str, _: Sequence[Tool]) -> list[Part]:
+    """``call:NAME{key:value}``: keys are bare; strings stand between marks, as they are."""
+    if (found := _GEMMA.fullmatch(text)) is None:
+        raise ValueError("no call")
+    pieces = found[2].split(QUOTE)
+    for place, piece in enumerate(pieces):
+        words = [piece] if place % 2 else _WORDS.findall(piece)
+        pieces[place] = "".join(w if place % 2 == 0 and _PLAIN.fullmatch(w) else json.dumps(w) for w in words)
+    return [_called(found[1], _JSON.decode("".join(pieces)))]
+
+
+def _qwen(text: str, tools: Sequence[Tool]) -> list[Part]:
+    """JSON, as Qwen3 has it, or a tag for each parameter, as Qwen3-Coder and Qwen3.5 do."""
+    if (found := _FUNCTION.fullmatch(text)) is None:
+        data = _JSON.decode(text.strip())
+        return [_called(data["name"], data.get("arguments", {}))]
+    if _PARAMETER.sub("", found[2]).strip():
+        raise ValueError("something else stands between the parameters")
+    declared = next((each.parameters.get("properties") for each in tools if each.name == found[1]), None)
+    shapes = declared if isinstance(declared, dict) else {}
+    return [_called(found[1], {name: _typed(value, shapes.get(name)) for name, value in _PARAMETER.findall(found[2])})]
+
+
+def _typed(value: str, shape: Any) -> Any:
+    """A parameter that was written as text, as its tool declares it."""
+    kinds = _kinds(shape)
+    if not kinds or ("string" in kinds and not ("null" in kinds and value == "null")):
+        return value
+    try:
+        return _JSON.decode({"True": "true", "False": "false", "None": "null"}.get(value.strip(), value.strip()))
+    except ValueError:
+        return value
+
+
+def _kinds(shape: Any) -> set[str]:
+    """The types that a JSON schema allows; none where it doesn't say."""
+    if not isinstance(shape, dict):
+        return set()
+    said, choices = shape.get("type", []), [shape.get("anyOf"), shape.get("oneOf")]
+    kinds = {each for each in ([said] if isinstance(said, str) else said) if isinstance(each, str)}
+    return kinds.union(*(_kinds(each) for listed in choices if isinstance(listed, list) for each in listed))
+
+
+def _llama(text: str, tools: Sequence[Tool]) -> list[Part]:
+    """Objects and nothing else, with names of tools: other JSON begins as they do."""
+    calls: list[Part] = []
+    text = text.strip()
+    while text:
+        data, end = _JSON.raw_decode(text)
+        if data["name"] not in [tool.name for tool in tools]:
+            raise ValueError("no tool of the request")
+        calls.append(_called(data["name"], data.get("parameters", data.get("arguments"))))
+        text = text[end:].lstrip(" \n;")
+    return calls
+
+
+def _harmony(text: str, _: Sequence[Tool]) -> list[Part]:
+    """Messages to functions, and others of their channel, in which the model says what it is about to do."""
+    parts: list[Part] = []
+    while (found := _HARMONY.search(text)) is not None:
+        parts.append(text[: found.start()])
+        text = text[found.end() :].lstrip()
+        if name := found["before"] or found["behind"]:
+            data, end = _JSON.raw_decode(text or "{}")
+            parts.append(_called(name, data))
+            text = text[end:]
+    return [*parts, text]
+
+
+@dataclass(frozen=True, slots=True)
+class _Syntax:
+    marks: Mapping[str, str]
+    """What a call begins with, and what ends it; "" is the answer's end."""
+    read: Callable[[str, Sequence[Tool]], list[Part]]
+    """Reads what stands between the marks. Raises what it likes for what is no call."""
+    keeps: tuple[str, ...] = ()
+    """Marks that are read, too."""
+    first: tuple[str, ...] = ()
+    """Marks that count where the answer begins, and nowhere else."""
+
+
+_TO, _COMMENTARY = "to=functions.", "<|channel|>commentary"
+_SYNTAXES: Mapping[CallSyntax, _Syntax] = {
+    "gemma4": _Syntax({"<|tool_call>": "<tool_call|>"}, _gemma),
+    "qwen": _Syntax({"<tool_call>": "</tool_call>"}, _qwen),
+    "llama": _Syntax({"<|python_tag|>": "", "{": ""}, _llama, ("{",), ("{",)),
+    "harmony": _Syntax({_COMMENTARY: "", _TO: "", f" {_TO}": ""}, _harmony, (_COMMENTARY, _TO, f" {_TO}")),
+}
+
+
+class CallReader:
+    """Parts text from calls in an answer that comes piece by piece. However it is cut, what comes out is the same; what
+    is no call stays the text that it was. Blanks around calls are dropped."""
+
+    def __init__(self, syntax: CallSyntax, tools: Sequence[Tool]) -> None:
+        self._syntax = _SYNTAXES[syntax]
+        self._tools = tools
+        self._held = ""
+        """What may be a call, or the beginning of a mark."""
+        self._mark = ""
+        """The mark with which ``held`` begins; "" for none."""
+        self._looked = 0
+        """How much of ``held`` was searched for the mark that ends it."""
+        self._blanks = ""
+        """Blanks that are text where text follows."""
+        self._before: Part = ""
+        """What came last; "" where nothing came yet."""
+
+    def push(self, text: str) -> list[Part]:
+        """Takes a piece of the answer; returns what is certain now."""
+        self._held += text
+        return self._sort(last=False)
+
+    def rest(self) -> list[Part]:
+        """Gives what was held back, at the end of an answer."""
+        parts = self._sort(last=True)
+        return parts if isinstance(self._before, ToolCall) or not self._blanks else [*parts, self._blanks]
+
+    def _sort(self, last: bool) -> list[Part]:
+        parts: list[Part] = []
+        while self._held:
+            if not self._mark:
+                place, self._mark = self._next_mark(last)
+                parts += self._said([self._held[:place]])
+                self._held, self._looked = self._held[place:], len(self._mark)
+            if not self._mark or (found := self._call(last)) is None:
+                break
+            parts += self._said(found)
+            self._mark = ""
+        return parts
+
+    def _next_mark(self, last: bool) -> tuple[int, str]:
+        """Where the next mark begins; without one, where that begins which may become one."""
+        held, syntax = self._held, self._syntax
+        begins = not self._before and held.lstrip().startswith(syntax.first or " ")
+        marks = [mark for mark in syntax.marks if begins or mark not in syntax.first]
+        places = [(place, mark) for mark in marks if (place := held.find(mark)) >= 0]
+        return min(places) if places else (len(held) - (0 if last else max(overlap(held, m) for m in marks)), "")
+
+    def _call(self, last: bool) -> list[Part] | None:
+        """Takes the parts that the mark begins out of what is held. None while that isn't whole. A mark at its end that
+        leaves no call may have stood in a text of the call, and the next one is tried."""
+        closing = self._syntax.marks[self._mark]
+        begin = 0 if self._mark in self._syntax.keeps else len(self._mark)
+        while closing and (end := self._held.find(closing, self._looked)) >= 0:
+            self._looked = end + len(closing)
+            if (found := self._read(self._held[begin:end])) is not None:
+                self._held = self._held[self._looked :]
+                return found
+        if not last:
+            self._looked = max(self._looked, len(self._held) - len(closing) + 1) if closing else self._looked
+            return None
+        if (found := self._read(self._held[begin:])) is not None:
+            self._held = ""
+            return found
+        self._held = self._held[len(self._mark) :]
+        return [self._mark]
+
+    def _read(self, text: str) -> list[Part] | None:
+        try:
+            return self._syntax.read(text, self._tools)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+
+    def _said(self, found: Sequence[Part]) -> list[Part]:
+        parts: list[Part] = []
+        for part in found:
+            if isinstance(part, str):
+                part = self._blanks + part
+                shown = part.rstrip()
+                self._blanks, part = part[len(shown) :], shown
+            else:
+                self._blanks = ""
+            if part:
+                self._before = part
+                parts.append(part)
+        return parts

@@ -1,1 +1,0 @@
-"""The target as it is trained: its sizes, modules, tokenizer and files."""

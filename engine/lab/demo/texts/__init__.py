@@ -1,1 +1,0 @@
-"""What the pair was trained on and is asked, from data to rows of tokens."""
