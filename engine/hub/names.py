@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..files.cache_folder import home
 from .pairs import KNOWN_PAIRS, SHORT_NAMES
 
 
@@ -15,7 +16,7 @@ def known_names() -> list[str]:
 
 def cached_names() -> list[str]:
     """The models in the hub's cache on this machine, whole or not."""
-    home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser()
-    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    folder = os.environ.get("HF_HOME") or home() / ".cache" / "huggingface"
+    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(folder) / "hub")
     folders = sorted(folder.name for folder in cache.glob("models--*--*"))
     return [name.removeprefix("models--").replace("--", "/", 1) for name in folders]
