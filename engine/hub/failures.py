@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from filelock import Timeout
 from huggingface_hub import constants, get_token, whoami
@@ -20,6 +21,8 @@ from ..errors import Fetch, Load, WeightsFailure
 
 TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
 """The HTTP library's base error: httpx in ``huggingface_hub`` 1, httpx2 in 2."""
+
+INVALID_ADDRESS: type[Exception] = import_module(TRANSPORT_ERROR.__module__.partition(".")[0]).InvalidURL
 
 SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
 KEPT = "what was fetched is kept"
@@ -41,6 +44,13 @@ def explained(name: str) -> Iterator[None]:
         ) from None
     except (TRANSPORT_ERROR, OSError) as error:
         raise _unreachable_or_unwritable(name, error) from None
+    except (INVALID_ADDRESS, ValueError, ImportError) as error:
+        if not isinstance(error, INVALID_ADDRESS) and "prox" not in str(error).lower():
+            raise
+        raise WeightsFailure(
+            f"The hub can't be asked for {name}: a proxy in this environment is none that can be used ({error}).",
+            "Correct or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.",
+        ) from None
 
 
 def require_token() -> None:
