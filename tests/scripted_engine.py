@@ -65,6 +65,8 @@ Each drone moves on the same curve with its own phase, so the swarm keeps its sh
 """
 
 
+FIRST_ROUNDS = 3
+"""That come also while an answer is held."""
 TREE_CHOICE = WidthChoice(0.04, 0.02, 700.0)
 """What decided how much of a tree was verified."""
 
@@ -96,11 +98,16 @@ class ScriptedEngine:
         device: str = "cpu",
         calls: CallSyntax | None = None,
         trees: bool = False,
+        holds: bool = False,
         seed: int = 0,
-        clock: Callable[[], float] = time.monotonic,
+        speed: float = 300.0,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        """``clock`` is asked once per turn and once per round, in seconds. ``trees``: drafts are trees, of which some
-        further choices are kept."""
+        """``speed``: tokens per second, by the times that rounds tell, however fast they really come; ``clock`` tells
+        them instead, in seconds, asked once per turn and once per round. ``trees``: drafts are trees, of which some
+        further choices are kept. ``holds``: answers stop behind their first rounds until :attr:`holds` is taken back,
+        for tests of what happens meanwhile; commands are heard."""
+        self.holds = holds
         self.commands: list[Command] = []
         """Everything that was sent, in order."""
         self._emit = emit
@@ -110,7 +117,7 @@ class ScriptedEngine:
         self._load_seconds = load_seconds
         self._load_error, self._turn_error = load_error, turn_error
         self._device, self._trees, self._calls = device, trees, calls
-        self._clock = clock
+        self._speed, self._clock = speed, clock
         self._random = random.Random(seed)
         self._queue: SimpleQueue[Command] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -164,9 +171,11 @@ class ScriptedEngine:
         settings, reason, closing = ask.settings, "stop", False
         text: list[str] = []
         steps: list[Step] = []
-        started = self._clock()
+        started = 0.0 if self._clock is None else self._clock()
         place = 0
         while place < len(self._answer):
+            while self.holds and len(steps) >= FIRST_ROUNDS and self._queue.empty():
+                time.sleep(0.001)
             for command in self._waiting_commands():
                 if isinstance(command, Adjust):
                     settings = settings.with_changes(command)
@@ -200,8 +209,9 @@ class ScriptedEngine:
         elif self._trees:
             made = self._tree_round(left[: min(block, len(left))])
             return replace(
-                made, turn=turn, index=index, time=self._since(started), draft_ms=3.1, verify_ms=6.4, total_ms=9.8,
-                context_length=52 + place, block_size=block, temperature=temperature, choice=TREE_CHOICE,
+                made, turn=turn, index=index, time=self._since(started, place + len(made.emitted)),
+                draft_ms=3.1, verify_ms=6.4, total_ms=9.8, context_length=52 + place, block_size=block,
+                temperature=temperature, choice=TREE_CHOICE,
             )  # fmt: skip
         else:
             width = min(block - 1, len(left) - 1)
@@ -216,13 +226,14 @@ class ScriptedEngine:
             given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
             emitted = (*given, own)
         return Step(
-            turn, index, self._since(started), draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
-            52 + place, block, temperature,
+            turn, index, self._since(started, place + len(emitted)), draft, accepted, emitted, len(draft) + 1,
+            3.1, 6.4, 9.8, 52 + place, block, temperature,
         )  # fmt: skip
 
-    def _since(self, started: float) -> float:
-        """Seconds, as exact as an engine tells them."""
-        return rounded(self._clock() - started, 1000 * MICROSECONDS)
+    def _since(self, started: float, tokens: int) -> float:
+        """Seconds of an answer with so many tokens, as exact as an engine tells them."""
+        seconds = tokens / self._speed if self._clock is None else self._clock() - started
+        return rounded(seconds, 1000 * MICROSECONDS)
 
     def _tree_round(self, left: list[str]) -> Step:
         """What comes next is the drafter's first choice, or its second, or now and then none of the four."""

@@ -57,7 +57,6 @@ class ChatApp(ThemedApp):
         super().__init__(theme, screen_options)
         self.chat_screen = BoundChatScreen(settings, out_dir, queue, source, begin)
         self.typed = begin.typed if begin else b""
-        """Bytes of keys pressed before Textual's driver listened; the driver takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """The user's own keys, and which of them could not be taken."""
         self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)
@@ -76,8 +75,6 @@ class ChatApp(ThemedApp):
 
     async def on_event(self, event: events.Event) -> None:
         """The first to see a key: where text typed in a burst goes can't be decided later."""
-        if isinstance(event, events.Key):
-            self.chat_screen.desk.alone.give_up()
         if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.screen, ChatScreen):
             self.screen.catch_text(event)
         await super().on_event(event)

@@ -19,6 +19,7 @@ from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import LookupOutcome
 from ..speculation.lookup import LookedUpChain, LookupMatch, num_agreed
+from ..speculation.one_row import OneRowPasses
 from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
 from .host_rounds import HostRounds
@@ -56,6 +57,8 @@ class Decoder:
             self.draft_cache = drafter.new_cache(self.cache, max_context, PREFILL_CHUNK, dtype, self.device)
         self.prefix = Prefix(self.cache, self.draft_cache)
         """What these caches hold of the conversation."""
+        self.one_row = OneRowPasses()
+        """When the host's rounds have a pass of one row beside them, in answers that ask for it."""
         self._rounds: Rounds = HostRounds()
         self._policy: Policy | None = None
 
@@ -78,13 +81,16 @@ class Decoder:
         self._policy = policy
 
     @torch.inference_mode()
-    def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
+    def decode(
+        self, prompt: Prompt, poll: Poll, compares: bool = False
+    ) -> Iterator[PrefillStarted | Prefilled | Round]:
         """Prefills what the caches lack of the prompt (shorter than ``max_context``), then runs rounds until one has a
-        ``finish`` or ``poll`` says stop. The first round holds the token that the prefill yields."""
+        ``finish`` or ``poll`` says stop. The first round holds the token that the prefill yields. ``compares``: whether
+        rounds tell now and then what a pass of one row takes."""
         settings = poll()
         if settings is None:
             return
-        turn = Turn(self, settings, prompt)
+        turn = Turn(self, settings, prompt, compares)
         if self._policy is not None:
             self._policy.begin(turn.drafter is not None)
         started = perf_counter()
@@ -114,7 +120,7 @@ class Decoder:
 class Turn:
     """The state of one answer while it is being decoded."""
 
-    def __init__(self, decoder: Decoder, settings: GenerationSettings, prompt: Prompt):
+    def __init__(self, decoder: Decoder, settings: GenerationSettings, prompt: Prompt, compares: bool = False):
         self.decoder = decoder
         self.target = decoder.target
         self.prefix = decoder.prefix
@@ -125,6 +131,9 @@ class Turn:
         self.taps = () if self.drafter is None else self.drafter.config.target_layer_ids
         self.settings = settings
         self.prompt = prompt
+        self.compares = compares and settings.speculation
+        """Whether rounds tell now and then what a pass of one row takes."""
+        decoder.one_row.begin()
         self.num_emitted = 0
         self.anchor = -1
         self.text: TextIndex | None = None
@@ -192,6 +201,15 @@ class Turn:
         start = self.cache.length
         self.cache.note_written(start + len(ids))
         return run(torch.tensor(ids, device=self.decoder.device), start, self.cache, self.taps)
+
+    def one_row_ms(self) -> float | None:
+        """Milliseconds of a pass over the anchor alone and of sampling behind it, where one is due; None where none is.
+        The cursor stays, so that the coming round writes the same rows anew: the text and its bits are as without."""
+        if not self.compares or not self.decoder.one_row.due:
+            return None
+        started = perf_counter()
+        self.sample(self.run(self.target, [self.anchor]).hidden)
+        return _milliseconds_since(started)
 
     def sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
         settings = self.settings

@@ -16,6 +16,7 @@ from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import Choice, ChoiceNumbers, RoundPlan
+from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
 from ..speculation.trees import CHOICES
 from .cuda_graphs import Outbox, Stopwatch
@@ -47,6 +48,8 @@ class RoundSlot:
 class EnqueuedRound:
     """A round that was enqueued and that the host has yet to read."""
 
+    number: int
+    """Which round of its turn it is, counted from 1."""
     place: RoundSlot
     settings: GenerationSettings
     context: int
@@ -197,8 +200,9 @@ class DeviceRounds:
         place.stopwatch.mark(VERIFIED)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests, ingests_own, drafted
-        )
+            self._enqueued, place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests,
+            ingests_own, drafted,
+        )  # fmt: skip
 
     def _pieces(
         self, plan: RoundPlan, ingests: bool, chooses: bool, count: int
@@ -253,7 +257,15 @@ class DeviceRounds:
             tree=record.told,
             match=record.match,
             num_agreed=record.num_agreed,
+            alone_ms=self._alone_ms(turn, oldest),
         )
+
+    def _alone_ms(self, turn: Turn, done: EnqueuedRound) -> float | None:
+        """What a round of one row takes by the costs that are measured here; None where this round doesn't tell."""
+        policy = turn.decoder.policy
+        if not turn.compares or policy is None or done.number % TOLD_EVERY != 1:
+            return None
+        return policy.alone_ms(done.context)
 
     def _commit(self, turn: Turn, record: RoundRecord, done: EnqueuedRound) -> None:
         """Brings the host's view of the caches up to date: the rows that the round wrote and committed, and those that

@@ -62,6 +62,7 @@ class HostRounds:
     def _round(self, turn: Turn, settings: GenerationSettings) -> Round:
         """Drafts a block behind the anchor, verifies a tree of it, and accepts what equals the target's samples."""
         turn.settings = settings
+        alone_ms = turn.one_row_ms()
         started, context = perf_counter(), turn.cache.length
         policy = turn.decoder.policy if settings.block_size == AUTO else None
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
@@ -91,6 +92,8 @@ class HostRounds:
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)
         finish = turn.book(emitted)
+        if turn.compares:
+            turn.decoder.one_row.count(drafted=bool(first_ids), passed=alone_ms is not None)
         return Round(
             emitted=tuple(emitted),
             probabilities=tuple(best.samples.probabilities[: len(emitted)]),
@@ -109,6 +112,7 @@ class HostRounds:
             tree=() if looked_up else verified(tree, extended(draft.chances, beside), tokens),
             match=match,
             num_agreed=looked.agreed if looked is not None and looked_up else 0,
+            alone_ms=alone_ms,
         )
 
     def draft(self, turn: Turn, choices: int) -> Drafted:

@@ -100,6 +100,8 @@ class Round:
     """The match by which drafts were looked up, or, in a tree, those that the drafter did not guess."""
     num_agreed: int = 0
     """How many looked up drafts, from the first on, the drafter guessed, too."""
+    alone_ms: float | None = None
+    """What a pass of one row took here, or takes by the costs that are known; None where none was taken."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..files.cache_folder import home
@@ -12,6 +13,12 @@ from .pairs import KNOWN_PAIRS, SHORT_NAMES
 def known_names() -> list[str]:
     """The targets of the published pairs, short names first."""
     return [*SHORT_NAMES, *(pair.target for pair in KNOWN_PAIRS)]
+
+
+def names_at_hand() -> list[str]:
+    """The models that are on this machine: those of installed packages by their short names, and the hub's."""
+    installed = (each for each in SHORT_NAMES.values() if each.package and find_spec(each.package))
+    return [*(each.word for each in installed), *cached_names()]
 
 
 def cached_names() -> list[str]:

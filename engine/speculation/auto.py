@@ -73,6 +73,9 @@ class Auto(Policy):
             self.live.observe(self.table.at(context), num_drafted, rows, draft_ms, verify_ms)
             self._known = None
 
+    def alone_ms(self, context: int) -> float | None:
+        return self._costs(context).plain
+
     def wants_draft(self, context: int) -> bool:
         return self.has_drafter and self.backoff.wants_draft()
 

@@ -61,6 +61,10 @@ class Policy:
         """Learns what came of a round. ``chances`` are empty when nothing was drafted; ``path``: the rows that were
         accepted; ``outcome``: what the text says of a chain that could be looked up."""
 
+    def alone_ms(self, context: int) -> float | None:
+        """What a round of one row takes, where costs are known."""
+        return None
+
     def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
         """Learns what a round took that was begun at this context length: its draft of ``num_drafted`` tokens (0
         without one), and a pass over ``rows``."""

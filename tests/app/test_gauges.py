@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +14,6 @@ from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, 
 from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
-from dflash_tui.core.figures.statistics import Rate
 from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Driver, Launch
@@ -82,13 +79,15 @@ async def test_gauges_fit_at_every_size(chat: Driver, size: tuple[int, int], car
         assert ("486 W" in everything) == (card is not None) and len(pitches) == 1
 
 
-async def test_a_gpus_speeds_are_not_cut(chat: Driver) -> None:
-    gauge = chat.screen.query_one(RateGauge)
-    await chat.until(lambda: gauge.facts.turn.finished)
-    fast = replace(gauge.facts.turn, rate=Rate(26461.0, 26461.0, 26461.0), ttft_ms=150.0)
-    gauge.facts = replace(gauge.facts, turn=fast)
-    assert "".join(large_number("26461")[0].split()) in "".join(gauge.render().plain.split())
-    assert max(map(len, gauge.render().plain.splitlines())) <= gauge.size.width
+@pytest.mark.parametrize("speed", [10.0, 1000.0, 25_000.0])
+async def test_no_speed_is_cut(launch: Launch, speed: float) -> None:
+    async with launch(speed=speed) as chat:
+        await chat.ask_and_wait()
+        chat.screen.draw_gauges()
+        gauge = chat.screen.query_one(RateGauge)
+        digits = large_number(f"{speed:,.0f}".replace(",", " "))
+        assert "".join(digits[0].split()) in "".join(gauge.render().plain.split())
+        assert max(map(len, gauge.render().plain.splitlines())) <= gauge.size.width
 
 
 async def test_the_speed_up_shows_only_once_it_was_measured(launch: Launch) -> None:
@@ -98,17 +97,13 @@ async def test_the_speed_up_shows_only_once_it_was_measured(launch: Launch) -> N
         await chat.ask("/speculation off")
         await chat.ask_and_wait()
         await chat.until(lambda: "no speculation" in texts(chat))
-        plain = chat.screen.chat.reducer.plain_ms
-        assert plain is not None
         await chat.ask("/speculation on")
         await chat.ask_and_wait()
-        facts = chat.screen.query_one(RateGauge).facts
-        expected = chat.screen.chat.reducer.turn.snapshot.rate.mean * plain / 1e3
-        await chat.until(lambda: texts(chat).startswith("times as fast as the target alone"))
-        assert large_number(f"{expected:.1f}×")[0] in texts(chat)
+        found = chat.screen.chat.reducer.turn.snapshot.speed_up
+        assert found is not None and found.about, "it was measured in another answer"
+        await chat.until(lambda: texts(chat).startswith("about, "))
+        assert large_number(f"{found.times:.1f}×")[0] in texts(chat)
         assert texts(chat).count("tokens/s") == 1, "a figure stands once"
-        assert chat.screen.query_one(RateGauge).facts.speedup == pytest.approx(expected)
-        assert facts.plain_ms == plain
 
 
 async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
@@ -133,7 +128,7 @@ async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
         await chat.ask("/stats")
         await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
         words = "\n".join(str(table.render()) for table in chat.app.screen.query(Static))
-        assert TOKENS_PER_ROUND.name in words and "95% interval" in words
+        assert TOKENS_PER_ROUND.name in words and "rounds that got there" in words
         assert "num_" not in words
 
 

@@ -55,13 +55,11 @@ async def switchable(folder: Path) -> AsyncIterator[tuple[Driver, list[tuple[str
 async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> None:
     async with switchable(tmp_path) as (chat, engines):
         await chat.ask_and_wait("one")
-        chat.screen.chat.reducer.plain_ms = 12.5
         await chat.pilot.press(*"/model se", "tab")
         assert chat.prompt.text == "/model second"
         await chat.pilot.press("enter")
         await chat.ask_and_wait("two")
         await chat.until(lambda: len(engines) == 2 and not chat.screen.chat.busy)
-        assert chat.screen.chat.reducer.plain_ms is None, "of another model nothing was measured"
         assert any(isinstance(command, Close) for command in engines[0][1].commands), "the first was let go"
         (asked,) = engines[1][1].asked
         assert [message.content for message in asked.messages] == ["one", "first .", "two"]
@@ -69,5 +67,5 @@ async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> No
         assert told < question < chat.log.text.index("second ."), "nothing stands between a question and its answer"
         await chat.ask("/model -")
         await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
-        assert engines[2][0] == "first" and chat.screen.chat.reducer.plain_ms == 12.5, "as it was measured before"
+        assert engines[2][0] == "first"
         assert load_session(chat.screen.queue.log.path).damaged == 0

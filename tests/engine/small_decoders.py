@@ -75,7 +75,7 @@ def run_turn(
     poll = (lambda: wanted) if isinstance(wanted, GenerationSettings) else wanted
     stable = len(ids) if stable_length is None else stable_length
     reused, rounds = -1, []
-    for progress in decoder.decode(Prompt(tuple(ids), stable), poll):
+    for progress in decoder.decode(Prompt(tuple(ids), stable), poll, compares=True):
         match progress:
             case PrefillStarted():
                 reused = progress.num_reused

@@ -16,13 +16,14 @@ from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask
 
 from ..notices import link
 from ..screens.asking import AskScreen
 from ..screens.summing import SummaryScreen
+from ..widgets.prompt import Prompt
 from .viewer import Viewer
 from .views import open_view
 
@@ -37,6 +38,10 @@ class DeskScreen(Screen[None]):
     desk: Desk
     gpu: GpuMonitor
     viewer: Viewer
+
+    @property
+    def prompt(self) -> Prompt:
+        raise NotImplementedError
 
     @property
     def remote(self) -> bool:
@@ -54,7 +59,8 @@ class DeskScreen(Screen[None]):
         self.notify(Content("\n").join(lines).markup, title=title, timeout=6)
 
     def ask(self, question: Question, then: Callable[[str | None], None]) -> None:
-        screen = AskScreen(question.title, question.text, question.ways, question.detail, at_once=question.at_once)
+        at_once = question.wanted or not self.prompt.text
+        screen = AskScreen(question.title, question.text, question.ways, question.detail, at_once=at_once)
         self.app.push_screen(screen, lambda way: self.attempt(lambda: then(way)))
 
     def attempt(self, act: Callable[[], object]) -> None:
@@ -94,17 +100,11 @@ class DeskScreen(Screen[None]):
     def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
         self.app.push_screen(SummaryScreen(ask, self.desk.source.send, self.desk.queue), then)
 
-    def race(
-        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
-    ) -> None:
+    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race
-
-        def finish(result: RaceResult | None) -> None:
-            if result is not None:
-                then(result)
 
         origin = origin_of(self.desk.ready)
         made = partial(create, self.gpu.joules)
         self.app.push_screen(
-            RaceScreen(made, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves), finish
+            RaceScreen(made, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves)
         )

@@ -17,8 +17,7 @@ from .viewer import Viewer
 def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float) -> GaugeFacts:
     """What the gauges show at the place on show. ``load``: the screen's own share of one core, in [0, 1]."""
     facts = views.gauge_facts(desk.chat, viewer.turn, _shown(desk, viewer))
-    busy = desk.chat.busy
-    return replace(facts, gpu=gpu, screen_load=load if busy else None, alone_pending=not busy and desk.alone.pending)
+    return replace(facts, gpu=gpu, screen_load=load if desk.chat.busy else None)
 
 
 def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFacts:
@@ -34,7 +33,7 @@ def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFa
         hint=hint,
         keys=_keys(desk, viewer),
         tok_s=round(shown.rate.mean),
-        acceptance_length=shown.acceptance.mean_acceptance_length,
+        acceptance_length=shown.tokens_per_round,
         context_length=shown.context_length,
         max_context=chat.reducer.ready.max_context,
         reused=turn.num_reused_tokens,

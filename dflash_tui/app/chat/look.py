@@ -81,7 +81,7 @@ class Look:
         turn = self._turn(place.turn) if place else None
         if place is None or turn is None:
             return None
-        plain_ms, ready = self._desk.chat.reducer.plain_ms_of(turn), self._desk.ready
+        plain_ms, ready = turn.snapshot.alone_ms, self._desk.ready
         recurs = ready is not None and ready.recurs
         return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times, recurs)
 

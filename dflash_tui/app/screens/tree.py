@@ -128,5 +128,5 @@ def _facts(node: Exchange, wide: bool) -> str:
         return "no answer" if not node.answer else ""
     parts = [f"{figures.num_tokens} tokens", f"{figures.tok_s:.0f} tok/s"]
     if figures.num_spec_steps:
-        parts.append(f"{figures.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
+        parts.append(f"{figures.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     return " · ".join(parts) if wide else f"{figures.tok_s:.0f} tok/s"

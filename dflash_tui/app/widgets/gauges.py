@@ -101,19 +101,19 @@ class RateGauge(Gauge):
             turn.acceptance,
             turn.ttft_ms,
             turn.finished,
-            facts.speedup,
             facts.speculation,
-            facts.alone_pending,
             facts.times,
             turn.totals,
+            turn.speed_up,
         )
 
     def lines(self, height: int) -> list[Content]:
         ascii = options_of(self).ascii
-        faster = self.facts.speedup
-        number = self._speed if faster is None else f"{faster:.1f}×"
-        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}"
-        head = head if len(head) <= self.size.width else SPEED_UP.name
+        faster = self.facts.turn.speed_up
+        number = self._speed if faster is None else f"{faster.times:.1f}×"
+        about = "about, " if faster is not None and faster.about else ""
+        head = TOKENS_PER_SECOND.name if faster is None else f"{about}times {AS_FAST}"
+        head = head if len(head) <= self.size.width else f"{about}{SPEED_UP.name}"
         digits = large_number(number, ascii)
         told = self._told()
         room_beside = self.size.width - len(digits[0]) - 2
@@ -131,8 +131,8 @@ class RateGauge(Gauge):
         return [Content.styled(head, "bold"), *figures, *(Content.styled(row, MUTED) for row in chart), *words]
 
     def compact(self) -> Content:
-        if self.facts.speedup is not None:
-            return Content.assemble((f"{self.facts.speedup:.1f}×", "bold $primary"), (" as fast", MUTED))
+        if (faster := self.facts.turn.speed_up) is not None:
+            return Content.assemble((f"{'~' * faster.about}{faster.times:.1f}×", "bold $primary"), (" as fast", MUTED))
         speed, unit = self._speed, f" {TOKENS_PER_SECOND.short} "
         room = max(self.size.width - len(speed + unit), 1)
         history = bars(_history(self.facts.turn.rate, room), 1)[0]
@@ -149,10 +149,9 @@ class RateGauge(Gauge):
     def _told(self) -> list[str]:
         """Other figures of the answer, which stand beside the digits, a line each, where they have room."""
         turn = self.facts.turn
-        told = turn.totals.mean_acceptance_length if turn.totals else 0.0
-        length = turn.acceptance.mean_acceptance_length or told
+        length = turn.tokens_per_round
         now = "" if turn.finished else " now"  # the digits are of the whole answer
-        lines = [] if self.facts.speedup is None else [f"{self._speed} {TOKENS_PER_SECOND.name}{now}"]
+        lines = [] if turn.speed_up is None else [f"{self._speed} {TOKENS_PER_SECOND.name}{now}"]
         lines += [f"{length:.2f} {TOKENS_PER_ROUND.short}"] if length else []
         return lines + ([f"first {milliseconds(turn.ttft_ms)}"] if turn.ttft_ms is not None else [])
 
@@ -168,8 +167,6 @@ class RateGauge(Gauge):
             return [Content.styled("the target alone: no speculation", MUTED)]
         if self.facts.times != "engine":
             return [Content.styled(f"times{CLOCKS['arrival']}", MUTED)]
-        if self.facts.alone_pending:
-            return [Content.styled(f"{SPEED_UP.name}: once it is quiet", MUTED)]
         return []
 
 

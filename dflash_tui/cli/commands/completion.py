@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from dflash_tui.core.exit_codes import ExitCode
 
+from ..flags.completing import among, models
 from ..invocation import COMPLETION
 
 SHELLS: Mapping[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
@@ -25,6 +26,10 @@ class _Everything(click.Group):
     def __init__(self, program: click.Command, commands: Mapping[str, click.Command]) -> None:
         options = [parameter for parameter in program.params if isinstance(parameter, click.Option)]
         super().__init__("dflash-chat", commands=dict(commands), params=list(options), invoke_without_command=True)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and flags, and models to chat with."""
+        return [*super().shell_complete(ctx, incomplete), *among(models)(ctx, self.params[0], incomplete)]
 
 
 def answer_shell(program: click.Command, commands: Mapping[str, click.Command], request: str) -> int:

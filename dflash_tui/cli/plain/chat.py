@@ -78,8 +78,6 @@ class PlainChat:
         try:
             self._begin()
             while True:
-                if self._terminal.asks_back:
-                    self.desk.alone.look(quiet=0.0)  # nobody waits while a question is typed
                 self.take(self._terminal.question())
         except EOFError:
             pass
@@ -181,7 +179,6 @@ class PlainChat:
     def _conclude(self, event: TurnFinished) -> None:
         """Say what there is to say behind an answer: figures, versions, code, notes."""
         place = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
-        self.desk.alone.look()
         gain = speed_up(self.chat, event)
         if parts := [part for part in (summary(event), gain, place) if part]:
             self.say(f"({', '.join(parts)})")
@@ -284,7 +281,7 @@ class PlainChat:
         """Copy by this machine's tools alone: the terminal's own way is a control sequence, which a bare one would
         print."""
         if copy_locally(block.content) is None:
-            raise SlashError("There is no clipboard here that a program can reach. /save keeps the block in a file.")
+            raise SlashError("There is no clipboard here that a program can reach. /save keeps code in a file.")
         self.say(f"{what} is in the clipboard.")
 
     def wait(
@@ -320,9 +317,7 @@ class PlainChat:
             self.say(f"The summary: {text}")
         then(text or None)
 
-    def race(
-        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
-    ) -> None:
+    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
         all have run as often as they will."""
         held = create(lambda: None)
@@ -357,7 +352,6 @@ class PlainChat:
         if held.result is None:
             raise SlashError("The race was stopped.")
         self._tell_race(held.result)
-        then(held.result)
 
     def _tell_race(self, result: RaceResult) -> None:
         head, *rows = race_table(result).rows

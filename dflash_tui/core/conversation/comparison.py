@@ -82,7 +82,7 @@ def _drafter(exchange: Exchange) -> str:
 
 def _acceptance(figures: TurnStatistics) -> str:
     if figures.num_spec_steps:
-        return f"{figures.mean_acceptance_length:.2f}"
+        return f"{figures.tokens_per_round:.2f}"
     return accepted_share(figures) or "–"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..source import SourceFactory
-from .reducer import Reducer
 from .slash import SlashError
 from .start import Models
 
@@ -23,8 +22,6 @@ class ModelChoice:
     name: str
     """The model's name as it was typed; empty for the one that the chat began with, where that was not named."""
     factory: SourceFactory
-    plain_ms: float | None = None
-    """Milliseconds that its target takes for a token without speculation; None where that was not measured."""
 
 
 class ModelChoices:
@@ -49,14 +46,8 @@ class ModelChoices:
         wanted = name or self.now.name
         return ModelChoice(wanted, self._models.make(wanted, drafter))
 
-    def leave(self, reducer: Reducer) -> None:
-        """Keep what was measured of the present model. To be called before the reducer hears that another is loaded."""
-        if reducer.ready is not None:  # else the one that was to answer never came
-            self.now.plain_ms = reducer.plain_ms
-
-    def settle(self, choice: ModelChoice, reducer: Reducer) -> None:
-        """Note that ``choice`` answers now, and give the reducer what was measured of it before."""
-        reducer.plain_ms = choice.plain_ms
+    def settle(self, choice: ModelChoice) -> None:
+        """Note that ``choice`` answers now."""
         if choice is not self.now:
             self._before, self.now = self.now, choice
 

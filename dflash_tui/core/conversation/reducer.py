@@ -21,8 +21,10 @@ from engine.events import (
     TurnStatistics,
 )
 
+from ..figures.speed_up import SpeedUp
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
 from ..records.round_log import RoundLog
+from ..rounds.factor import Around, after, alike, alone_ms_of, factor_of
 from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -48,10 +50,8 @@ class TurnState:
     by: EngineReady | None = None
     """Who answers; None for what was not decoded here."""
     speculation: bool = True
-    plain_ms: float | None = None
-    """Milliseconds per token of the target alone that stood beside this answer before a race measured it anew."""
-    before_race: bool = False
-    """Nothing stood there yet, and the race was warmed up, which this answer may not have been."""
+    around: Around = field(default_factory=Around)
+    """What other answers tell of this one's target."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
     latest_drafted: Step | None = None
@@ -143,7 +143,14 @@ class TurnState:
             context_length=latest.context_length if latest else self.num_prompt_tokens,
             finished=self.reason is not None,
             totals=self._totals,
+            speed_up=self._factor(len(self.history) - 1),
         )
+
+    def _factor(self, index: int) -> SpeedUp | None:
+        if not self.speculation or index < 1:
+            return None
+        times = self.by.times if self.by is not None else "engine"
+        return factor_of(self.history, index, self.around, times)
 
     @property
     def _totals(self) -> TurnStatistics | None:
@@ -168,11 +175,9 @@ class TurnState:
             cost=history.cost(index),
             context_length=history.context_length[index],
             finished=self.reason is not None and index == len(history) - 1,
+            speed_up=self._factor(index),
         )
 
-
-BASELINE_TOKENS = 16
-"""A shorter answer is no measure of the target's own speed."""
 
 _REASONS: dict[FinishReason, str] = {
     "stop": "",
@@ -203,8 +208,6 @@ class Reducer:
         """Where the rounds of a turn that begins are kept already, if they are written down."""
         self.asked: Callable[[], bool] = lambda: False
         """Tells whether a question is on its way whose turn has not begun."""
-        self.plain_ms: float | None = None
-        """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
         self._notices: list[Notice] = []
         self._told_notices = 0
         """How many of them the transcript has."""
@@ -225,12 +228,13 @@ class Reducer:
             case LoadProgress():
                 self._progress(event)
             case EngineReady():
-                self.ready, self.phase, self.plain_ms = event, "ready", None
+                self.ready, self.phase = event, "ready"
             case TurnStarted():
                 turn = TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event)
                 turn = self._begin(turn.kept_in(self.rounds_of(event.turn)))
                 turn.by = self.ready
                 turn.speculation = bool(event.settings.get("speculation", True))
+                turn.around = self._around(turn)
                 self.phase = "prefill"
             case PrefillDone():
                 if self.turn:
@@ -243,18 +247,13 @@ class Reducer:
             case Notice():
                 self._notice(event)
 
-    def plain_ms_of(self, turn: TurnState | None) -> float | None:
-        """What a token costs the target alone that answered this turn; None where another was measured, or none."""
-        if turn is None or not _same_target(turn.by, self.ready):
-            return None
-        return self.plain_ms if turn.plain_ms is None else turn.plain_ms
-
-    def take_race(self, plain_ms: float) -> None:
-        """A race measured the target alone: the measure for the answers that come. Those before it keep theirs."""
-        for turn in self.turns:
-            turn.plain_ms = self.plain_ms_of(turn)
-            turn.before_race |= turn.plain_ms is None
-        self.plain_ms = plain_ms
+    def _around(self, turn: TurnState) -> Around:
+        """What the answers so far tell of the target that answers ``turn``, the latest first."""
+        before = [each for each in reversed(self.turns) if _same_target(each.by, turn.by) and each is not turn]
+        latest = next((each for each in before if _drafts_alike(each, turn)), None)
+        alone = (alone_ms_of(each.history) for each in before if not each.speculation)
+        pairs = after(latest.around, latest.history) if latest is not None else ()
+        return Around(pairs, next(filter(None, alone), None))
 
     def show_question(self, text: str, files: Sequence[Span] = ()) -> None:
         """A question that this front end did not ask becomes part of the transcript, with lines for its files."""
@@ -266,7 +265,7 @@ class Reducer:
         """Another model is on its way; what was said stays."""
         self.phase = "loading"
         self.loading = []
-        self.ready = self.failure = self.plain_ms = None
+        self.ready = self.failure = None
 
     def forget(self) -> None:
         """A new chat: the last turn's answer and statistics leave the screen."""
@@ -327,8 +326,6 @@ class Reducer:
         turn = self._current(event.turn) or self._begin(TurnState(event.turn))
         turn.finished = event
         turn.reason, turn.statistics = event.reason, event.statistics
-        if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
-            self.plain_ms = 1000 / event.statistics.tok_s
         self._spans.extend(ending(turn, event, self.place_of(event.turn)))
         self._tell_notices()
 
@@ -350,6 +347,13 @@ def _same_target(one: EngineReady | None, other: EngineReady | None) -> bool:
         return False
     named = ((each.target, each.target_hash, each.device, each.dtype, each.server) for each in (one, other))
     return len(set(named)) == 1
+
+
+def _drafts_alike(one: TurnState, other: TurnState) -> bool:
+    """Whether two answers of one target have rounds that cost alike: by one drafter, with the same settings."""
+    if one.by is None or other.by is None or one.started is None or other.started is None:
+        return False
+    return one.by.drafter == other.by.drafter and alike(one.started.settings, other.started.settings)
 
 
 def failure(event: EngineError, begun: str) -> Span:

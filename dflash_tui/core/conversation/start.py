@@ -49,8 +49,6 @@ class Start:
     """The models that one can switch to; None where there are none."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
-    time_alone: bool = False
-    """Whether to time the target by itself while nothing is asked, to compare answers with."""
     typed: bytes = b""
     """Keys that the terminal sent before the screen was there to take them."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.commands import Ask, Close, Command, GenerationSettings, Stop
+from engine.commands import Close, Command, GenerationSettings, Stop
 from engine.errors import EngineFailure
 from engine.events import EngineReady
 
@@ -23,7 +23,6 @@ from ..sessions.archive import reopen
 from ..sessions.sessions import Conversation
 from ..settings.decoding import restored
 from ..source import Feature, Source, SourceFactory
-from .alone import TargetAlone
 from .context_fit import ContextFit, WhenFull
 from .event_queue import EventQueue
 from .face import Face
@@ -53,7 +52,6 @@ class Desk:
         self.chat = Chat(settings, self._send, lambda: queue.log)
         self.chat.reducer.rounds_of = queue.rounds_of  # the record and the history share the bytes of a round
         self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
-        self.alone = TargetAlone(self.chat, queue, lambda: self.source, begin.time_alone)
         self.files = QuestionFiles(self.chat, self.fit, face.say)
         self.presets = Presets(self.chat, begin)
         self.program = Program(self.chat, face)
@@ -75,8 +73,6 @@ class Desk:
         return self.chat.reducer.ready
 
     def _send(self, command: Command) -> None:
-        if isinstance(command, Ask):
-            self.alone.give_up()
         self.source.send(command)
 
     def begin_chat(self) -> None:
@@ -99,7 +95,6 @@ class Desk:
 
     def require_idle(self) -> None:
         """Raise ``SlashError`` while an answer runs, and where no question can be asked."""
-        self.alone.give_up()
         self.require("ask")
         if self.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
@@ -290,7 +285,7 @@ class Desk:
         """Begin an empty conversation. Raises ``SlashError`` while an answer runs."""
         self.require_idle()
         self.queue.renew_log()
-        self.chat.new()
+        self.chat.new(renumber=self.queue.trace is None)  # which tells all turns of a run by their numbers
         self._forget()
         self.face.changed("new")
 

@@ -13,9 +13,6 @@ from ..sessions.sessions import SessionLog
 from ..source import Happening, Rewind, StepBatch
 from ..traces.writer import TraceWriter
 
-ASIDE = 0
-"""The turn of what the program asks beside the conversation, whose turns begin at 1: it is on no record."""
-
 
 class EventQueue:
     """Carries events from the engine's thread, which logs them first: the disk never waits for a frame."""
@@ -26,8 +23,6 @@ class EventQueue:
         """Records the run, if the user wants that."""
         self.diverted: Callable[[Event], None] | None = None
         """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
-        self.aside: Callable[[Event], None] = lambda event: None
-        """Takes the events of the turn :data:`ASIDE`."""
         self.wake: Callable[[], None] = lambda: None
         """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
         self._recorder = Recorder()
@@ -44,9 +39,6 @@ class EventQueue:
         """Log an event, then queue it. Called by the engine's thread."""
         if isinstance(event, StepBatch | Rewind):
             self._events.put(event)  # a jump in a recording: nothing to write down
-            return
-        if getattr(event, "turn", None) == ASIDE:
-            self.aside(event)
             return
         if self.diverted is not None:
             self.diverted(event)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..conversation.chat import Exchange, Queued
     from ..race.opponent import Opponent
-    from ..race.race import Joules, Race, RaceResult
+    from ..race.race import Joules, Race
     from ..text.fences import CodeBlock
 
 Result = TypeVar("Result")
@@ -64,9 +64,8 @@ class Question:
     otherwise: str
     """A sentence that says how things stand when none of them is chosen."""
     detail: str = ""
-    at_once: bool = True
-    """Whether a way's key takes it: the user has asked for the question. Otherwise a key may be meant for the
-    prompt."""
+    wanted: bool = True
+    """Whether the user has asked for it. Otherwise a key may be meant for the prompt."""
 
     @property
     def is_consent(self) -> bool:
@@ -122,7 +121,5 @@ class Face(Protocol):
     def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
         """Have the model write a summary, beside the conversation; None where there is none."""
 
-    def race(
-        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
-    ) -> None:
+    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

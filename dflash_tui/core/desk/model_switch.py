@@ -60,7 +60,6 @@ class ModelSwitch:
     def _begin(self, chat: Chat, choice: ModelChoice) -> None:
         old = self.source
         self._wanted = choice
-        self._choices.leave(chat.reducer)
         chat.reducer.load_anew()
         self._gate.shut()
         old.send(Stop())
@@ -85,7 +84,7 @@ class ModelSwitch:
         if wanted is None:
             return
         back = wanted is self._choices.now
-        self._choices.settle(wanted, chat.reducer)
+        self._choices.settle(wanted)
         who = f"{ready.target} with {ready.drafter}" if ready.drafter else ready.target
         how = "answers again" if back else f"answers from here on; /model {BEFORE} goes back"
         self._face.say(f"{who} {how}.", "waiting")

@@ -14,9 +14,9 @@ from ..conversation.reducer import TurnState
 from ..conversation.slash import SlashError
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
-from ..rounds.inspection import inspect
+from ..rounds.inspection import inspect, quoted
 from ..sessions.archive import survey
-from .words import outlined, reasons, short, table_lines
+from .words import outlined, short, table_lines
 
 LISTED = 20
 EXCERPT = 100
@@ -130,8 +130,6 @@ def gauge_facts(chat: Chat, turn: TurnState | None, snapshot: TurnSnapshot) -> G
     return GaugeFacts(
         snapshot,
         max_context=ready.max_context if ready else 0,
-        plain_ms=chat.reducer.plain_ms_of(turn),
-        before_race=turn.before_race if turn else False,
         speculation=turn.speculation if turn else True,
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
@@ -155,7 +153,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class RoundView:
-    """One round of the newest answer, token by token: what was drafted, what became of it, and why."""
+    """One round of the newest answer: what was drafted, what became of it, and why. In words that is two sentences."""
 
     chat: Chat
     number: int | None
@@ -173,9 +171,10 @@ class RoundView:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
-        ready, plain_ms = self.chat.reducer.ready, self.chat.reducer.plain_ms_of(turn)
+        ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
         recurs = ready is not None and ready.recurs
         found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
-        yield f"Round {place} of 0 to {last}: {found.summary}"
-        for line in (*reasons(found), *filter(None, [found.memory])):
-            yield f"  {line}"
+        wrote = "".join(token.text for token in found.step.emitted if token.channel != "control")
+        said = quoted(wrote, control=not wrote)
+        yield f"Round {place} of 0 to {last} wrote {said}: {'; '.join(filter(None, (found.summary, found.memory)))}."
+        yield found.turning

@@ -4,7 +4,7 @@ format turns it into text."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.events import (
@@ -22,8 +22,10 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
+from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
 from ..files.running import RunResult
+from ..rounds.factor import factors
 from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
 from ..sessions.turn import StoredTurn
@@ -80,8 +82,8 @@ class ExportedAnswer:
     reason: FinishReason | None = None
     """Why the answer ended; None when the record ends within it."""
     error: str = ""
-    plain_ms: float | None = None
-    """Milliseconds per token of its target alone, where they were measured."""
+    speed_up: SpeedUp | None = None
+    """Against its target alone; None where nothing can be said."""
 
     @property
     def tokens(self) -> Iterator[EmittedToken]:
@@ -229,6 +231,13 @@ def collect(events: Iterable[Event]) -> AnswerCollector:
     return collector
 
 
+def with_factors(answers: Iterable[ExportedAnswer], times: Clock = "engine") -> tuple[ExportedAnswer, ...]:
+    """Answers of one record, each with how many times as fast it came as the target alone."""
+    told = tuple(answers)
+    found = factors([(answer.settings, answer.steps) for answer in told], times)
+    return tuple(replace(answer, speed_up=factor) for answer, factor in zip(told, found, strict=True))
+
+
 def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
     if ready is None:
         return Origin(created=created, program=program)
@@ -247,7 +256,9 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
         times=conversation.times,
     )
     sections = [section for turn in conversation.turns for section in _sections_of(turn)]
-    return ExportedPage(conversation.name, tuple(sections), origin)
+    told = iter(with_factors((each for each in sections if isinstance(each, ExportedAnswer)), conversation.times))
+    made = tuple(next(told) if isinstance(each, ExportedAnswer) else each for each in sections)
+    return ExportedPage(conversation.name, made, origin)
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:

@@ -180,10 +180,10 @@ def _gain(answer: ExportedAnswer) -> str:
         return ""
     passes = sum(1 for step in answer.steps if step.verify_width)
     told = f"{facts.num_tokens} tokens in {passes} passes of the target; alone it needs one for each"
-    if answer.plain_ms is None or not facts.tok_s:
-        number, what = f"{facts.mean_acceptance_length:.1f}", TOKENS_PER_ROUND.name
+    if answer.speed_up is None:
+        number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:
-        number, what = f"{facts.tok_s * answer.plain_ms / 1000:.1f}×", AS_FAST
+        number, what = f"{answer.speed_up.times:.1f}×", f"{'about, ' * answer.speed_up.about}{AS_FAST}"
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{told}</span></p>'
 
 

@@ -16,8 +16,8 @@ def chat_document(chat: Chat, *, last: bool = False) -> ExportedPage:
     """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
     sections: list[Section] = []
     for turn in chat.turns[-1:] if last else chat.turns:
-        alone = chat.reducer.plain_ms_of(turn)
-        answers = (replace(answer, plain_ms=alone) for answer in collect(turn_events(turn)).answers())
+        factor = turn.snapshot.speed_up
+        answers = (replace(answer, speed_up=factor) for answer in collect(turn_events(turn)).answers())
         sections += [*answers, *chat.tree[turn.number].runs]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")

@@ -95,7 +95,7 @@ def answer_summary(answer: ExportedAnswer) -> str:
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
     if facts.num_spec_steps:
-        parts.append(f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}")
+        parts.append(f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     if answer.reason not in (None, "stop"):
         parts.append(
             {"length": "reached the token limit", "context": "the context was full"}.get(

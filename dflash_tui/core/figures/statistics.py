@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
 from engine.events import Clock, Source, Step, TurnStatistics, sources_in, verified_in
 
 from .labels import TOKENS_PER_ROUND
 from .series import Beginning
+from .speed_up import SpeedUp
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
 NOT_KNOWN = "not known"
 """Stands wherever the source of an answer didn't tell."""
 CLOCKS: dict[Clock, str] = {"engine": "", "server": " by the server's clock", "arrival": " by arrival here"}
 """Words behind a time that say whose clock took it; none for the engine of this process."""
-Z95 = 1.959964
-"""Standard deviations that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +31,6 @@ class PositionRate:
     def rate(self) -> float | None:
         """The share of drafts that were accepted here, in [0, 1]; None before the position was ever reached."""
         return self.accepted / self.reached if self.reached else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % confidence interval of the rate, within [0, 1]; all of it when nothing is known."""
-        n = self.reached
-        if n == 0:
-            return 0.0, 1.0
-        share, z2 = self.accepted / n, Z95 * Z95
-        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-        half = Z95 / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-        return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +93,7 @@ class AcceptanceStatistics:
 def accepted_share(facts: TurnStatistics) -> str:
     """What speculation gave, in a few words: tokens a round, else how many drafts of how many; maybe nothing."""
     if facts.num_spec_steps:
-        return f"{facts.mean_acceptance_length:.2f} {TOKENS_PER_ROUND.name}"
+        return f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}"
     if facts.num_draft_tokens:
         return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
     return ""
@@ -194,3 +181,17 @@ class TurnSnapshot:
     """Whether the turn had ended, so that its rate is the whole answer's."""
     totals: TurnStatistics | None = None
     """What a server says of the whole answer, where its rounds are not known and don't add up to that."""
+    speed_up: SpeedUp | None = None
+    """Against the target alone; None where nothing can be said, and for an answer of the target alone."""
+
+    @property
+    def tokens_per_round(self) -> float:
+        """Tokens of a round, those without a draft counted as well; 0 where no drafts are known."""
+        if self.totals is not None:
+            return self.totals.tokens_per_round
+        return (self.num_tokens - 1) / self.step if self.step and self.acceptance.num_spec_steps else 0.0
+
+    @property
+    def alone_ms(self) -> float | None:
+        """What a token would have taken the target alone; None where that isn't known."""
+        return self.speed_up.times * 1e3 / self.rate.mean if self.speed_up is not None and self.rate.mean else None

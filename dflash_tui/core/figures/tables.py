@@ -18,12 +18,6 @@ class GaugeFacts:
 
     turn: TurnSnapshot = field(default_factory=TurnSnapshot)
     max_context: int = 0
-    plain_ms: float | None = None
-    """Milliseconds per token of the target alone, when they were measured in this session."""
-    before_race: bool = False
-    """Whether ``plain_ms`` is a race's, measured after this answer: not under the same conditions."""
-    alone_pending: bool = False
-    """Whether the target alone is still to be timed, as soon as nobody wants anything else."""
     speculation: bool = True
     gpu: GpuReading | None = None
     times: Clock = "engine"
@@ -32,13 +26,6 @@ class GaugeFacts:
     num_reused_tokens: int = 0
     screen_load: float | None = None
     """The screen's own recent share of one core, in [0, 1]; None while nothing streams."""
-
-    @property
-    def speedup(self) -> float | None:
-        """Against the target alone; None until measured under the same conditions, and for its own answers."""
-        if self.plain_ms is None or self.before_race or not self.speculation or not self.turn.rate.mean:
-            return None
-        return self.turn.rate.mean * self.plain_ms / 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +63,18 @@ def _speed(facts: GaugeFacts) -> Table:
     ]
     if turn.ttft_ms is not None:
         rows.append(("time to the first token", f"{turn.ttft_ms:.1f} ms"))
-    if facts.plain_ms is not None:
-        rows.append(("tokens per second, target alone", f"{1e3 / facts.plain_ms:.1f}"))
-    if facts.speedup is not None:
-        rows.append((f"times {AS_FAST}", f"{facts.speedup:.2f}×"))
-    unknown = "Speed-up: not measured yet. It is while nothing is asked, and by an answer with /speculation off."
-    note = CLOCK_NOTES[facts.times] or ("" if facts.plain_ms else unknown)
-    return Table("speed", "Speed", tuple(rows), note=note)
+    factor = turn.speed_up
+    if factor is not None and turn.alone_ms:
+        about = "about " * factor.about
+        rows.append(("tokens per second, target alone", f"{about}{1e3 / turn.alone_ms:.1f}"))
+        rows.append((f"times {AS_FAST}", f"{factor.told(2)}×"))
+    return Table("speed", "Speed", tuple(rows), note=CLOCK_NOTES[facts.times] or (HOW_FAST if factor else ""))
+
+
+HOW_FAST = (
+    "Both are counted with what passes cost while the answer was written: a pass over one row, taken now and then "
+    "beside a round, is a token of the target alone."
+)
 
 
 def _acceptance(facts: GaugeFacts) -> Table:
@@ -96,7 +88,7 @@ def _acceptance(facts: GaugeFacts) -> Table:
         ("drafted tokens that were checked", f"{drafted:,}"),
         ("of these accepted", f"{accepted:,} ({accepted / max(drafted, 1):.0%})"),
         *((f"of the accepted guessed by {name}", f"{share:.0%}") for name, share in acceptance.shares),
-        (TOKENS_PER_ROUND.name, f"{figures.mean_acceptance_length:.2f}" if rounds else NOT_KNOWN),
+        (TOKENS_PER_ROUND.name, f"{facts.turn.tokens_per_round:.2f}" if rounds else NOT_KNOWN),
     )
     note = "Totals of the whole answer, as the server counted them."
     if totals is None:
@@ -118,14 +110,12 @@ def _positions(facts: GaugeFacts) -> Table:
     rows = []
     for place, position in enumerate(facts.turn.acceptance.positions, 1):
         if position.rate is not None:
-            low, high = position.interval
-            interval = f"{low:.0%} … {high:.0%}"
-            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}", interval))
+            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}"))
     return Table(
         "positions",
         RIGHT_SO_FAR.name.capitalize(),
         tuple(rows),
-        ("place", "rounds that got there", "right", "95% interval"),
+        ("place", "rounds that got there", "right"),
         f"{RIGHT_SO_FAR.says.capitalize()}. A round gets to a place when every guess before it was right.",
     )
 
@@ -147,12 +137,13 @@ def _context(facts: GaugeFacts) -> Table:
     used, most = facts.turn.context_length, facts.max_context
     if not most:
         return Table("context", "Context", ())
-    rows = (
+    rows = [
         ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
         ("the question and what stood before it", f"{facts.num_prompt_tokens:,} tokens"),
-        ("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"),
-    )
-    return Table("context", "Context", rows)
+    ]
+    if facts.num_reused_tokens:
+        rows.append(("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"))
+    return Table("context", "Context", tuple(rows))
 
 
 def _gpu(gpu: GpuReading | None) -> Iterator[Table]:

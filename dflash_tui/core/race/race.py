@@ -206,12 +206,6 @@ class RaceResult:
         return None if same else Divergence(index, _at(ours, index), _at(theirs, index))
 
     @property
-    def plain_ms(self) -> float | None:
-        """What a token costs where nothing is drafted; None when no lane here ran so."""
-        alone = (lane for lane in self.lanes if not lane.lane.settings.speculation and not lane.lane.side)
-        return next((1000 / lane.tok_s for lane in alone if lane.tok_s), None)
-
-    @property
     def seconds(self) -> float:
         """The slowest lane's shown decode time: how long replaying the race takes."""
         return max(lane.shown.decode_seconds for lane in self.lanes)

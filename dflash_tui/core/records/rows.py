@@ -90,6 +90,8 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
 def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
     """What few steps have, by name; None where there is nothing."""
     rare: dict[str, Any] = {}
+    if step.alone_ms is not None:
+        rare["alone"] = whole(step.alone_ms, MICROSECONDS)
     if step.match is not None:
         rare["match"] = [step.match.length, step.match.distance]
     sources = [SOURCES.index(source) for source in (*(t.source for t in step.draft), *(t.source for t in step.tree))]
@@ -161,6 +163,7 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         choice=None if choice is None else _choice(*choice),
         tree=tree,
         match=Match(*map(_number, rare["match"])) if "match" in rare else None,
+        alone_ms=_number(rare["alone"]) / MICROSECONDS if "alone" in rare else None,
     )
     if tree and not holds_together(step):
         raise RecordError("a step's tree is not what was accepted of it")

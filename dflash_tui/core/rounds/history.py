@@ -4,13 +4,14 @@ once."""
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from engine.events import MICROSECONDS, Source, Step
 
+from ..figures.speed_up import Decoded, Pair
 from ..figures.statistics import (
     MAX_DRAFT,
     AcceptanceStatistics,
@@ -76,6 +77,10 @@ class StepHistory:
         """1 where there was a draft, verified or not."""
         self._timed = bytearray()
         """1 where it is known what draft and verify took; unknown times count as 0 in their columns."""
+        self._beside_us = array("q")
+        """Microseconds of passes of one row beside the rounds, up to and with each step."""
+        self._paired, self._pairs = array("I"), list[Pair]()
+        """Passes of one row that stand beside rounds with a draft, and with which step each pair was complete."""
 
     def append(self, step: Step) -> None:
         if len(self._log) == len(self):
@@ -118,6 +123,10 @@ class StepHistory:
             copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
         part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
         part._timed = self._timed[start:stop]
+        part._beside_us.extend(_less(self._beside_us[start:stop], self._beside_us[start - 1] if start else 0))
+        first, last = bisect_right(self._paired, start), bisect_left(self._paired, stop)
+        part._paired.extend(place - start for place in self._paired[first:last])
+        part._pairs.extend(self._pairs[first:last])
         part.latest = part._log[stop - start - 1]
         return part
 
@@ -162,6 +171,24 @@ class StepHistory:
         known = self._timed.find(0, 1, index + 1) < 0
         return RoundCost(index, draft, verify, total) if known else RoundCost(index, None, None, total)
 
+    def decoded(self, index: int) -> Decoded:
+        """What a factor counts of the rounds up to and with step ``index``; ``pairs`` are what it counts them with."""
+        index = range(len(self))[index]
+        drafted = self._drafted.count(1, 1, index + 1)
+        passed, told = self.time[index] - self.time[0], self.total_us_sum[index] - self.total_us_sum[0]
+        rest = max(passed - told - self._beside_us[index] + self._beside_us[0], 0) / max(told, 1)
+        tokens = self.emitted_sum[index] - self.emitted_sum[0]
+        return Decoded(tokens, drafted, index - drafted, rest)
+
+    def pairs(self, index: int) -> list[Pair]:
+        """Passes of one row and rounds beside them, up to and with step ``index``."""
+        return self._pairs[: bisect_right(self._paired, range(len(self))[index])]
+
+    def drafted_ms(self, index: int, most: int) -> list[float]:
+        """What some rounds with a draft took, evenly from all up to and with step ``index``."""
+        places = range(1, range(len(self))[index] + 1, max(len(self) // most, 1))
+        return [self.total_us[place] / MICROSECONDS for place in places if self._drafted[place]]
+
     def is_timed(self, index: int) -> bool:
         """Whether it is known how long draft and verify of step ``index`` took."""
         return bool(self._timed[index])
@@ -187,6 +214,7 @@ class StepHistory:
         return tokens * SECOND / (now - start) if now > start else 0.0
 
     def _count(self, step: Step) -> None:
+        self._pair(step)
         verified = num_verified(step)
         accepted = min(step.num_accepted, verified)
         self.time.append(microseconds(step.time))
@@ -200,6 +228,33 @@ class StepHistory:
         self._drafted.append(bool(step.draft))
         self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
         self._outcomes.append(accepted + CORRECTED * is_corrected(step) if step.draft else NOT_SPECULATIVE)
+
+    def _pair(self, step: Step) -> None:
+        """Looks for a pass of one row beside a round with a draft: taken for that, or itself a round."""
+        beside = self._beside_us[-1] if self._beside_us else 0
+        self._beside_us.append(beside + microseconds((step.alone_ms or 0.0) / 1000))
+        before = self.latest
+        if before is not None and (before.turn != step.turn or not before.index):
+            before = None  # the first round of an answer is the prompt's
+        drafted = [each for each in (before, step) if each is not None and each.draft]
+        one_row = 0.0
+        if step.draft and step.alone_ms:
+            one_row = step.alone_ms
+        elif before is not None and before.draft and step.verify_width == 1:
+            one_row, drafted = step.total_ms - (step.draft_ms or 0.0) * bool(step.draft), [before]
+        elif before is not None and step.draft and not before.draft:
+            one_row = before.total_ms
+        for each in drafted if one_row > 0 else ():
+            if each.total_ms > 0:
+                self._paired.append(len(self))
+                self._pairs.append(Pair(one_row, each.total_ms))
+
+
+def history_of(steps: Iterable[Step]) -> StepHistory:
+    history = StepHistory()
+    for step in steps:
+        history.append(step)
+    return history
 
 
 def _less(values: array[int], base: int) -> array[int]:

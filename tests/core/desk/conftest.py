@@ -18,7 +18,7 @@ from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place, Question, Result, View
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit, SourceFactory
 from dflash_tui.core.text.fences import CodeBlock
@@ -154,9 +154,7 @@ class Listener:
     def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
         then(self.summary)
 
-    def race(
-        self, create: Callable[[Joules], Race], opponent: Opponent | None, then: Callable[[RaceResult], None]
-    ) -> None:
+    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         self.races.append(create(lambda: None))
 
 

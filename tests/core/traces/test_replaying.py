@@ -95,7 +95,7 @@ class Shown:
             for t in chat.reducer.turns
         ]
         rows = [(row, list(document.pieces(row))) for row in document.rows]
-        told = (chat.reducer.phase, chat.reducer.ready, chat.reducer.failure, chat.reducer.plain_ms, chat.busy)
+        told = (chat.reducer.phase, chat.reducer.ready, chat.reducer.failure, chat.busy)
         return [turns, rows, *told, list(chat.tree), chat.messages, chat.answers, chat.next_turn]
 
 

@@ -28,6 +28,7 @@ from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable
 from engine.speculation.lookup import continuation, longest_match
+from engine.speculation.one_row import OneRowPasses
 from engine.speculation.trees import CHOICES
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
@@ -251,11 +252,17 @@ class TellingDrafter(ScriptedDrafter):
         return given
 
 
+class AlwaysDue(OneRowPasses):
+    due = True  # type: ignore[assignment]
+
+
 def by_host(pair: Pair, drafts: Drafts | None = None, max_context: int = CONTEXT, choices: int = 1) -> Decoder:
-    """``choices`` of the drafter's make trees, where a policy chooses."""
+    """``choices`` of the drafter's make trees, where a policy chooses. A pass of one row stands beside every round, and
+    changes nothing."""
     drafter = pair.drafter if drafts is None else cast(DFlashDrafter, TellingDrafter(pair.drafter, drafts))
     decoder = Decoder(pair.target, drafter, max_context)
     decoder.use_rounds(HostRounds(choices))
+    decoder.one_row = AlwaysDue()
     return decoder
 
 
@@ -289,7 +296,7 @@ def choices_of(device: Decoder) -> int:
     return cast(DeviceRounds, device.rounds).choices
 
 
-TIMES = {"total_ms", "draft_ms", "verify_ms"}
+TIMES = {"total_ms", "draft_ms", "verify_ms", "alone_ms"}
 
 
 def assert_same_rounds(actual: Answer, expected: Answer) -> None:

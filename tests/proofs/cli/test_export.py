@@ -53,10 +53,13 @@ def test_a_file_is_never_overwritten_silently(program: Program, tmp_path: Path) 
         (("export",), "TRACE"),
         (("export", "nothing-here"), "nothing-here"),
         (("export", "lesson", "-o", "page.pdf"), "no format that is known"),
-        (("export", "lesson", "-o", "/nonexistent/page.html"), "can't be written"),
+        (("export", "lesson", "-o", "no/folder/page.html"), "can't be written"),
     ],
 )
-def test_what_cannot_be_exported_is_told(program: Program, arguments: tuple[str, ...], complaint: str) -> None:
+def test_what_cannot_be_exported_is_told(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], complaint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     program.run(*arguments)
     assert (program.code, program.out) == (ExitCode.USAGE, b"")
     assert complaint in program.err

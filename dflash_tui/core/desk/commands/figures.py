@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...conversation.slash import Argument, SlashError
 from ...race.opponent import Opponent
-from ...race.race import Joules, Race, RaceResult, kind_of, lanes_against
+from ...race.race import Joules, Race, kind_of, lanes_against
 from ...race.report import host_of
 from ..command import Command
 from ..desk import Desk
@@ -36,12 +36,7 @@ def race(desk: Desk, argument: Argument) -> None:
     def create(joules: Joules) -> Race:
         return Race(messages, lanes, RACE_RUNS, [desk.source.send], joules)
 
-    def finish(result: RaceResult) -> None:
-        if result.plain_ms is not None:
-            desk.chat.reducer.take_race(result.plain_ms)
-            desk.face.changed("settings")
-
-    desk.face.race(create, None, finish)
+    desk.face.race(create, None)
 
 
 def _race_against(desk: Desk, argument: str) -> None:
@@ -63,7 +58,7 @@ def _race_against(desk: Desk, argument: str) -> None:
         made.sides = (ready,)
         return made
 
-    desk.face.race(create, opponent, lambda _: None)
+    desk.face.race(create, opponent)
 
 
 COMMANDS = (

@@ -1,0 +1,78 @@
+"""How many times as fast an answer came as the target alone would have written it.
+
+Both are counted with the same costs: a round's, and that of a pass over one row, measured side by side while the answer
+was written. A busy machine makes both slower, so what is left is how many of the one the other takes. The target alone
+takes as many passes as there are tokens. An answer takes its rounds, each of which costs no less than a pass over one
+row, since it holds a pass over at least one. So the factor is never more than the tokens of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import sqrt
+from statistics import median
+from typing import NamedTuple
+
+ENOUGH = 12
+"""Pairs that an answer needs to stand for itself; with fewer, those of the answers before it count, too."""
+MOST = 32
+"""Pairs that count at most, the latest."""
+GOOD = 0.1
+"""How far off, as a share of itself, a figure may be that isn't said to be about right."""
+SURE = 2.0
+"""How many standard errors that has to be."""
+MAD_TO_DEVIATION, MEDIAN_NOISE = 1.4826, 1.05
+"""A median of distances as a standard deviation, and the error of the centre used here beside that of a mean."""
+
+
+class Pair(NamedTuple):
+    """A pass over one row, and a round with a draft right beside it, in milliseconds."""
+
+    one_row: float
+    drafted: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUp:
+    """How many times as fast as the target alone."""
+
+    times: float
+    about: bool = False
+    """Whether it may be off by more than a tenth."""
+
+    def told(self, digits: int = 1) -> str:
+        """The number for people, such as ``2.4`` or ``about 2.4``."""
+        return f"{'about ' * self.about}{self.times:.{digits}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An answer as far as it has come, behind the token that its prompt yields."""
+
+    tokens: int
+    drafted: int
+    """Rounds with a draft."""
+    plain: int
+    """Rounds without one: each a pass over one row."""
+    rest: float = 0.0
+    """What a round takes beside what it tells of itself, as a share of that; the target alone takes as much."""
+
+
+def speed_up(answer: Decoded, pairs: Sequence[Pair], *, elsewhere: bool = False) -> SpeedUp | None:
+    """The factor of an answer, None where nothing can be said. ``pairs``: the latest ``MOST`` count; ``elsewhere``:
+    whether the passes over one row were taken outside the answer, perhaps under another load."""
+    if not answer.tokens or not answer.drafted + answer.plain:
+        return None
+    if not answer.drafted:
+        return SpeedUp(answer.tokens / answer.plain)
+    pairs = pairs[-MOST:]
+    if not pairs:
+        return None
+    costs = [pair.drafted * (1 + answer.rest) / (pair.one_row + pair.drafted * answer.rest) for pair in pairs]
+    centre = median((a + b) / 2 for a, b in combinations_with_replacement(costs, 2))
+    spread = MAD_TO_DEVIATION * median(abs(cost - centre) for cost in costs)
+    good = len(costs) >= ENOUGH and SURE * MEDIAN_NOISE * spread / sqrt(len(costs)) <= GOOD * centre
+    # A round that seems cheaper than its pass over one row is noise: then both cost the same.
+    rounds = answer.plain + answer.drafted * max(centre, 1.0)
+    return SpeedUp(answer.tokens / rounds, elsewhere or not good)

@@ -1,0 +1,76 @@
+"""How many times as fast an answer came as its target alone, from its rounds: the one place that says so. Screens,
+lines, statistics and exported pages ask here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from engine.events import Clock, Step
+
+from ..figures.speed_up import ENOUGH, MOST, Pair, SpeedUp, speed_up
+from .history import StepHistory, history_of
+
+LEAST_TOKENS = 16
+"""An answer without speculation that is shorter says nothing of the target's speed."""
+LEAST_OWN = 3
+"""An answer with fewer pairs of its own has a factor that is about right: its rounds may not cost what others did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known of an answer's target from other answers."""
+
+    pairs: tuple[Pair, ...] = ()
+    """The latest of the answers before it, by the same models with the same settings."""
+    alone_ms: float | None = None
+    """A token of an answer before it that was written without speculation."""
+
+
+def after(around: Around, history: StepHistory) -> tuple[Pair, ...]:
+    """The pairs that the next answer begins with."""
+    return (*around.pairs, *(history.pairs(-1) if len(history) else ()))[-MOST:]
+
+
+def factor_of(history: StepHistory, index: int, around: Around, times: Clock = "engine") -> SpeedUp | None:
+    """The factor of an answer with speculation after its step ``index``; None where nothing can be said."""
+    answer, own = history.decoded(index), history.pairs(index)
+    if times != "engine" and not answer.drafted:
+        return None  # nobody knows of its rounds
+    pairs: Sequence[Pair] = own if len(own) >= ENOUGH else (*around.pairs, *own)
+    if pairs or around.alone_ms is None:
+        return speed_up(answer, pairs, elsewhere=len(own) < LEAST_OWN)
+    rounds = history.drafted_ms(index, MOST)
+    return speed_up(answer, [Pair(around.alone_ms, each) for each in rounds if each > 0], elsewhere=True)
+
+
+def alone_ms_of(history: StepHistory) -> float | None:
+    """What a round took of an answer that was written without speculation; None for a short one."""
+    if history.num_tokens < LEAST_TOKENS:
+        return None
+    return median(history.total_us[1:]) / 1000 or None
+
+
+def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether rounds cost alike with these settings of two answers."""
+    return all(one.get(name) == other.get(name) for name in ("speculation", "block_size", "draft_by"))
+
+
+def factors(answers: Sequence[tuple[Mapping[str, Any], Iterable[Step]]], times: Clock) -> list[SpeedUp | None]:
+    """The factors of a record's answers by one pair, each given by its settings and its steps, in their order."""
+    made: list[SpeedUp | None] = []
+    pairs: tuple[Pair, ...] = ()
+    before: Mapping[str, Any] = {}
+    alone: float | None = None
+    for settings, steps in answers:
+        history = history_of(steps)
+        if settings.get("speculation", True):
+            around = Around(pairs if alike(settings, before) else (), alone)
+            made.append(factor_of(history, -1, around, times) if len(history) > 1 else None)
+            before, pairs = settings, after(around, history)
+        else:
+            alone = alone_ms_of(history) or alone
+            made.append(None)
+    return made

@@ -1,0 +1,76 @@
+"""An answer is the same wherever its rounds end: bytes that wait for the next token's, and answers that are ended
+because they go round in circles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from engine.commands import Ask, GenerationSettings, Message
+from engine.decoding.decoder import Decoder
+from engine.decoding.rounds import PrefillStarted, Round
+from engine.events import Step, TurnFinished
+from engine.limits import ONCE_MORE
+from engine.runner import Runner
+from engine.speculation.trees import WIDE_ROWS
+from engine.tokenizer import ChatTokenizer
+from tests.engine.conftest import TinyPair
+from tests.engine.test_service import BUNDLED, ask, running
+
+TEXT = "é日🎉"
+"""Characters of two, three and four bytes, which the small tokenizer spells in parts."""
+
+
+def told(pair: TinyPair, ids: list[int], cuts: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """An answer whose rounds end at ``cuts``: as its rounds tell it, and as its end does."""
+
+    def decode(*_: object) -> Iterator[PrefillStarted | Round]:
+        yield PrefillStarted(0)
+        for start, end in pairwise((0, *cuts, len(ids))):
+            finish = "stop" if end == len(ids) else None
+            size = end - start
+            yield Round(tuple(ids[start:end]), (0.5,) * size, size, 1.0, 9 + end, GenerationSettings(), finish)
+
+    decoder = Decoder(pair.target, None, 512)
+    monkeypatch.setattr(decoder, "decode", decode)
+    runner = Runner(decoder, ChatTokenizer(pair.folder / "target"))
+    events = list(runner.answer(Ask(1, (Message("user", "hi"),), GenerationSettings(block_size=2)), lambda: []))
+    finished = events[-1]
+    assert isinstance(finished, TurnFinished)
+    steps = [event for event in events if isinstance(event, Step)]
+    return "".join(token.text for step in steps for token in step.emitted), finished.text
+
+
+@pytest.mark.parametrize("text", [TEXT, f"{TEXT}."])
+def test_a_character_waits_for_its_last_byte_in_whatever_round_that_comes(
+    dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    ids = list(ChatTokenizer(dense_pair.folder / "target").raw_prompt(text).ids)
+    assert len(ids) > len(text) + 2
+    cuts = [[], [*range(1, len(ids))], *([end] for end in range(1, len(ids)))]
+    for cut in cuts:
+        assert told(dense_pair, ids, cut, monkeypatch) == (text, text), cut
+
+
+def test_bytes_that_nothing_follows_are_told_at_the_end(dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = list(ChatTokenizer(dense_pair.folder / "target").raw_prompt(TEXT).ids)[:-1]
+    whole = told(dense_pair, ids, [], monkeypatch)
+    assert whole[0] == whole[1] and whole[0].startswith("é日\N{REPLACEMENT CHARACTER}")
+    assert all(told(dense_pair, ids, [end], monkeypatch) == whole for end in range(1, len(ids)))
+
+
+def test_an_answer_in_circles_ends_at_the_same_token_whoever_guesses() -> None:
+    """No round is longer than what is still said once a circle was seen. Texts alone would not tell: what a circle
+    repeats may be no text."""
+    assert WIDE_ROWS[-1] <= ONCE_MORE
+    said = []
+    with running(BUNDLED) as session:
+        for turn, wanted in enumerate(({"speculation": False}, {"draft_by": "lookup"}, {"draft_by": "both"}), 1):
+            question = ask(turn, "{}[]()<>!@#$%^&*", max_new_tokens=200, **wanted)
+            session.service.send(question)
+            finished = session.wait_for(TurnFinished, turn)
+            said.append([token.id for step in session.steps(turn) for token in step.emitted])
+            assert finished.statistics.num_tokens == len(said[-1])
+    assert said[0] == said[1] == said[2] and ONCE_MORE < len(said[0]) < 150
