@@ -200,8 +200,8 @@ def load_drafter(
 
 
 def _require_targets_embedding(headers: Headers, target: TargetModel) -> None:
-    """Raises ``WeightsFailure`` for an embedding in a drafter's file that is not its target's again, by a sample of rows:
-    it drafts with the target's."""
+    """Raises ``WeightsFailure`` for an embedding in a drafter's file that is not its target's again, by a sample of
+    rows: it drafts with the target's."""
     header = headers.get(EMBEDDING)
     if header is None:
         return

@@ -15,12 +15,12 @@ from engine.errors import WeightsFailure
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.speculators import LEFTOVERS
-from engine.models.drafter_formats import DRAFTING_SLOTS, OTHER_ARCHITECTURES, SPECULATORS
+from engine.models.drafter_formats import OTHER_ARCHITECTURES, SLOTS, SPECULATORS
 from engine.models.registry import drafter_config_of
 from tests.engine.checkpoints import drafter_config, second_config, write_drafter
 from tests.engine.conftest import TinyPair, no_progress
 
-OF_SPECULATORS = (
+OF_ZLAB = (
     "architectures",
     "model_type",
     "block_size",
@@ -32,10 +32,10 @@ OF_SPECULATORS = (
 
 
 def as_speculators(config: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A z-lab drafter's config in the speculators layout, as its trainer writes one: what equals a default is left out."""
+    """A z-lab drafter's config in the speculators layout, as its trainer writes one: without what equals a default."""
     own = config["dflash_config"]
     second = "selector_rank" in own
-    layers = {name: value for name, value in config.items() if name not in (*OF_SPECULATORS, "dflash_config")}
+    layers = {name: value for name, value in config.items() if name not in (*OF_ZLAB, "dflash_config")}
     layers["rope_parameters"] = {"rope_type": "default", "rope_theta": layers.pop("rope_theta")}
     del layers["hidden_act"], layers["rope_scaling"]
     return {
@@ -88,8 +88,8 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
     ("changes", "said"),
     [
         *(({"architectures": [name]}, what) for name, what in OTHER_ARCHITECTURES.items()),
-        *(({"dflash_config": {slot: True}}, "first row drafts") for slot in DRAFTING_SLOTS),
-        *(({slot: True}, "first row drafts") for slot in DRAFTING_SLOTS),
+        *(({"dflash_config": {slot: not silent}}, "first row drafts") for slot, silent in SLOTS.items()),
+        *(({slot: int(not silent)}, "first row drafts") for slot, silent in SLOTS.items()),
         ({"dflash_config": {"projector_type": "dspark"}}, "DSpark"),
         ({"dflash_config": {"projector_type": "domino"}}, "Domino"),
         ({"dflash_config": {"lilicorr_candidate_topk": 8}}, "LiLiCorr"),
