@@ -65,6 +65,8 @@ Each drone moves on the same curve with its own phase, so the swarm keeps its sh
 """
 
 
+FIRST_ROUNDS = 3
+"""That come also while an answer is held."""
 TREE_CHOICE = WidthChoice(0.04, 0.02, 700.0)
 """What decided how much of a tree was verified."""
 
@@ -96,13 +98,16 @@ class ScriptedEngine:
         device: str = "cpu",
         calls: CallSyntax | None = None,
         trees: bool = False,
+        holds: bool = False,
         seed: int = 0,
         speed: float = 300.0,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """``speed``: tokens per second, by the times that rounds tell, however fast they really come; ``clock`` tells
         them instead, in seconds, asked once per turn and once per round. ``trees``: drafts are trees, of which some
-        further choices are kept."""
+        further choices are kept. ``holds``: answers stop behind their first rounds until :attr:`holds` is taken back,
+        for tests of what happens meanwhile; commands are heard."""
+        self.holds = holds
         self.commands: list[Command] = []
         """Everything that was sent, in order."""
         self._emit = emit
@@ -169,6 +174,8 @@ class ScriptedEngine:
         started = 0.0 if self._clock is None else self._clock()
         place = 0
         while place < len(self._answer):
+            while self.holds and len(steps) >= FIRST_ROUNDS and self._queue.empty():
+                time.sleep(0.001)
             for command in self._waiting_commands():
                 if isinstance(command, Adjust):
                     settings = settings.with_changes(command)

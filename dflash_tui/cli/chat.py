@@ -29,11 +29,12 @@ from engine.loading.cuda_context import wake_gpu
 from .commands.sessions import continued, conversation_to_continue
 from .first_contact import BUNDLED, suggest_model
 from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
+from .flags.completing import A_MODEL, among
 from .flags.config_files import CORRECT, key_mistakes
 from .flags.decoding import decoding_flags
 from .flags.options import TOPICS, Flag, flag, variable_of, write_options
 from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
-from .flags.screen import SCREEN_FLAGS, check_theme, chosen_screen_options
+from .flags.screen import SCREEN_FLAGS, check_theme, chosen_screen_options, themes
 from .flags.values import Amount
 from .headless.answer import Request, WhenFull, answer
 from .headless.output import DEFAULT_OUT, check_directory
@@ -100,7 +101,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False, envvar=variable_of("model"))
+@click.argument("model", required=False, envvar=variable_of("model"), shell_complete=A_MODEL)
 @flag("-p", "--prompt", topic="scripts", common=True, metavar="TEXT", help="Answer this; what is piped in is added.")
 @flag(
     "-o",
@@ -152,21 +153,21 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @DIALECT
 @flag(
     "--attention-backend",
-    topic="experts",
+    topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
     help="Kernels of the target's attention.",
 )
 @flag(
     "--draft-attention-backend",
-    topic="experts",
+    topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
     help="Kernels of the drafter's attention.",
 )
 @flag(
     "--noise-embed-scale",
-    topic="experts",
+    topic="models",
     type=Amount(),
     metavar="X",
     help="Scale of the embeddings that the drafter reads, instead of its config's.",
@@ -210,6 +211,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     common=True,
     metavar="NAME",
     callback=check_theme,
+    shell_complete=among(themes),
     help="Colours of the chat; auto asks the terminal.",
 )
 @flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])

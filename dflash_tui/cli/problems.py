@@ -22,14 +22,12 @@ class Problem(Exception):
 
 
 def engine_problem(failure: EngineFailure | EngineError) -> Problem:
-    """The problem for a failure or an error of the engine, with its exit code."""
     if isinstance(failure, EngineError):
         return Problem(failure.message, failure.hint, exit_code_for(failure.kind))
     return Problem(*failure.in_words(as_command), exit_code_for(failure.kind))
 
 
 def value_problem(error: ValueError, hint: str) -> Problem:
-    """The problem for a value out of range, in the words of the ``error``."""
     message = str(error)
     return Problem(f"{message[0].upper()}{message[1:]}.", hint)
 

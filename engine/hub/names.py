@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
+from ..files.cache_folder import home
 from .pairs import KNOWN_PAIRS, SHORT_NAMES
 
 
@@ -13,9 +15,15 @@ def known_names() -> list[str]:
     return [*SHORT_NAMES, *(pair.target for pair in KNOWN_PAIRS)]
 
 
+def names_at_hand() -> list[str]:
+    """The models that are on this machine: those of installed packages by their short names, and the hub's."""
+    installed = (each for each in SHORT_NAMES.values() if each.package and find_spec(each.package))
+    return [*(each.word for each in installed), *cached_names()]
+
+
 def cached_names() -> list[str]:
     """The models in the hub's cache on this machine, whole or not."""
-    home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser()
-    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    folder = os.environ.get("HF_HOME") or home() / ".cache" / "huggingface"
+    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(folder) / "hub")
     folders = sorted(folder.name for folder in cache.glob("models--*--*"))
     return [name.removeprefix("models--").replace("--", "/", 1) for name in folders]

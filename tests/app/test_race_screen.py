@@ -86,11 +86,12 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
 
 
 async def test_one_run_each_is_shown_and_the_others_follow_behind_it(launch: Launch) -> None:
-    async with launch(answer=STORY, round_seconds=0.02) as driver:
+    async with launch(answer=STORY, holds=True) as driver:
         screen = await open_race(driver)
         lanes = len(screen.race.lanes)
         await driver.until(lambda: "━" in text_of(screen, "#lane-0"))
         assert len(driver.sent(Ask)) < 2 * lanes, "a lane moves while it runs, whatever is still to come"
+        driver.engine.holds = False
         await driver.until(lambda: screen.race.result is not None)
         asked = driver.sent(Ask)
         assert len(asked) == 2 * lanes and max(ask.settings.max_new_tokens for ask in asked) <= 200
@@ -119,9 +120,9 @@ async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> Non
 
 
 async def test_escape_stops_the_engine_and_waits_for_it(launch: Launch) -> None:
-    async with launch(round_seconds=0.02) as driver:
+    async with launch(holds=True) as driver:
         screen = await open_race(driver)
-        await driver.until(lambda: len(driver.sent(Ask)) >= 2)
+        await driver.until(lambda: len(driver.sent(Ask)) >= 1 and screen.race.result is None)
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.screen)
         assert screen.race.stopped and screen.race.idle and driver.sent(Stop)

@@ -30,18 +30,19 @@ def questions(chat: Driver) -> list[str]:
 
 
 async def test_questions_wait_for_the_answer_before_them(launch: Launch) -> None:
-    async with launch(answer=LONG, round_seconds=0.01) as chat:
+    async with launch(answer=LONG, holds=True) as chat:
         for text in ("one", "two", "three"):
             await chat.ask(text)
         queued = chat.screen.query_one(QueuedQuestions)
         assert questions(chat) == ["one"] and queued.questions == ("two", "three") and queued.display
+        chat.engine.holds = False
         await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
         assert questions(chat) == ["one", "two", "three"] and not queued.display
         assert len(chat.sent(Ask)[2].messages) == 5
 
 
 async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) -> None:
-    async with launch(answer=LONG, round_seconds=0.02) as chat:
+    async with launch(answer=LONG, holds=True) as chat:
         for text in ("one", "two", "three"):
             await chat.ask(text)
         await chat.pilot.press("x", "escape")

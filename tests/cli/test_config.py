@@ -195,7 +195,9 @@ def test_every_shell_has_a_script(program: Program, own: Path, shell: str) -> No
     ("words", "expected"),
     [
         ("dflash-chat --dev", "--device"), ("dflash-chat do", "doctor"), ("dflash-chat --device ", "cuda"),
-        ("dflash-chat config ", "show"), ("dflash-chat completion ", "fish"),
+        ("dflash-chat config ", "show"), ("dflash-chat completion ", "fish"), ("dflash-chat replay co", "code-sampled"),
+        ("dflash-chat replay --theme dflash-", "dflash-light"), ("dflash-chat help sc", "scripts"),
+        ("dflash-chat race bun", "bundled"), ("dflash-chat bun", "bundled"),
     ],
 )  # fmt: skip
 def test_a_shell_is_answered(

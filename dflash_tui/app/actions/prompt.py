@@ -23,7 +23,7 @@ def search_questions(screen: ChatScreen, _: Argument) -> None:
     def take(question: str | None) -> None:
         if question is not None:
             prompt.put_aside()
-            prompt.fill(question)
+            prompt.fill(question, prompt.questions.pasted.get(question, ()))
 
     screen.app.push_screen(SearchScreen(prompt.questions), take)
 

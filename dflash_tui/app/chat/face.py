@@ -23,6 +23,7 @@ from engine.commands import Ask
 from ..notices import link
 from ..screens.asking import AskScreen
 from ..screens.summing import SummaryScreen
+from ..widgets.prompt import Prompt
 from .viewer import Viewer
 from .views import open_view
 
@@ -37,6 +38,10 @@ class DeskScreen(Screen[None]):
     desk: Desk
     gpu: GpuMonitor
     viewer: Viewer
+
+    @property
+    def prompt(self) -> Prompt:
+        raise NotImplementedError
 
     @property
     def remote(self) -> bool:
@@ -54,7 +59,8 @@ class DeskScreen(Screen[None]):
         self.notify(Content("\n").join(lines).markup, title=title, timeout=6)
 
     def ask(self, question: Question, then: Callable[[str | None], None]) -> None:
-        screen = AskScreen(question.title, question.text, question.ways, question.detail, at_once=question.at_once)
+        at_once = question.wanted or not self.prompt.text
+        screen = AskScreen(question.title, question.text, question.ways, question.detail, at_once=at_once)
         self.app.push_screen(screen, lambda way: self.attempt(lambda: then(way)))
 
     def attempt(self, act: Callable[[], object]) -> None:

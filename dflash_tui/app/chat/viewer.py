@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
+from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Quiz
@@ -16,7 +17,7 @@ from ..widgets.rounds.step_view import Move
 from .lens_view import LensView
 from .look import Look
 from .replay import Replay
-from .step_words import NO_ANSWER, NO_MORE, NOT_KEPT, NOTHING
+from .step_words import NO_MORE, NOT_KEPT, NOTHING
 
 
 class Viewer(Look):
@@ -32,8 +33,8 @@ class Viewer(Look):
         self._before_hall = self._played = False
         """Whether the step view was open before that; whether a recording went on when slow motion began."""
         self.lenses = LensView(desk, self.travel, painted)
-        self._seen_turns = (0, 0)
-        """How many turns the chat had at the last look, and the last one's number: shows whether they changed."""
+        self._seen: TurnState | None = None
+        """The newest turn that there was when it was last looked at."""
 
     # Going somewhere
 
@@ -111,14 +112,6 @@ class Viewer(Look):
     def visit_kept(self, accepted: int) -> None:
         """Go to the next round of the answer on show that kept ``accepted`` drafts, in a circle."""
         self.visit(self.travel.next_with(self.here(), accepted), f"No round of this answer kept {accepted}.")
-
-    def visit_found(self) -> None:
-        """Go to where the tokens stood that the round on show looked up, if that was in an answer."""
-        shown, turn = self.inspection, self.turn
-        if shown is None or turn is None or shown.step.match is None:
-            raise SlashError("This round looked nothing up.")
-        place = turn.num_prompt_tokens + shown.first_token - 1 - shown.step.match.distance
-        self.visit(self.travel.of_position(turn.number, place), NO_ANSWER)
 
     def go_to_number(self, number: int) -> None:
         """Go to round ``number`` of the turn on show; or take it as a guess where one was asked for."""
@@ -297,10 +290,9 @@ class Viewer(Look):
 
     def frame(self) -> None:
         """Called with every frame, after the events were applied."""
-        turns = self._desk.chat.turns
-        seen = len(turns), turns[-1].number if turns else 0
-        if seen != self._seen_turns:
-            self._seen_turns = seen
+        newest = next(reversed(self._desk.chat.turns), None)
+        if newest is not self._seen:
+            self._seen = newest
             self.lenses.forget()
             if self.place is not None and (self.motion.playing or not self.motion.active):
                 self._leave()  # a question was asked, or a new chat begun; slow motion that was paused stays

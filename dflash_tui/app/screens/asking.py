@@ -50,8 +50,8 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
     def __init__(
         self, title: str, question: str, ways: Sequence[Way], detail: str = "", *, at_once: bool = True
     ) -> None:
-        """``at_once``: a way's key takes it. Where nobody asked for the question, letters that are typed may be meant
-        for the prompt: there the key only moves to it."""
+        """``at_once``: a way's key takes it. Where something is being typed, a letter may be meant for the prompt:
+        there the key only moves to it."""
         super().__init__()
         self._at_once = at_once
         self._title = title

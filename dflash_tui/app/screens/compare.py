@@ -22,6 +22,8 @@ from dflash_tui.core.text.spans import Spans, TokenStyle
 from .once import LeavesOnce
 
 MUTED = "$verdict-pending"
+FRAME = 8
+"""Cells of the border, the padding, the scroll bar and the gap between the halves."""
 LOOKS: dict[TokenStyle, str] = {
     "accepted": "$verdict-accepted", "bonus": "$verdict-bonus-style $verdict-bonus",
     "corrected": "$verdict-corrected-style $verdict-corrected", "plain": "$verdict-plain-style $verdict-plain",
@@ -45,7 +47,7 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
     }
     CompareScreen Horizontal { height: auto; }
     CompareScreen .half { width: 1fr; padding: 0 1 0 0; }
-    CompareScreen #right { padding: 0 0 0 1; }
+    CompareScreen .right { padding: 0 0 0 1; }
     CompareScreen #words { margin: 1 0 1 0; color: $verdict-pending; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -67,11 +69,13 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(id="figures")
+            with Horizontal():
+                yield Static(classes="half", id="left-figures")
+                yield Static(classes="half right", id="right-figures")
             yield Static(id="words")
             with Horizontal():
                 yield Static(classes="half", id="left")
-                yield Static(classes="half", id="right")
+                yield Static(classes="half right", id="right")
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
@@ -100,21 +104,27 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         turning = "← → left, Shift right · " if count > 2 else ""
         narrow = self.app.size.width < 80
         frame.border_subtitle = f"{'' if narrow else turning}1 2 goes on with it · ↑ ↓ · Esc"
-        self.query_one("#figures", Static).update(self._figures(compare(left, right)))
+        lines = compare(left, right)
+        names = max(cell_len(line.name) for line in lines) + 2
+        for side, told in (
+            ("#left-figures", [line.left for line in lines]),
+            ("#right-figures", [line.right for line in lines]),
+        ):
+            self.query_one(side, Static).update(self._figures(lines, told, names))
         self.query_one("#words", Static).update(parting(left.answer, right.answer))
         for side, exchange in (("#left", left), ("#right", right)):
             self.query_one(side, Static).update(self._text(exchange))
 
-    def _figures(self, lines: Sequence[Compared]) -> Content:
-        """The figures of both versions in three columns: name, left, right; what differs is bold."""
-        width = max(self.app.size.width - 6, 24)
-        name = min(max(len(line.name) for line in lines) + 2, width // 3)
-        cell = (width - name) // 2
+    def _figures(self, lines: Sequence[Compared], told: Sequence[str], names: int) -> Content:
+        """One version's figures, which begin where its text does; what differs is bold. ``names``: cells of these."""
+        width = max((self.app.size.width - FRAME) // 2, 24)
+        names = min(names, width // 2)
         drawn = []
-        for line in lines:
-            cells = f"{_cut(line.left, cell - 1)} {_cut(line.right, cell)}"
-            label = set_cell_size(line.name, name - 1) + " "
-            drawn.append(Content.assemble((label, MUTED), (cells, "bold $primary" if line.differs else "$foreground")))
+        for line, value in zip(lines, told, strict=True):
+            look = "bold $primary" if line.differs else "$foreground"
+            drawn.append(
+                Content.assemble((_cut(line.name, names - 1) + " ", MUTED), (_cut(value, width - names), look))
+            )
         return Content("\n").join(drawn)
 
     def _text(self, exchange: Exchange) -> Content:
@@ -123,9 +133,15 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         if spans is None:
             return Content.assemble(question, sanitise(exchange.answer))
         looks = groupby(spans, key=lambda span: LOOKS.get(span.style, "$foreground"))
-        return Content.assemble(
-            question, *((sanitise("".join(span.text for span in group)), look) for look, group in looks)
-        )
+        said = ((sanitise("".join(span.text for span in group)), look) for look, group in looks)
+        return Content.assemble(question, *(part for text, look in said for part in _marked(text, look)))
+
+
+def _marked(text: str, look: str) -> tuple[tuple[str, str], ...]:
+    """A text with its look, which blanks around it don't have: nobody underlines these."""
+    words = text.strip()
+    before = text[: len(text) - len(text.lstrip())]
+    return (before, ""), (words, look), (text[len(before) + len(words) :], "")
 
 
 def _cut(text: str, cells: int) -> str:

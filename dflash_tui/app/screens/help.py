@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from dflash_tui.core.desk.command import Command
-from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, SERVERS
+from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, SERVERS, SIGNS
 
 from ..keymap import Said, key_name
 from ..widgets.rounds.round_strip import legend
@@ -92,6 +92,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         return [
             *self._group(*groups[0], width),
             Content.styled("Colours", "bold $primary"), legend(server=served), *colours, Content(),
+            *self._group("Signs of a round", [(label.name, label.says) for label in SIGNS], width),
             *self._group("Words", [(label.name, label.says) for label in (*MODELS, *FIGURES)], width),
             *(line for title, entries in groups[1:] for line in self._group(title, entries, width)),
             Content.styled("Commands", "bold $primary"), *commands,

@@ -34,6 +34,7 @@ from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, T
 from ..glyphs import fitting
 from ..notices import tell_saved
 from ..options import options_of
+from ..widgets.passes import Reason
 from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines, written
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
@@ -104,6 +105,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     def compose(self) -> ComposeResult:
         yield Static(id="race-title")
         yield Static(Content(sanitise(self.race.question)), id="race-question")
+        if any("DFlash" in lane.name for lane in self.race.lanes):
+            yield Reason(id="race-reason")
         with Horizontal(id="race-winner"):
             yield Static(id="race-factor")
             yield Static(id="race-words")

@@ -115,7 +115,8 @@ class Prompt(TextArea):
         """Questions asked before, which the arrow keys bring back."""
         self._pastes: dict[str, str] = {}
         self._place = len(self.questions.entries)
-        self._draft = ""
+        self._draft: tuple[str, tuple[str, ...]] = "", ()
+        """What was being written when an earlier question was recalled, and the pastes in it."""
 
     def _set_document(self, text: str, language: str | None) -> None:
         """Override Textual's, whose document draws control characters as they are."""
@@ -133,10 +134,11 @@ class Prompt(TextArea):
             text = text.replace(marker, pasted)
         return text
 
-    def give_back(self, text: str, is_command: bool = False) -> None:
-        """Put a refused text before what was typed since; a command stands there selected."""
+    def give_back(self, text: str, pasted: Sequence[str] = (), *, is_command: bool = False) -> None:
+        """Put a refused text before what was typed since; a command stands there selected. ``pasted``: as in
+        :meth:`fill`."""
         since = self.unfolded
-        self.fill(text + since)
+        self.fill(text + since, (*pasted, *self._pasted))
         if is_command and not since:
             self.select_all()
 
@@ -147,9 +149,9 @@ class Prompt(TextArea):
         self._quiet = text if text.startswith("/") else text.rpartition("\n")[2]
         before, rest = "", text
         for paste in pasted:
-            typed, found, behind = rest.partition(paste)
+            typed, found, behind = rest.partition(paste.strip("\n"))
             if found:
-                before, rest = before + typed + self._fold(paste), behind
+                before, rest = before + typed + self._fold(found), behind
         self.text = before + rest if before else self._fold(text, RECALLED_LINES, RECALLED_CHARACTERS)
         self.move_cursor(self.document.end)
         self.focus()
@@ -180,7 +182,7 @@ class Prompt(TextArea):
 
     def _take(self) -> None:
         """Remember the text and start afresh."""
-        self.questions.add(self.unfolded)
+        self.questions.add(self.unfolded, self._pasted)
         self._place = len(self.questions.entries)
         self._pastes.clear()
         self.clear()
@@ -236,12 +238,16 @@ class Prompt(TextArea):
             self.action_newline()
             return
         # Emptied at once: keys that follow Enter quickly belong to the next question.
-        places = {marker: self.text.find(marker) for marker in self._pastes}
-        pasted = (self._pastes[each] for each in sorted(places, key=lambda each: places[each]) if places[each] >= 0)
-        message = self.Submitted(self.unfolded, self.text, tuple(pasted))
+        message = self.Submitted(self.unfolded, self.text, self._pasted)
         if message.text.strip():
             self._take()
         self.post_message(message)
+
+    @property
+    def _pasted(self) -> tuple[str, ...]:
+        """The folded pastes, in the order of their markers in the text."""
+        places = {self.text.find(marker): pasted for marker, pasted in self._pastes.items()}
+        return tuple(places[place] for place in sorted(places) if place >= 0)
 
     @property
     def _is_half_a_name(self) -> bool:
@@ -286,9 +292,9 @@ class Prompt(TextArea):
     def _recall(self, place: int) -> None:
         entries = self.questions.entries
         if self._place == len(entries):
-            self._draft = self.unfolded
+            self._draft = self.unfolded, self._pasted
         self._place = place
-        self.fill(self._draft if place == len(entries) else entries[place])
+        self.fill(*self._draft if place == len(entries) else self.questions.whole(place))
 
     # Completion
 

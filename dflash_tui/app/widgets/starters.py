@@ -9,12 +9,16 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from dflash_tui.core.figures.labels import ABOUT
+from dflash_tui.core.figures.labels import ABOUT, BRIEFLY
 
+from .passes import Reason
 from .rounds.living_round import LivingRound
 
-LEAST_ROWS, TAKEN, MOST_HIGH = 22, 25, 26
-"""Rows of a screen that has room for a round that lives; what of them is not its own; and its own at most."""
+LEAST_ROWS, FOR_A_ROUND, AIRY, ROOMY = 22, 24, 32, 42
+"""Rows of a screen that has room for DFlash's reason, for a round that lives too, for blank lines, and for a high
+reason."""
+TAKEN, MOST_HIGH = 28, 26
+"""Rows that are not the round's, and its own at most."""
 
 
 class Starter(Static):
@@ -38,12 +42,14 @@ class Starter(Static):
 
 
 class Starters(Vertical):
-    """The first screen: a round that lives, and questions to begin with; until the first one is asked."""
+    """The first screen: why DFlash pays off, a round that lives, and questions to begin with; until one is asked."""
 
     DEFAULT_CSS = """
     Starters { display: none; height: auto; padding: 0 1; }
     Starters > .head { color: $verdict-pending; }
-    Starters > LivingRound { margin: 0 0 1 0; }
+    Starters.-airy > Reason { margin: 1 0 0 0; }
+    Starters.-roomy > Reason { height: 4; }
+    Starters.-airy > LivingRound { margin: 0 0 1 0; }
     """
 
     def __init__(self, *, id: str) -> None:
@@ -61,6 +67,7 @@ class Starters(Vertical):
     def compose(self) -> ComposeResult:
         if self.questions:
             yield Static(ABOUT, classes="about")
+            yield Reason()
             yield LivingRound()
         yield Static("Enter asks the first; → or a click puts one in the box.", classes="head")
         yield from map(Starter, self.questions)
@@ -71,9 +78,16 @@ class Starters(Vertical):
     def share_room(self) -> None:
         """The round takes what the questions and the introduction above leave it."""
         rows = self.screen.size.height
+        airy, roomy = rows >= AIRY, rows >= ROOMY
+        self.set_class(airy, "-airy")
+        self.set_class(roomy, "-roomy")
+        for about in self.query(".about").results(Static):
+            about.update(ABOUT if airy else BRIEFLY)
+        for reason in self.query(Reason):
+            reason.display = rows >= LEAST_ROWS
         for living in self.query(LivingRound):
-            living.display = rows >= LEAST_ROWS
-            living.styles.height = max(2, min(rows - TAKEN, MOST_HIGH))
+            living.display = rows >= FOR_A_ROUND
+            living.styles.height = max(2, min(rows - TAKEN - 2 * roomy, MOST_HIGH))
 
     def following(self, text: str) -> str | None:
         """The question after ``text``, the first one for an empty prompt; None for a text of the user's own."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ShellComplete, ZshComplete
 
 from dflash_tui.core.exit_codes import ExitCode
 
+from ..flags.completing import among, models
 from ..invocation import COMPLETION
 
 SHELLS: Mapping[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
@@ -26,6 +27,10 @@ class _Everything(click.Group):
         options = [parameter for parameter in program.params if isinstance(parameter, click.Option)]
         super().__init__("dflash-chat", commands=dict(commands), params=list(options), invoke_without_command=True)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and flags, and models to chat with."""
+        return [*super().shell_complete(ctx, incomplete), *among(models)(ctx, self.params[0], incomplete)]
+
 
 def answer_shell(program: click.Command, commands: Mapping[str, click.Command], request: str) -> int:
     """Answer what a shell asked through ``COMPLETION``, such as ``bash_complete``."""
@@ -38,8 +43,6 @@ def answer_shell(program: click.Command, commands: Mapping[str, click.Command], 
 
 
 def completion_command(program: click.Command) -> click.Command:
-    """``dflash-chat completion SHELL`` for ``program``."""
-
     @click.command("completion", context_settings={"help_option_names": ["-h", "--help"]})
     @click.argument("shell", type=click.Choice(list(SHELLS)))
     def show(shell: str) -> int:

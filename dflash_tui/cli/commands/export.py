@@ -12,6 +12,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.formats import FORMATS, Format
 
+from ..flags.completing import among, recordings
 from ..headless.output import StandardOutput
 from ..problems import Problem
 
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
     from dflash_tui.core.export.document import ExportedPage
 
 TEXT = "text"
-COLUMNS = 88
-"""Cells of a line of an export as text."""
 FORMAT = click.option("--format", "wanted", type=click.Choice([*FORMATS, TEXT]), help="Else from the file's name.")
 OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Replace the file if there is one.")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("trace")
+@click.argument("trace", shell_complete=among(recordings, files=True))
 @FORMAT
 @OUTPUT
 @FORCE
@@ -71,18 +70,10 @@ def _format_of(output: Path | None) -> str:
 
 def _rendered(document: ExportedPage, wanted: str) -> str:
     from dflash_tui.core.export.formats import render
+    from dflash_tui.core.export.text import to_text
 
     chosen: Format | None = next((each for each in get_args(Format) if each == wanted), None)
-    return _as_text(document) if chosen is None else render(document, chosen)
-
-
-def _as_text(document: ExportedPage) -> str:
-    from dflash_tui.core.export.spans import document_spans
-    from dflash_tui.core.text.wrapping import Document as Grid
-
-    grid = Grid(COLUMNS)
-    grid.append(list(document_spans(document)))
-    return "\n".join(row.text.rstrip() for row in grid.rows).rstrip("\n") + "\n"
+    return to_text(document) if chosen is None else render(document, chosen)
 
 
 def write_file(path: Path, text: str, force: bool) -> None:

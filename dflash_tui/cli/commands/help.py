@@ -12,6 +12,7 @@ from dflash_tui.core.settings.servers import DIALECTS
 from engine.hub.pairs import targets_with_mtp
 from engine.tools.gpus import first_gpu
 
+from ..flags.completing import among
 from ..flags.options import TOPICS, flags_of, write_options
 from ..problems import Problem
 from ..sizes import size_lines
@@ -51,7 +52,7 @@ def help_command(program: click.Command) -> click.Command:
     """``dflash-chat help [TOPIC]`` for the flags of ``program``."""
 
     @click.command("help", context_settings={"help_option_names": ["-h", "--help"]})
-    @click.argument("topic", required=False)
+    @click.argument("topic", required=False, shell_complete=among(lambda: TOPICS))
     def show(topic: str | None) -> int:
         """Show the flags of one TOPIC; without one, which topics there are."""
         click.echo(topic_text(program, topic) if topic else topics_text(), nl=False)

@@ -9,7 +9,7 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 
-from ..flags.screen import check_theme, saved_screen_options, screen_flags
+from ..flags.screen import saved_screen_options, screen_flags, theme_flag
 from ..headless.output import DEFAULT_OUT
 from ..invocation import Invocation
 from ..logs import log_to_file
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OUT = click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
                    help="Where the screen saves pages.")  # fmt: skip
-THEME = click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+THEME = theme_flag("Colours of the screen.")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

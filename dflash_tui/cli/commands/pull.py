@@ -19,11 +19,12 @@ from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
 from engine.tools.suggestion import CONTEXT
 
+from ..flags.completing import among, published
 from ..headless.status import LoggedProgress
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model")
+@click.argument("model", shell_complete=among(published))
 @click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'mtp' its assistant, 'none' none.")
 @click.option(
     "--weights",
@@ -86,8 +87,6 @@ def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
 
 
 class _PullProgress(LoggedProgress):
-    """The progress of a download."""
-
     last = ""
     """How much of the file had come at the last look, in words."""
 

@@ -39,6 +39,7 @@ from engine.events import EngineError, EngineReady, Event
 from engine.hub.gguf import is_gguf
 
 from ..flags.chat_flags import wanted_by
+from ..flags.completing import A_MODEL
 from ..flags.decoding import decoding_flag, number_flags
 from ..flags.pair import SERVER, engine_flags, typed_flags
 from ..headless.output import FileOutput
@@ -55,7 +56,7 @@ Send = Callable[[Command], None]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=A_MODEL)
 @engine_flags
 @SERVER
 @click.option("--against", metavar="URL", help="Race against this server: a URL, or a name of [servers].")

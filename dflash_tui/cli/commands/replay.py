@@ -15,7 +15,8 @@ from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings
 from engine.events import TurnStarted
 
-from ..flags.screen import check_theme, saved_screen_options, screen_flags
+from ..flags.completing import among, recordings
+from ..flags.screen import saved_screen_options, screen_flags, theme_flag
 from ..headless.output import DEFAULT_OUT, StandardOutput
 from ..headless.render import render_events, render_text
 from ..logs import log_to_file
@@ -41,7 +42,7 @@ class Pace(click.ParamType[float]):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("trace", default=DEMO)
+@click.argument("trace", default=DEMO, shell_complete=among(recordings, files=True))
 @click.option(
     "--pace",
     type=Pace(),
@@ -53,7 +54,7 @@ class Pace(click.ParamType[float]):
 @click.option(
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
-@click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
+@theme_flag("Colours of the screen.")
 @screen_flags
 def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is

@@ -22,7 +22,7 @@ from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 
 from ..flags.decoding import decoding_flag
 from ..flags.pair import pair_flags
-from ..flags.screen import check_theme, saved_screen_options, screen_flags
+from ..flags.screen import saved_screen_options, screen_flags, theme_flag
 from ..headless.output import DEFAULT_OUT
 from ..headless.status import ProgressLine, describe_models
 from ..headless.turn import JOIN_SECONDS, Inbox, signals_into
@@ -61,7 +61,7 @@ HELP = "dflash-chat serve --help lists the flags."
 @decoding_flag("speculation", help="Decode one token at a time.")
 @decoding_flag("thinking", help="Let the model think first, unless a request says otherwise.")
 @decoding_flag("temperature", help="Of requests that don't say.")
-@click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen of --watch.")
+@theme_flag("Colours of the screen of --watch.")
 @screen_flags
 @click.pass_obj
 def serve(

@@ -20,6 +20,7 @@ from engine.hub.gguf import is_gguf
 
 from ..headless.status import ProgressLine
 from ..problems import Problem
+from .completing import A_MODEL
 from .options import Flag, flag
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def pair_flags(command: Body) -> Body:
             **rest: Any) -> int:  # fmt: skip
         return command(*args, options=EngineOptions(model, draft, device, offline=offline, weights=weights), **rest)
 
-    return click.argument("model", required=False, callback=_no_server)(engine_flags(run))
+    return click.argument("model", required=False, callback=_no_server, shell_complete=A_MODEL)(engine_flags(run))
 
 
 def engine_flags(command: Body) -> Body:

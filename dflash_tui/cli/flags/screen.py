@@ -12,6 +12,7 @@ from dflash_tui.core.settings.config import Config, ScreenOptions
 
 from ..problems import Problem
 from ..terminal.background import AUTO
+from .completing import among
 from .options import variable_of
 
 SCREEN_FLAGS = {
@@ -59,12 +60,18 @@ def check_theme(context: click.Context, parameter: click.Parameter, name: str | 
     return name
 
 
-def themes_instead_of(theme: str) -> list[str]:
-    """The themes to choose from where there is none called ``theme``; nothing where there is."""
-    if theme == AUTO:
-        return []
-    # Only those who choose one wait for Textual, which has themes of its own.
+def themes() -> list[str]:
+    """The themes to choose from."""
+    # Only those who choose one wait for Textual.
     from dflash_tui.app.theming import theme_names
 
-    known = theme_names()
-    return [] if theme in known else [AUTO, *known]
+    return [AUTO, *theme_names()]
+
+
+def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    return click.option("--theme", metavar="NAME", callback=check_theme, shell_complete=among(themes), help=help)
+
+
+def themes_instead_of(theme: str) -> list[str]:
+    """The themes to choose from where there is none called ``theme``; nothing where there is."""
+    return [] if theme == AUTO or theme in (known := themes()) else known

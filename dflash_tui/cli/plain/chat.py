@@ -281,7 +281,7 @@ class PlainChat:
         """Copy by this machine's tools alone: the terminal's own way is a control sequence, which a bare one would
         print."""
         if copy_locally(block.content) is None:
-            raise SlashError("There is no clipboard here that a program can reach. /save keeps the block in a file.")
+            raise SlashError("There is no clipboard here that a program can reach. /save keeps code in a file.")
         self.say(f"{what} is in the clipboard.")
 
     def wait(

@@ -71,6 +71,15 @@ def context(desk: Desk, _: Argument) -> None:
     desk.face.say(f"{used:,} of {limit:,} tokens are used: {room_words(used, limit)}.")
 
 
+def lesson(desk: Desk, _: Argument) -> None:
+    """Read the lesson out."""
+    from dflash_tui.core.export.text import to_text
+    from dflash_tui.core.lesson.document import document_of
+    from dflash_tui.core.lesson.lesson import open_lesson
+
+    desk.face.say(to_text(document_of(open_lesson())))
+
+
 OWN = (
     Command("help", "Help", "this list, or one command of it", help, slash="help", takes="[command]"),
     Command("quit", "Quit", "leave; so does Ctrl+D", leave, slash="quit"),
@@ -98,6 +107,7 @@ OWN = (
         takes="[n|next|back]",
     ),
     Command("settings", "Settings", "what is in force", settings, slash="settings"),
+    Command("lesson", "Lesson", "how it works, read out", lesson, slash="lesson"),
     Command("context", "Context", "how full the context is", context, slash="context"),
 )
 

@@ -309,8 +309,9 @@ class Chat:
 
     # Other conversations
 
-    def new(self) -> None:
-        """Forget the conversation. Must not be called while ``busy``."""
+    def new(self, *, renumber: bool = True) -> None:
+        """Forget the conversation. Must not be called while ``busy``. ``renumber``: its first answer is number 1."""
+        self._turns = 0 if renumber else self._turns
         self.tree = Tree()
         self.stored = {}
         self.queued.clear()
@@ -318,7 +319,7 @@ class Chat:
 
     def resume(self, conversation: Conversation) -> None:
         """Go on with an older conversation in the place of this one. Must not be called while ``busy``."""
-        self.new()
+        self.new(renumber=False)
         self._turns = max(self._turns, conversation.last_turn)
         for turn in conversation.tree:
             self.tree.add(_exchange(turn))

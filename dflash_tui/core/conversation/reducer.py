@@ -103,7 +103,6 @@ class TurnState:
 
     @property
     def latest(self) -> Step | None:
-        """The latest round."""
         return self.history.latest
 
     @property
@@ -177,7 +176,6 @@ class TurnState:
             finished=self.reason is not None and index == len(history) - 1,
             speed_up=self._factor(index),
         )
-
 
 
 _REASONS: dict[FinishReason, str] = {

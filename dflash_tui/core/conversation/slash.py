@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -13,6 +13,24 @@ from ..settings.decoding import Setting
 
 LEAVING = {"quit", "exit", "logout", ":q", ":q!", ":wq", ":x"}
 """What people type who want to leave."""
+ELSEWHERE: Mapping[str, str] = {
+    **dict.fromkeys(("exit", "bye", "q"), "/quit leaves."),
+    **dict.fromkeys(("clear", "reset", "restart"), "/new starts a new chat."),
+    **dict.fromkeys(
+        ("settings", "set", "options", "config"),
+        "/temp, /block, /seed, /system and /think set one thing each; config.toml keeps them.",
+    ),
+    **dict.fromkeys(("undo", "back"), "/edit asks your last question anew, /retry its answer; /go goes back to one."),
+    **dict.fromkeys(("load", "open-session", "history"), "/sessions lists earlier conversations, /resume goes on."),
+    **dict.fromkeys(("regenerate", "again"), "/retry answers once more."),
+    **dict.fromkeys(("search",), "/find looks in every conversation."),
+    **dict.fromkeys(("commands", "?"), "/help lists what there is."),
+    **dict.fromkeys(
+        ("theme", "gauges", "rendered", "lens", "teach", "present", "predict", "pace", "replay"),
+        "That is something to look at: dflash-chat without --plain shows it.",
+    ),
+}
+"""What other programs call something that has another name here, and where that is."""
 LIKENESS = 0.75
 """From which on a word is taken for a mistyped command, as ``difflib`` counts: /thmee for /theme, but not /lens for
 /files."""
@@ -97,6 +115,6 @@ def parse_slash(text: str, known: Collection[str], ways: WaysOut) -> SlashComman
     name, _, argument = text[1:].partition(" ")
     if name not in known:
         near = get_close_matches(name, known, 1, LIKENESS)
-        hint = f"Did you mean /{near[0]}?" if near else ways.help
+        hint = ELSEWHERE.get(name.casefold()) or (f"Did you mean /{near[0]}?" if near else ways.help)
         raise SlashError(f"There is no command /{name}. {hint} A prompt that begins with / is written //")
     return SlashCommand(name, argument.strip())

@@ -103,7 +103,7 @@ class ContextFit:
             Way("n", "new", "start a new chat with the last answer"),
         )
         detail = "What is dropped stays in the transcript, marked; the model reads it no more."
-        self._face.ask(Question("the context is full", full, ways, "", detail, at_once=False), chosen)
+        self._face.ask(Question("the context is full", full, ways, "", detail, wanted=False), chosen)
 
     def _sum_up(
         self, text: str, beside: QuestionContext, said: Sequence[Exchange], gone: tuple[int, ...], then: Then
@@ -115,7 +115,7 @@ class ContextFit:
 
         def done(summary: str | None) -> None:
             if summary is None:
-                self._face.say("There is no summary: the oldest questions go without.", grave=True)
+                self._face.say("The model wrote no summary: the oldest questions go without one.", grave=True)
             summed = replace(beside, carried=Carried("summary", summary) if summary else beside.carried)
             then(summed if self._measured(text, summed, said).fits else beside)
 

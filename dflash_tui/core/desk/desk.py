@@ -285,7 +285,7 @@ class Desk:
         """Begin an empty conversation. Raises ``SlashError`` while an answer runs."""
         self.require_idle()
         self.queue.renew_log()
-        self.chat.new()
+        self.chat.new(renumber=self.queue.trace is None)  # which tells all turns of a run by their numbers
         self._forget()
         self.face.changed("new")
 

@@ -64,9 +64,8 @@ class Question:
     otherwise: str
     """A sentence that says how things stand when none of them is chosen."""
     detail: str = ""
-    at_once: bool = True
-    """Whether a way's key takes it: the user has asked for the question. Otherwise a key may be meant for the
-    prompt."""
+    wanted: bool = True
+    """Whether the user has asked for it. Otherwise a key may be meant for the prompt."""
 
     @property
     def is_consent(self) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..attachments.attachment import counted
 from ..conversation.blocks import chosen_program
-from ..conversation.chat import Chat
+from ..conversation.chat import Chat, Exchange
 from ..conversation.slash import SlashError
+from ..conversation.tree import Tree
 from ..files.running import SECONDS, Running, RunResult, start
 from .face import Face, Question, Way
 
@@ -25,7 +26,8 @@ class Program:
             raise SlashError("A program runs already. Esc stops it.")
         if self._face.remote:
             raise SlashError("In a browser nothing is run: it would run on the machine that serves this page.")
-        turn, block = chosen_program(self._chat.tree.path, words)
+        tree = self._chat.tree
+        turn, block = chosen_program(tree.path, words)
         lines = block.content.splitlines()
         question = (
             f"Run block {block.number}, {counted(len(lines), 'line')} of Python? It runs as you, in an empty folder, "
@@ -38,15 +40,15 @@ class Program:
             running = start(block)
             self._running, self.block = running, block.number
             self._face.changed("program")
-            self._face.wait(running.wait, lambda result: self._finish(turn, result), running.stop)
+            self._face.wait(running.wait, lambda result: self._finish(tree, turn, result), running.stop)
 
         ways = (Way("n", "no", "no"), Way("y", "yes", "run it"))
         self._face.ask(Question("run this?", question, ways, "It was not run.", "\n".join(lines)), chosen)
 
-    def _finish(self, turn: int, result: RunResult) -> None:
+    def _finish(self, tree: Tree[Exchange], turn: int, result: RunResult) -> None:
         self._running, self.block = None, 0
         self._face.changed("program")
-        if turn in self._chat.tree:  # else another conversation is on by now
+        if tree is self._chat.tree:  # else another conversation is on by now
             self._chat.add_run(turn, result)
             self._face.changed("ran", turn)
 

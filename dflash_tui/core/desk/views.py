@@ -14,9 +14,9 @@ from ..conversation.reducer import TurnState
 from ..conversation.slash import SlashError
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
-from ..rounds.inspection import inspect
+from ..rounds.inspection import inspect, quoted
 from ..sessions.archive import survey
-from .words import outlined, reasons, short, table_lines
+from .words import outlined, short, table_lines
 
 LISTED = 20
 EXCERPT = 100
@@ -153,7 +153,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class RoundView:
-    """One round of the newest answer, token by token: what was drafted, what became of it, and why."""
+    """One round of the newest answer: what was drafted, what became of it, and why. In words that is two sentences."""
 
     chat: Chat
     number: int | None
@@ -174,6 +174,7 @@ class RoundView:
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
         recurs = ready is not None and ready.recurs
         found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
-        yield f"Round {place} of 0 to {last}: {found.summary}"
-        for line in (*reasons(found), *filter(None, [found.memory])):
-            yield f"  {line}"
+        wrote = "".join(token.text for token in found.step.emitted if token.channel != "control")
+        said = quoted(wrote, control=not wrote)
+        yield f"Round {place} of 0 to {last} wrote {said}: {'; '.join(filter(None, (found.summary, found.memory)))}."
+        yield found.turning

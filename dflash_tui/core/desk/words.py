@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from engine.events import FinishReason, TurnFinished
 
@@ -13,7 +12,6 @@ from ..conversation.comparison import models_apart
 from ..figures.labels import AS_FAST
 from ..figures.statistics import accepted_share
 from ..figures.tables import Table
-from ..rounds.inspection import Inspection
 from ..text.fences import find_blocks
 
 SHORT = 60
@@ -109,18 +107,12 @@ def outlined(chat: Chat) -> Iterator[str]:
         yield f"{', '.join(said)}: {short(node.question)}"
 
 
-def reasons(found: Inspection) -> Iterator[str]:
-    """Token by token what became of a round's guesses; those with one fate together."""
-    for why, places in groupby(range(len(found.columns)), key=found.why):
-        first, *others = places
-        guess = f"Guesses {first + 1} to {others[-1] + 1}" if others else f"Guess {first + 1}"
-        yield f"{guess if found.columns[first].draft else 'No guess'}: {why}"
-
-
 def table_lines(table: Table) -> Iterator[str]:
-    """A row a line, each cell with what it is."""
+    """A row a line, each cell with what it is; rows that count nothing are left out."""
     yield f"{table.title}:"
     for row in table.rows:
+        if len(row) > 2 and not set("".join(row[1:])) - set("0.%"):
+            continue
         named = zip(table.head, row, strict=True) if table.head else ()
         yield "  " + (", ".join(f"{head} {cell}".strip() for head, cell in named) or ": ".join(row)).replace(
             " … ", " to "

@@ -59,6 +59,16 @@ GUESSING, CHECKING, REST = (
     Label("rest", "milliseconds of everything else"),
 )
 CONTEXT = Label("context", "how much of what the model can look back on is used")
+SIGNS = (
+    Label("struck out", "a guess that was wrong, and those behind it, which were thrown away"),
+    Label("⇒", "before the target's own token, in the place of a wrong guess"),
+    Label("+", "before the target's own token behind guesses that were all right: one more, for nothing"),
+    Label("·  ⏎  ⇥", "a blank, a new line, a tab"),
+    Label(".98", "below a guess: how sure the drafter was of it, from 0 to 1"),
+    Label("✓  ✗  ✂", "in the table of a round: right; wrong; thrown away behind a wrong one"),
+    Label("…", "there, too: a guess that the check did not reach"),
+)
+"""What stands at the tokens of a round, in the strip of the chat and in the step view."""
 FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)
 """The labels of the gauges, in their order."""
 
@@ -103,6 +113,8 @@ ABOUT = (
     "one pass. Same text, sooner."
 )
 """What the program shows, for those who have just opened it."""
+BRIEFLY = "A small model, the drafter, guesses; the large one, the target, checks."
+"""The same in a line."""
 PHASE_NAMES: dict[Phase, str] = {
     "block": "block", "draft": GUESSING.name, "verify": CHECKING.name, "judge": "keep", "emit": "write",
 }  # fmt: skip

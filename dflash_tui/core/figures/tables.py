@@ -111,14 +111,12 @@ def _positions(facts: GaugeFacts) -> Table:
     rows = []
     for place, position in enumerate(facts.turn.acceptance.positions, 1):
         if position.rate is not None:
-            low, high = position.interval
-            interval = f"{low:.0%} … {high:.0%}"
-            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}", interval))
+            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}"))
     return Table(
         "positions",
         RIGHT_SO_FAR.name.capitalize(),
         tuple(rows),
-        ("place", "rounds that got there", "right", "95% interval"),
+        ("place", "rounds that got there", "right"),
         f"{RIGHT_SO_FAR.says.capitalize()}. A round gets to a place when every guess before it was right.",
     )
 
@@ -140,12 +138,13 @@ def _context(facts: GaugeFacts) -> Table:
     used, most = facts.turn.context_length, facts.max_context
     if not most:
         return Table("context", "Context", ())
-    rows = (
+    rows = [
         ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
         ("the question and what stood before it", f"{facts.num_prompt_tokens:,} tokens"),
-        ("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"),
-    )
-    return Table("context", "Context", rows)
+    ]
+    if facts.num_reused_tokens:
+        rows.append(("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"))
+    return Table("context", "Context", tuple(rows))
 
 
 def _gpu(gpu: GpuReading | None) -> Iterator[Table]:

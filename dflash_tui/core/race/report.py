@@ -141,7 +141,6 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
 
 
 def race_document(result: RaceResult, origin: Origin) -> ExportedPage:
-    """The race as something to export."""
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
     best = max(result.lanes[1:], key=result.speed_up)
     won = result.winner

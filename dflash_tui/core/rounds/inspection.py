@@ -204,6 +204,12 @@ class Inspection:
                 return "Not needed: the answer ended before it."
         return f"Nothing was guessed here: {_lower(picked)}."
 
+    @property
+    def turning(self) -> str:
+        """The sentence that says why the round went no further: of the first place where it kept no guess."""
+        columns = enumerate(self.columns)
+        return self.why(next((place for place, each in columns if each.outcome != "accepted"), len(self.columns) - 1))
+
     def _picked(self, column: Column) -> str:
         """The clause that says how the target chose its token: the likeliest at temperature 0, else drawn, where known
         with the random number that drew it."""

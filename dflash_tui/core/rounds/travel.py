@@ -27,9 +27,6 @@ class RecordedTurn(Protocol):
     def number(self) -> int: ...
 
     @property
-    def num_prompt_tokens(self) -> int: ...
-
-    @property
     def history(self) -> StepHistory: ...
 
 
@@ -45,11 +42,9 @@ class Traveller:
         return [turn for turn in self._turns() if len(turn.history)]
 
     def history(self, turn: int) -> StepHistory | None:
-        """The rounds of turn number ``turn``."""
         return next((each.history for each in self._turns() if each.number == turn), None)
 
     def latest(self) -> Place | None:
-        """The newest round."""
         turns = self.turns
         return Place(turns[-1].number, len(turns[-1].history) - 1) if turns else None
 
@@ -69,13 +64,6 @@ class Traveller:
         if history is None or not 0 <= token < history.num_tokens:
             return None
         return Place(turn, history.step_of_token(token), token)
-
-    def of_position(self, turn: int, position: int) -> Place | None:
-        """The place of the token at a position of a turn's context: one of its answer, or of an earlier answer."""
-        for each in reversed(self.turns):
-            if each.number <= turn and position >= each.num_prompt_tokens:
-                return self.of_token(each.number, position - each.num_prompt_tokens)
-        return None
 
     def next_token(self, place: Place, direction: int) -> Place | None:
         """The token beside the cursor's; without a cursor, the round's first or last."""

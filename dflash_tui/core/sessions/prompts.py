@@ -1,9 +1,11 @@
-"""The questions that were asked before, on disk: one JSON line each, shared by every window of the program."""
+"""The questions that were asked before, on disk, shared by every window of the program: a line of JSON each, the text,
+or a list in which every second part of it was pasted."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..files.places import state_directory
@@ -21,7 +23,10 @@ class PromptHistory:
     def __init__(self, path: Path | None) -> None:
         """``path`` None keeps the questions of this run in memory only."""
         self._path = path
-        self.entries: list[str] = _read(path) if path else []
+        read = _read(path) if path else []
+        self.entries = ["".join(parts) for parts in read]
+        self.pasted = {"".join(parts): tuple(parts[1::2]) for parts in read if len(parts) > 1}
+        """Texts in a question that were pasted, in their order, by the question."""
 
     @classmethod
     def default(cls, keep: bool = True) -> PromptHistory:
@@ -29,13 +34,21 @@ class PromptHistory:
         wanted = keep and not os.environ.get(NO_HISTORY_VARIABLE)
         return cls(state_directory() / HISTORY_NAME if wanted else None)
 
-    def add(self, text: str) -> None:
-        """The newest question; one that only repeats the one before it is not kept twice."""
+    def add(self, text: str, pasted: Sequence[str] = ()) -> None:
+        """The newest question; one that only repeats the one before it is not kept twice. ``pasted``: texts in it that
+        were pasted, in their order."""
         if self.entries and self.entries[-1] == text:
             return
         self.entries.append(text)
+        parts = _parts(text, pasted)
+        if len(parts) > 1:
+            self.pasted[text] = tuple(parts[1::2])
         if self._path is not None:
-            _append(self._path, _encode(text))
+            _append(self._path, _encode(parts))
+
+    def whole(self, place: int) -> tuple[str, tuple[str, ...]]:
+        """A question, and the texts in it that were pasted."""
+        return self.entries[place], self.pasted.get(self.entries[place], ())
 
     def search(self, words: str) -> list[str]:
         """Different questions holding every one of ``words``, newest first; commands only if these begin like one."""
@@ -73,24 +86,36 @@ def _ends_whole(descriptor: int) -> bool:
     return last_byte(descriptor) in (b"", b"\n")
 
 
-def _read(path: Path) -> list[str]:
+def _parts(text: str, pasted: Sequence[str]) -> list[str]:
+    """The text in parts, of which every second one was pasted."""
+    parts, rest = list[str](), text
+    for paste in pasted:
+        typed, found, behind = rest.partition(paste.strip("\n"))
+        if found:
+            parts, rest = [*parts, typed, found], behind
+    return [*parts, rest]
+
+
+def _read(path: Path) -> list[list[str]]:
     try:
         with open(path, "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - READ, 0))
             data = file.read()
     except OSError:
         return []
-    return [text for raw in data.split(b"\n") if (text := _decode(raw)) is not None]
+    return [parts for raw in data.split(b"\n") if (parts := _decode(raw))]
 
 
-def _encode(text: str) -> bytes:
-    return (json.dumps(text, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+def _encode(parts: list[str]) -> bytes:
+    said = parts if len(parts) > 1 else parts[0]
+    return (json.dumps(said, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
-def _decode(raw: bytes) -> str | None:
-    """The question that a line of a history holds; None for a damaged line, which costs only itself."""
+def _decode(raw: bytes) -> list[str]:
+    """The parts of the question that a line of a history holds; none for a damaged line, which costs only itself."""
     try:
-        text = json.loads(raw)
+        said = json.loads(raw)
     except ValueError:
-        return None
-    return text if isinstance(text, str) else None
+        return []
+    parts = said if isinstance(said, list) else [said]
+    return parts if all(isinstance(part, str) for part in parts) else []

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 import triton.language as tl
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
 
@@ -36,3 +37,15 @@ def allow_computed_loop_bounds() -> None:
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
     interpreter._patch_lang_tensor = patched
+
+
+def let_constants_meet_tensors() -> None:
+    """Takes the product of a constant and a scalar for the tensor that it is; Triton 3.7.1 refuses the constant that it
+    wraps it in. Once per process, before the first kernel."""
+    convert = TritonSemantic.to_tensor
+
+    def converted(semantic: Any, value: Any, check_type: bool = True) -> Any:
+        held = value.value if isinstance(value, tl.constexpr) else value
+        return held if isinstance(held, tl.tensor) else convert(semantic, value, check_type)
+
+    TritonSemantic.to_tensor = converted

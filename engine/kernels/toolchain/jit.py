@@ -35,10 +35,11 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import allow_computed_loop_bounds, round_as_gpus_do
+    from .interpreter import allow_computed_loop_bounds, let_constants_meet_tensors, round_as_gpus_do
 
     round_as_gpus_do()
     allow_computed_loop_bounds()
+    let_constants_meet_tensors()
 elif HAS_TRITON:
     # Blackwell has two ways to multiply; this chooses the one that older cards have, too: sums are added in one order
     # whatever the rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and

@@ -143,7 +143,7 @@ def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | N
     first = seat.queue.log.path
     seat.type(f"four{LONG}")
     (question,) = seat.face.asked
-    assert [each.value for each in question.ways] == ["drop", "summary", "new"] and not question.at_once
+    assert [each.value for each in question.ways] == ["drop", "summary", "new"] and not question.wanted
     asked = seat.source.asked[-1].messages
     if way is None:
         assert seat.face.given_back == [f"four{LONG}"] and len(seat.source.asked) == 3

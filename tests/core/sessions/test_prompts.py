@@ -21,10 +21,11 @@ def test_any_questions_come_back(tmp_path: Path, questions: list[str]) -> None:
     path.unlink(missing_ok=True)
     history = PromptHistory(path)
     for question in questions:
-        history.add(question)
-    assert PromptHistory(path).entries == history.entries
+        history.add(f"{question} pasted", [question, "pasted"])
+    again = PromptHistory(path)
+    assert again.entries == history.entries and again.pasted == history.pasted
     different = [text for place, text in enumerate(questions) if place == 0 or questions[place - 1] != text]
-    assert history.entries == different
+    assert history.entries == [f"{text} pasted" for text in different]
 
 
 def test_the_file_is_private_and_in_the_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,10 +89,12 @@ async def test_versions_stand_side_by_side(launch: Launch, size: tuple[int, int]
         await chat.pilot.press("f10")
         screen = chat.app.screen
         assert isinstance(screen, CompareScreen)
-        figures = str(screen.query_one("#figures", Static).content)
-        rows = {line.split("  ")[0].strip(): line.split() for line in figures.splitlines()}
-        assert rows["block"][-2:] == ["4", "auto"] and rows["speculation"][-2:] == ["on", "off"]
-        assert max(map(cell_len, figures.splitlines())) <= size[0] - 4
+        for side, block, speculation in (("left", "4", "on"), ("right", "auto", "off")):
+            figures = screen.query_one(f"#{side}-figures", Static)
+            rows = {line.split("  ")[0].strip(): line.split() for line in str(figures.content).splitlines()}
+            assert rows["block"][-1] == block and rows["speculation"][-1] == speculation
+            assert max(map(cell_len, str(figures.content).splitlines())) <= figures.size.width
+            assert figures.region.x == screen.query_one(f"#{side}").region.x
         assert "the same, character for character" in str(screen.query_one("#words", Static).content)
         await chat.pilot.press("left")
         assert "version 1 and version 3" in str(screen.query("VerticalScroll").first().border_title)

@@ -11,6 +11,7 @@ from ...export.formats import FORMATS, render
 from ...export.of_chat import chat_document
 from ...files.desktop import SHOWN, OpeningError, open_file, why_not_opened
 from ...files.saving import save_block, save_text
+from ...text.fences import CodeBlock, find_blocks
 from ...traces.format import SUFFIX
 from ...traces.writer import write_conversation
 from ..command import Command
@@ -18,6 +19,7 @@ from ..desk import Desk
 from ..face import Question, Way
 
 LAST = "last"
+ANSWER = "answer"
 UNFINISHED = "It has no end yet: this is what is there so far."
 
 
@@ -34,6 +36,14 @@ def save(desk: Desk, argument: Argument) -> None:
 
 
 def copy(desk: Desk, argument: Argument) -> None:
+    """Copy a code block of the newest answer, or of the newest that has one by its number; without a number, and where
+    the newest answer has no code, that answer."""
+    newest = next(iter(desk.answers()), "")
+    if argument.text == ANSWER or not (argument.text or find_blocks(newest)):
+        if not newest:
+            raise SlashError("There is no answer yet.")
+        desk.face.copy("The answer", CodeBlock(1, "", "", "answer.md", newest, closed=True))
+        return
     block = chosen_block(desk.answers(), argument.text)
     desk.face.copy(f"Code block {block.number}", block)
 
@@ -126,5 +136,13 @@ COMMANDS = (
     ),
     Command("open", "Open code", "save a code block and show it, after asking", open_block, slash="open", takes="[n]"),
     Command("run", "Run code", "run a block of Python, after asking", run, slash="run", takes="[n]"),
-    Command("copy", "Copy code", "copy a code block", copy, "y", "copy", "[n]"),
+    Command(
+        "copy",
+        "Copy code or the answer",
+        "copy the last code block, one by its number, or the answer",
+        copy,
+        "y",
+        "copy",
+        f"[n|{ANSWER}]",
+    ),
 )
