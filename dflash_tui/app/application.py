@@ -57,7 +57,6 @@ class ChatApp(ThemedApp):
         super().__init__(theme, screen_options)
         self.chat_screen = BoundChatScreen(settings, out_dir, queue, source, begin)
         self.typed = begin.typed if begin else b""
-        """Bytes of keys pressed before Textual's driver listened; the driver takes them from here."""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """The user's own keys, and which of them could not be taken."""
         self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from select import select
 from time import monotonic, sleep
+from typing import Any
 
 from textual import events
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
@@ -18,6 +19,7 @@ from textual.message import Message
 
 from .input_guard import Input, InputGuard
 from .line import Line, is_remote
+from .themed import ThemedApp
 
 READ_BYTES = 1 << 16
 LAST_WORD_SECONDS = 1.0
@@ -40,6 +42,8 @@ class Translator:
 
     def __init__(self, debug: bool = False) -> None:
         self._textual = XTermParser(debug)
+        self._tells_sizes = False
+        """Whether the terminal has said that it tells its size; nobody else's size is taken."""
 
     def messages(self, found: Input) -> Iterator[Message]:
         """The messages for one thing that the terminal sent."""
@@ -49,7 +53,9 @@ class Translator:
             for character in found.text:
                 yield from self._keys(character)
         elif _REPORT.fullmatch(found.text):
-            yield from self._textual.feed(found.text)
+            self._tells_sizes |= found.text.startswith("\x1b[?2048;") and found.text[8] in "1234"
+            if self._tells_sizes or not found.text.endswith("t"):
+                yield from self._textual.feed(found.text)
         elif told := _KEY.fullmatch(found.text):
             yield from self._told(*told.groups(""))
         elif keys := list(self._keys(found.text)):
@@ -85,6 +91,11 @@ class PatientDriver(LinuxDriver):
     _line: Line | None = None
     """Measures how far behind the terminal is; None unless the screen is shown over SSH."""
 
+    def __init__(self, app: ThemedApp, **options: Any) -> None:
+        super().__init__(app, **options)
+        self._owner = app
+        app.backed_up = self._backed_up
+
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._line = Line() if is_remote() else None
@@ -111,7 +122,7 @@ class PatientDriver(LinuxDriver):
         try:
             self._read_on()
         except Exception as error:  # whatever it is, it has a sentence and an exit code there
-            self._app.call_later(_raise, error)
+            self._owner.call_later(_raise, error)
 
     def _read_on(self) -> None:
         guard, translator = InputGuard(), Translator()
@@ -133,8 +144,7 @@ class PatientDriver(LinuxDriver):
             process(guard.tick())
         self.exit_event.wait()
 
-    @property
-    def backed_up(self) -> bool:
+    def _backed_up(self) -> bool:
         """Whether the terminal has still to take, or to show, what was written before."""
         waiting = self._writer_thread is not None and not self._writer_thread._queue.empty()
         return waiting or (self._line is not None and self._line.backed_up)
@@ -149,7 +159,7 @@ class PatientDriver(LinuxDriver):
     def _typed_before(self) -> bytes:
         """What was typed while the terminal still gathered lines, where Enter makes a new line. The last one sends the
         question; those before it belong to a paste."""
-        typed, self._app.typed = getattr(self._app, "typed", b""), b""  # type: ignore[attr-defined]
+        typed, self._owner.typed = self._owner.typed, b""
         if select([self.fileno], [], [], 0)[0]:
             typed += self._read()
         return typed[:-1] + b"\r" if typed.endswith(b"\n") else typed

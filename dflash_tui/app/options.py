@@ -1,7 +1,8 @@
-"""The application that knows what the user wants of every screen: motion, ASCII, keys."""
+"""What parts of a screen ask of the application around them: the user's wishes, and how its terminal keeps up."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from textual.app import App
@@ -14,8 +15,15 @@ class OptionsApp(App[None]):
     """An application with the user's ``screen_options``; its widgets get them from :func:`options_of`."""
 
     screen_options: ScreenOptions
+    backed_up: Callable[[], bool]
+    """Whether the terminal has still to take what was written; whoever writes to it says."""
 
 
 def options_of(part: DOMNode) -> ScreenOptions:
     """The user's options, which the application of ``part`` keeps."""
     return cast(OptionsApp, part.app).screen_options
+
+
+def backed_up(part: DOMNode) -> bool:
+    """Whether the terminal that shows ``part`` has still to take what was written."""
+    return cast(OptionsApp, part.app).backed_up()

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.events import DescendantFocus, Event, Paste
 from textual.filter import LineFilter
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
@@ -63,6 +63,11 @@ class ThemedApp(OptionsApp):
     def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
         self.screen_options = screen_options or ScreenOptions()
         super().__init__()
+        for name in BUILTIN_THEMES:
+            self.unregister_theme(name)
+        self.typed = b""
+        """Bytes of keys pressed before there was a screen; whoever reads the terminal takes them from here."""
+        self.backed_up = lambda: False
         self.mistake = ""
         """What is told of an exception that ended the screen."""
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.

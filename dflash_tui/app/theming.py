@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.color import Color, ColorParseError
-from textual.theme import BUILTIN_THEMES, Theme
+from textual.theme import Theme
 
 from dflash_tui.core.files.places import bundled_themes_dir
 from dflash_tui.core.settings.config import config_directory, line_of, syntax_place
@@ -53,14 +53,9 @@ def load_themes() -> tuple[list[Theme], list[ThemeError]]:
     return themes, errors
 
 
-def own_first(themes: Mapping[str, Theme]) -> list[str]:
-    """Names in the order to offer them: themes with verdict colours of their own, then those that Textual brings."""
-    return sorted(themes, key=lambda name: ("verdict-accepted" not in themes[name].variables, name))
-
-
 def theme_names() -> list[str]:
-    """Every theme there is to choose: the program's, the user's, and those that Textual brings."""
-    return sorted({*BUILTIN_THEMES, *(theme.name for theme in load_themes()[0])})
+    """Every theme there is to choose: the program's and the user's."""
+    return sorted(theme.name for theme in load_themes()[0])
 
 
 def theme_files() -> Iterator[Path]:

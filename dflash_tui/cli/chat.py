@@ -153,21 +153,21 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @DIALECT
 @flag(
     "--attention-backend",
-    topic="experts",
+    topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
     help="Kernels of the target's attention.",
 )
 @flag(
     "--draft-attention-backend",
-    topic="experts",
+    topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
     help="Kernels of the drafter's attention.",
 )
 @flag(
     "--noise-embed-scale",
-    topic="experts",
+    topic="models",
     type=Amount(),
     metavar="X",
     help="Scale of the embeddings that the drafter reads, instead of its config's.",

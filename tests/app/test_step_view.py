@@ -136,7 +136,7 @@ async def test_keys_go_to_rejections_numbers_tokens_and_bars(chat: Driver) -> No
     alike = [step.index for step in steps if step.draft and step.num_accepted == kept]
     visited = set()
     for _ in alike:
-        await chat.pilot.press("k")
+        chat.screen.viewer.visit_kept(kept)
         now = place(chat)
         assert now is not None
         visited.add(now.step)
@@ -352,35 +352,19 @@ def test_every_legend_has_room_on_its_screen(narrow: bool, room: int) -> None:
 
 
 async def test_lenses_repaint_and_never_wrap_again(chat: Driver) -> None:
-    rows, looks = chat.log.rows, []
-    legends = ("below 20", "the drafter's guess", "one round", "about the mean")
-    for lens, legend in zip(("confidence", "source", "steps", "latency"), legends, strict=True):
-        await chat.pilot.press("f4")
-        assert chat.screen.viewer.lenses.lens == lens and legend in shown(chat)
-        looks.append(colours(chat, "swarm"))
+    rows = chat.log.rows
+    await chat.pilot.press("f4")
+    assert chat.screen.viewer.lenses.lens == "confidence" and "below 20" in shown(chat)
+    sure = colours(chat, "swarm")
     await chat.pilot.press("f4")
     assert len(colours(chat, "swarm")) == 1, "plain text has one colour"
     await chat.pilot.press("f4")
     assert "accepted  corrected" in shown(chat)
     assert chat.log.rows is rows
-    await chat.ask("/lens steps")
-    assert chat.screen.viewer.lenses.lens == "steps" and colours(chat, "swarm") == looks[2]
+    await chat.ask("/lens confidence")
+    assert chat.screen.viewer.lenses.lens == "confidence" and colours(chat, "swarm") == sure
     await chat.ask("/lens x-ray")
-    assert "Lenses: verdict, confidence, source, steps, latency, plain" in chat.notices()
-
-
-async def test_the_legend_names_only_who_may_have_guessed(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask("/lens source")
-        await chat.until(lambda: "in the text before" in shown(chat) and "MTP" not in shown(chat))
-        await chat.ask("/speculation lookup")
-        await chat.until(lambda: "in the text before" in shown(chat) and "the drafter's guess" not in shown(chat))
-        await chat.ask("/speculation off")
-        await chat.until(lambda: "in the text before" not in shown(chat) and "not drafted" in shown(chat))
-        assert "the drafter's guess" not in shown(chat)
-        await chat.ask("/speculation drafter")
-        await chat.ask_and_wait()
-        await chat.until(lambda: "the drafter's guess" in shown(chat) and "in the text before" not in shown(chat))
+    assert "Lenses: verdict, confidence, plain" in chat.notices()
 
 
 async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:
@@ -404,11 +388,8 @@ async def test_every_shade_can_be_read_and_told_from_the_next(chat: Driver, them
         colour, behind = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
         assert contrast(colour.hex, behind.hex) >= 4.5, shade
         grounds[shade] = contrast(behind.hex, ground.hex)
-    for family in ("sure", "fast"):
-        steps = [grounds[shade] for shade in (f"{family}-{number}" for number in range(5, 0, -1))]
-        assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
-        looks = [
-            (styles[f"{family}-{n}"].bold, styles[f"{family}-{n}"].italic, styles[f"{family}-{n}"].underline)
-            for n in range(1, 6)
-        ]
-        assert len(set(looks)) >= 4, "without colour the shades still differ"
+    sure = [f"sure-{number}" for number in range(5, 0, -1)]
+    steps = [grounds[shade] for shade in sure]
+    assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
+    looks = {(styles[shade].bold, styles[shade].italic, styles[shade].underline) for shade in sure}
+    assert len(looks) >= 4, "without colour the shades still differ"

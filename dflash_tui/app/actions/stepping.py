@@ -29,17 +29,6 @@ def rejection_forward(screen: ChatScreen, _: Argument) -> None:
     screen.viewer.visit(screen.viewer.travel.next_rejection(screen.viewer.here(), 1), NO_REJECTION)
 
 
-def kept(screen: ChatScreen, argument: Argument) -> None:
-    """Go to the next round that kept as many guesses as ``argument`` says, or else as the round on show."""
-    step = screen.viewer.step
-    alike = step.num_accepted if step else 0
-    screen.viewer.visit_kept(argument.integer() if argument.text else alike)
-
-
-def found(screen: ChatScreen, _: Argument) -> None:
-    screen.viewer.visit_found()
-
-
 def phase_back(screen: ChatScreen, _: Argument) -> None:
     screen.viewer.change_phase(-1)
 
@@ -90,13 +79,9 @@ COMMANDS = {
         Command("rejection-back", "Wrong guess before", REJECTIONS, rejection_back, "left_curly_bracket"),
         Command("rejection-forward", "Next wrong guess", REJECTIONS, rejection_forward, "right_curly_bracket"),
         Command(
-            "kept", "Next round like this", "the next round that kept n guesses, or as many", kept, "k", "kept", "[n]"
-        ),
-        Command("found", "Where it was found", "to where this round's guesses stood before", found, "m", "found"),
-        Command(
             "lens",
-            "Colour by a figure",
-            "colour the text by another figure",
+            "Colour by confidence",
+            "colour the text by how sure the drafter was, or not at all",
             lens,
             "f4,alt+l",
             "lens",

@@ -10,7 +10,6 @@ from dflash_tui.core.desk.command import Command
 from dflash_tui.core.settings.config import Gauges
 
 from ..chat.screen import ChatScreen
-from ..theming import own_first
 
 VERSIONS = "the version before, or behind, of the newest question or answer that has some"
 
@@ -44,10 +43,6 @@ def choose_gauges(screen: ChatScreen, argument: Argument) -> None:
     screen.say(f'Gauges: {chosen}. F2 goes on; gauges = "{chosen}" in config.toml keeps it.')
 
 
-def jump(screen: ChatScreen, _: Argument) -> None:
-    screen.jump()
-
-
 def page_up(screen: ChatScreen, _: Argument) -> None:
     screen.conversation.scrolling.action_page_up()
 
@@ -76,7 +71,7 @@ def question_behind(screen: ChatScreen, _: Argument) -> None:
 
 
 def theme_names(screen: ChatScreen) -> list[str]:
-    return own_first(screen.app.available_themes)
+    return sorted(screen.app.available_themes)
 
 
 def choose_theme(screen: ChatScreen, argument: Argument) -> None:
@@ -127,9 +122,6 @@ COMMANDS = {
             "gauges",
             "[full|narrow|off]",
             priority=True,
-        ),
-        Command(
-            "jump", "Go to a part by letter", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True
         ),
         Command("page-up", "Page up", "scroll the transcript", page_up, "pageup", listed=False),
         Command("page-down", "Page down", "scroll the transcript", page_down, "pagedown", listed=False),

@@ -23,10 +23,10 @@ from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory, described
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
-from engine.events import EngineReady, LoadProgress, Notice, Source, TurnFinished, TurnStarted
+from engine.events import EngineReady, LoadProgress, Notice, TurnFinished, TurnStarted
 
 from ..keymap import Said
-from ..options import options_of
+from ..options import backed_up, options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
@@ -67,7 +67,7 @@ class ChatDisplay(DeskScreen):
         self.queue = queue
         self.desk = Desk(source, settings, queue, begin or Start(), out_dir, self)
         self.chat = self.desk.chat
-        self.pump = FramePump(self.chat, queue, self.draw, lambda: getattr(self.app._driver, "backed_up", False))
+        self.pump = FramePump(self.chat, queue, self.draw, lambda: backed_up(self))
         self.replay = Replay(self.desk.source.recording, self.pump.frame)
         self.viewer = Viewer(self.desk, self.replay, self.show_view, self.show_lens)
         self.gpu = GpuMonitor()
@@ -84,8 +84,6 @@ class ChatDisplay(DeskScreen):
         """Whether the transcript has a remark above the answer that runs, which an answer as Markdown would hide."""
         self._offered = False
         """Whether the user was told that answers can be shown as Markdown."""
-        self._guessers: set[Source] | None = None
-        """The sources of guesses that the lens's legend names; None before they are known."""
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
@@ -251,9 +249,8 @@ class ChatDisplay(DeskScreen):
     def show_legend(self) -> None:
         """Show what the colours of the transcript mean now."""
         lenses, narrow, ready = self.viewer.lenses, self.size.width < FULL_LEGEND, self.desk.ready
-        guessers = lenses.guessers if lenses.lens == "source" else None
         served = ready is not None and bool(ready.server)
-        self.query_one("#ask").border_title = lens_legend(lenses.lens, served, narrow, guessers)
+        self.query_one("#ask").border_title = lens_legend(lenses.lens, served, narrow)
 
     def show_gauges(self, *, update: bool = True) -> None:
         """Give the gauges the width that the user wants."""
@@ -382,10 +379,6 @@ class ChatDisplay(DeskScreen):
         facts = self.gauge_facts()
         self.query_one(Panel).show(facts)
         self.query_one(RoundStrip).show(self.viewer.step)
-        lenses = self.viewer.lenses
-        if lenses.lens == "source" and (guessers := lenses.guessers) != self._guessers:
-            self._guessers = guessers
-            self.show_legend()
         self.show_steps()
 
     def gauge_facts(self) -> GaugeFacts:

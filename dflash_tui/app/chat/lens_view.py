@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dflash_tui.core.desk.desk import Desk
-from dflash_tui.core.race.race import kind_of
 from dflash_tui.core.rounds.lenses import Lens, LensReading, Shade, next_lens
 from dflash_tui.core.rounds.travel import Traveller
 from dflash_tui.core.source import Feature
-from engine.events import Source
 
 NEEDS: dict[Lens, Feature] = {
     "confidence": "draft_probabilities",
-    "source": "draft_probabilities",
     "verdict": "verdicts",
 }
-"""What a source has to tell for a lens: who tells how sure the drafter was also tells who guessed."""
+"""What a source has to tell for a lens."""
 
 
 class LensView:
@@ -42,18 +39,6 @@ class LensView:
         while following in NEEDS and not can(NEEDS[following]):
             following = next_lens(following)
         return following
-
-    @property
-    def guessers(self) -> set[Source] | None:
-        """Who may guess with what is loaded and set, or has in this conversation; None before that is known."""
-        desk, guessers = self._desk, {each for turn in self._travel.turns for each in turn.history.guessers}
-        if (ready := desk.ready) is None:
-            return None
-        if ready.drafter is not None and desk.chat.settings.uses_drafter:
-            guessers.add("mtp" if kind_of(ready.drafter) == "mtp" else "dflash")
-        if desk.chat.settings.looks_up and desk.source.capabilities.can("draft_by"):
-            guessers.add("lookup")
-        return guessers
 
     def forget(self) -> None:
         """Forget the shades that were worked out: the turns of the chat have changed."""

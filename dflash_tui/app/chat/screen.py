@@ -27,7 +27,6 @@ from ..keymap import keys_in_force
 from ..notices import clear_notices, stand_above
 from ..options import options_of
 from ..screens.help import HelpScreen
-from ..screens.jump import JumpScreen
 from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauge_panel import Panel
@@ -316,10 +315,6 @@ class ChatScreen(ChatDisplay):
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
         self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values(), self.said))
-
-    def jump(self) -> None:
-        """Let the user choose by a letter what gets the focus."""
-        self.app.push_screen(JumpScreen(self.focus_chain), lambda part: part.focus() if part else None)
 
     def open_replay(self, path: Path | None) -> None:
         """Show a recorded run above this screen, which waits."""

@@ -15,7 +15,6 @@ from ..keymap import keys_in_force
 from ..widgets.rounds.step_table import Scene
 
 NOTHING = "There is no round to look at yet: ask something first."
-NO_ANSWER = "It stood in a question, or in what came with it."
 NOT_KEPT = "The rounds of this answer were not kept."
 NO_MORE = "There is no further round that way."
 NO_REJECTION = "There is no further rejection that way."

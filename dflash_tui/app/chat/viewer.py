@@ -17,7 +17,7 @@ from ..widgets.rounds.step_view import Move
 from .lens_view import LensView
 from .look import Look
 from .replay import Replay
-from .step_words import NO_ANSWER, NO_MORE, NOT_KEPT, NOTHING
+from .step_words import NO_MORE, NOT_KEPT, NOTHING
 
 
 class Viewer(Look):
@@ -112,14 +112,6 @@ class Viewer(Look):
     def visit_kept(self, accepted: int) -> None:
         """Go to the next round of the answer on show that kept ``accepted`` drafts, in a circle."""
         self.visit(self.travel.next_with(self.here(), accepted), f"No round of this answer kept {accepted}.")
-
-    def visit_found(self) -> None:
-        """Go to where the tokens stood that the round on show looked up, if that was in an answer."""
-        shown, turn = self.inspection, self.turn
-        if shown is None or turn is None or shown.step.match is None:
-            raise SlashError("This round looked nothing up.")
-        place = turn.num_prompt_tokens + shown.first_token - 1 - shown.step.match.distance
-        self.visit(self.travel.of_position(turn.number, place), NO_ANSWER)
 
     def go_to_number(self, number: int) -> None:
         """Go to round ``number`` of the turn on show; or take it as a guess where one was asked for."""

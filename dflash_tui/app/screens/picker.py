@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content, Span
 from textual.screen import ModalScreen
-from textual.theme import BUILTIN_THEMES, Theme
+from textual.theme import Theme
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -22,7 +22,7 @@ from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.traces.bundled import SHOWN, bundled_traces
 
-from ..theming import defaults_for, ground_of, own_first
+from ..theming import defaults_for, ground_of
 from ..widgets.rounds.round_strip import legend
 from .once import LeavesOnce
 
@@ -227,14 +227,11 @@ class ThemePicker(PickerScreen[str]):
         self._before = before
 
     def on_mount(self) -> None:
-        themes = self.app.available_themes
-        brought = len(BUILTIN_THEMES.keys() & themes.keys())
-        head = f"themes · {len(themes) - brought} of dflash-chat and your own, {brought} that Textual brings"
-        self.query_one(Vertical).border_title = head
+        self.query_one(Vertical).border_title = f"themes · {len(self.app.available_themes)}, your own among them"
 
     def find(self, words: str) -> Iterable[str]:
-        """Names of themes: the one in use, the program's others and the user's, then those that Textual brings."""
-        names = sorted(own_first(self.app.available_themes), key=lambda name: name != self._before)
+        """Names of themes: the one in use, then the others."""
+        names = sorted(self.app.available_themes, key=lambda name: (name != self._before, name))
         return [name for name in names if words.lower() in name]
 
     def describe(self, entry: str) -> Content:

@@ -38,7 +38,7 @@ from ..first_contact import BUNDLED
 from ..headless.answer import OutputFormat, WhenFull
 from ..problems import Problem, value_problem
 
-ENGINE_TOPICS = ("models", "experts")
+ENGINE_TOPICS = ("models",)
 """The topics of the flags that only the engine of this program takes."""
 MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
 """Words that may stand in the place of a model's name."""

@@ -15,10 +15,9 @@ TOPICS = {
     "scripts": "prompts in pipes: what is printed, exit codes",
     "screen": "how the chat looks, where it keeps things",
     "chats": "going on with older ones; dflash-chat sessions lists them",
-    "experts": "knobs that only measuring can justify",
 }
 """Every flag belongs to one. A new topic is a line here."""
-KEPT_TOPICS = ("decoding", "models", "servers", "screen", "experts")
+KEPT_TOPICS = ("decoding", "models", "servers", "screen")
 """Flags of these topics make sense beyond one run."""
 
 

@@ -62,7 +62,7 @@ def check_theme(context: click.Context, parameter: click.Parameter, name: str | 
 
 def themes() -> list[str]:
     """The themes to choose from."""
-    # Only those who choose one wait for Textual, which has themes of its own.
+    # Only those who choose one wait for Textual.
     from dflash_tui.app.theming import theme_names
 
     return [AUTO, *theme_names()]

@@ -16,7 +16,7 @@ from dflash_tui.core.platforms import in_foreground, quiet
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
 PATIENCE, REMOTE_PATIENCE = 0.1, 1.0
-"""Seconds to wait for a late reply, here or over a slow line; one later still would be typed into the prompt."""
+"""Seconds to wait for a late reply, here or over a slow line; the screen's keyboard takes a later one away."""
 _COLOUR = re.compile(
     rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})[^\x07\x1b]*(?:\x07|\x1b\\)?"
 )

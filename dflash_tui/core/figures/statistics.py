@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
 from engine.events import Clock, Source, Step, TurnStatistics, sources_in, verified_in
@@ -19,8 +18,6 @@ NOT_KNOWN = "not known"
 """Stands wherever the source of an answer didn't tell."""
 CLOCKS: dict[Clock, str] = {"engine": "", "server": " by the server's clock", "arrival": " by arrival here"}
 """Words behind a time that say whose clock took it; none for the engine of this process."""
-Z95 = 1.959964
-"""Standard deviations that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +31,6 @@ class PositionRate:
     def rate(self) -> float | None:
         """The share of drafts that were accepted here, in [0, 1]; None before the position was ever reached."""
         return self.accepted / self.reached if self.reached else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % confidence interval of the rate, within [0, 1]; all of it when nothing is known."""
-        n = self.reached
-        if n == 0:
-            return 0.0, 1.0
-        share, z2 = self.accepted / n, Z95 * Z95
-        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-        half = Z95 / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-        return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,14 +110,12 @@ def _positions(facts: GaugeFacts) -> Table:
     rows = []
     for place, position in enumerate(facts.turn.acceptance.positions, 1):
         if position.rate is not None:
-            low, high = position.interval
-            interval = f"{low:.0%} … {high:.0%}"
-            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}", interval))
+            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}"))
     return Table(
         "positions",
         RIGHT_SO_FAR.name.capitalize(),
         tuple(rows),
-        ("place", "rounds that got there", "right", "95% interval"),
+        ("place", "rounds that got there", "right"),
         f"{RIGHT_SO_FAR.says.capitalize()}. A round gets to a place when every guess before it was right.",
     )
 

@@ -27,9 +27,6 @@ class RecordedTurn(Protocol):
     def number(self) -> int: ...
 
     @property
-    def num_prompt_tokens(self) -> int: ...
-
-    @property
     def history(self) -> StepHistory: ...
 
 
@@ -69,13 +66,6 @@ class Traveller:
         if history is None or not 0 <= token < history.num_tokens:
             return None
         return Place(turn, history.step_of_token(token), token)
-
-    def of_position(self, turn: int, position: int) -> Place | None:
-        """The place of the token at a position of a turn's context: one of its answer, or of an earlier answer."""
-        for each in reversed(self.turns):
-            if each.number <= turn and position >= each.num_prompt_tokens:
-                return self.of_token(each.number, position - each.num_prompt_tokens)
-        return None
 
     def next_token(self, place: Place, direction: int) -> Place | None:
         """The token beside the cursor's; without a cursor, the round's first or last."""

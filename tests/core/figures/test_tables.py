@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given
-from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.gpu import GpuReading
-from dflash_tui.core.figures.statistics import PositionRate, RoundCost, TurnSnapshot
+from dflash_tui.core.figures.statistics import RoundCost, TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts, Table, tables
 from dflash_tui.core.rounds.history import StepHistory
 from engine.events import Step, TurnStarted
@@ -77,20 +76,3 @@ def test_costs_leave_the_first_round_out() -> None:
     cost = history.cost(-1)
     assert cost.rounds == 3 and cost.parts == (1.0, 2.0, 0.0)
     assert RoundCost().parts == (0.0, 0.0, 0.0)
-
-
-@given(st.integers(0, 500), st.integers(0, 500))
-def test_an_interval_holds_the_rate_and_narrows(accepted: int, missed: int) -> None:
-    position = PositionRate(accepted + missed, accepted)
-    low, high = position.interval
-    assert 0 <= low <= high <= 1
-    if position.rate is not None:
-        assert low - 1e-9 <= position.rate <= high + 1e-9
-        four_times = PositionRate(4 * (accepted + missed), 4 * accepted).interval
-        assert four_times[1] - four_times[0] < high - low
-
-
-def test_the_interval_is_wilsons() -> None:
-    """Eight of ten: the textbook's 0.490 and 0.943."""
-    low, high = PositionRate(10, 8).interval
-    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.figures.statistics import AcceptanceStatistics
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, LensReading, bin_of, next_lens
 from engine.events import DraftToken, EmittedToken, Step
@@ -60,32 +59,6 @@ def test_a_surer_draft_is_never_in_a_lower_bin(one: float, other: float) -> None
 
 @given(answers())
 @FEW
-def test_bands_change_from_round_to_round(steps: list[Step]) -> None:
-    expected = [("even", "odd")[index % 2] for index, step in enumerate(steps) for _ in step.emitted]
-    assert shades("steps", steps) == expected
-
-
-@given(answers())
-@FEW
-def test_latency_never_repaints_what_has_been_read(steps: list[Step]) -> None:
-    whole = shades("latency", steps)
-    for end in range(1, len(steps)):
-        part = shades("latency", steps[:end])
-        assert part == whole[: len(part)]
-
-
-def test_latency_is_told_against_the_mean_so_far() -> None:
-    def step(index: int, cost: float) -> Step:
-        return Step(1, index, 0.1 * index, (), 0, (EmittedToken(1, "t", "plain"),), 1, 0.0, cost, cost, 9, 7, 0.0)
-
-    costs = [10, 10, 2, 100]
-    assert shades("latency", [step(index, cost) for index, cost in enumerate(costs)]) == [
-        "fast-3", "fast-3", "fast-5", "fast-1",
-    ]  # fmt: skip
-
-
-@given(answers())
-@FEW
 def test_verdicts_and_plain_text_need_no_shade(steps: list[Step]) -> None:
     assert set(shades("plain", steps)) == {None}
 
@@ -99,14 +72,6 @@ def test_a_running_answer_is_read_as_it_grows() -> None:
         emitted = (EmittedToken(1, "d", "accepted"), EmittedToken(3, "t", "corrected"))
         history.append(Step(1, index, 0.1 * index, draft, 1, emitted, 3, 1.0, 1.0, 2.0, 9, 3, 0.0))
         assert [reading.shade(2 * index), reading.shade(2 * index + 1)] == ["sure-3", "undrafted"]
-
-
-def test_the_source_is_who_guessed_what_was_kept() -> None:
-    draft = tuple(DraftToken(number, "d", 0.5, source=source) for number, source in enumerate((None, "lookup", "mtp")))
-    kept = tuple(EmittedToken(token.id, "d", "accepted") for token in draft)
-    step = Step(1, 1, 0.1, draft, 3, (*kept, EmittedToken(9, "t", "bonus")), 4, 1.0, 2.0, 3.0, 9, 7, 0.0)
-    assert shades("source", [step]) == ["by-drafter", "by-lookup", "by-mtp", "undrafted"]
-    assert AcceptanceStatistics().after(step).shares == (("drafter", 1 / 3), ("lookup", 1 / 3), ("mtp", 1 / 3))
 
 
 def test_every_lens_but_two_explains_its_shades_and_they_come_round() -> None:

@@ -11,7 +11,6 @@ from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Step
 from tests.pace import examples
 
-from ..events_for_tests import make_step
 from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)
@@ -98,16 +97,6 @@ def test_the_cursor_walks_through_every_token(conversation: list[list[Step]]) ->
     expected = [(index, token) for index, step in enumerate(conversation[0]) for token in step.emitted]
     assert [place.step for place in tokens] == [index for index, _ in expected]
     assert [place.token for place in tokens] == list(range(len(expected)))
-
-
-def test_a_position_of_the_context_is_a_token_of_the_answer_that_stands_there() -> None:
-    first, second = Turn(1, 10), Turn(3, 20)
-    for turn in (first, second):
-        turn.history.append(make_step(2, 4))
-    travel = Traveller(lambda: [first, second])
-    assert travel.of_position(3, 21) == Place(3, 0, 1) and travel.of_position(3, 12) == Place(1, 0, 2)
-    assert travel.of_position(3, 15) is None and travel.of_position(3, 9) is None
-    assert travel.of_position(1, 21) is None
 
 
 def test_where_there_is_nothing_there_is_no_place() -> None:

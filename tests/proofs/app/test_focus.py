@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual import events
 from textual.keys import _character_to_key
-from textual.widgets import Static
 
-from dflash_tui.app.screens.jump import PREFERRED, JumpScreen, letters
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import StatusLine
@@ -85,31 +83,6 @@ async def test_keys_of_the_transcript_stay_its_own(launch: Launch) -> None:
         assert chat.log.scroll_offset.y == 0 and chat.prompt.text == ""
         await chat.pilot.press("W")
         assert chat.prompt.text == "W"
-
-
-async def test_a_letter_jumps_to_each_part(chat: Driver) -> None:
-    for letter, id in (("e", "temperature"), ("h", "histogram"), ("t", "transcript"), ("p", "prompt")):
-        await chat.pilot.press("ctrl+g")
-        await chat.until(lambda: isinstance(chat.app.screen, JumpScreen))
-        shown = [str(label.render()) for label in chat.app.screen.query(Static)]
-        assert letter in shown and len(shown) == len(set(shown))
-        await chat.pilot.press(letter)
-        await chat.until(lambda: chat.app.screen is chat.screen)
-        assert chat.screen.focused is chat.screen.query_one(f"#{id}")
-    await chat.pilot.press("ctrl+g", "escape")
-    await chat.until(lambda: chat.app.screen is chat.screen)
-    assert chat.screen.focused is chat.prompt
-
-
-@given(st.lists(st.sampled_from([*PREFERRED, "other", "more", None]), max_size=40))
-def test_letters_differ(ids: list[str | None]) -> None:
-    given_out = [letter for letter in letters(ids) if letter]
-    assert len(given_out) == len(set(given_out))
-    assert all(
-        letter == PREFERRED[id]
-        for id, letter in zip(ids, letters(ids), strict=True)
-        if ids.count(id) == 1 and id in PREFERRED
-    )
 
 
 async def test_choosing_the_width_shows_on_the_slider(launch: Launch) -> None:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from textual.events import Key
 
+from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import (
@@ -31,6 +33,7 @@ from engine.events import (
     Verdict,
 )
 from tests.app.conftest import Driver, running
+from tests.app.test_keyboard import SENT, Reading
 
 CASES = 10
 """In one application, one after the other: an evening."""
@@ -86,19 +89,11 @@ turns = st.tuples(st.lists(rounds, max_size=8), st.sampled_from(["stop", "length
 QUIET_KEYS = [
     "f3", "f4", "f5", "comma", "full_stop", "left_curly_bracket", "right_curly_bracket", "home", "end", "left",
 ]  # fmt: skip
-KEYS = [
-    *QUIET_KEYS, "right", "up", "down", "enter", "escape", "tab", "shift+tab", "backspace", "delete",
-    "pageup", "pagedown", "f1", "f2", "f6", "f7", "a", "k", "p", "y", "3", "space",
-    "left_square_bracket", "right_square_bracket", "ctrl+n", "ctrl+o", "ctrl+r", "ctrl+s", "ctrl+t",
-    "ctrl+g", "ctrl+j", "ctrl+end", "ctrl+a", "ctrl+u", "ctrl+w", "alt+h", "alt+o",
-    "alt+up", "alt+down", "alt+left", "alt+right", "ß", "日", "\u0301",
-]  # fmt: skip
-"""Everything but what leaves the program or starts another one. The palette holds such things too, so that it is only
-looked at."""
-PALETTE_KEYS = ["up", "down", "pageup", "pagedown", "home", "end", "a", "k", "space", "backspace", "tab"]
-presses = st.lists(st.sampled_from(KEYS), min_size=1, max_size=12) | st.lists(
-    st.sampled_from(PALETTE_KEYS), max_size=6
-).map(lambda keys: ["ctrl+p", *keys, "escape", "escape"])
+LEAVE = {"interrupt", "quit", "editor"}
+"""What leaves the program, or starts another one."""
+ACTED = [key for action in ACTIONS.values() if action.id not in LEAVE for key in action.keys.split(",") if key]
+SAID = [data for data, keys in SENT if keys not in (["ctrl+c"], ["ctrl+q"])]
+presses = st.lists(st.sampled_from(ACTED) | st.sampled_from(SAID), min_size=1, max_size=12)
 
 
 def events_of(turn: int, played: list[Round], reason: str) -> list[Event]:
@@ -153,11 +148,12 @@ def text_on(driver: Driver, turn: int) -> str:
 
 @FUZZ
 @given(st.lists(presses, min_size=CASES, max_size=CASES))
-async def test_any_keys_leave_the_chat_working(evening: list[list[str]]) -> None:
+async def test_any_keys_and_bytes_leave_the_chat_working(evening: list[list[str | bytes]]) -> None:
     async with chat(round_seconds=0.001) as driver:
         for pressed in evening:
-            for key in pressed:
-                driver.app.simulate_key(key)
+            for each in pressed:
+                for message in Reading()(each).messages if isinstance(each, bytes) else [Key(each, None)]:
+                    driver.app.post_message(message)
             await driver.pilot.pause()
         for _ in range(8):  # whatever is open closes
             driver.app.simulate_key("escape")

@@ -17,7 +17,7 @@ from tests.app.conftest import Launch
 
 async def test_keys_in_a_hurry_leave_the_chat_there(launch: Launch) -> None:
     async with launch() as chat:
-        await chat.pilot.press("ctrl+g")
+        await chat.pilot.press("f1")
         for key in ("escape", "ctrl+t", "ctrl+p", "escape", "escape", "ctrl+p", "escape"):
             chat.app.simulate_key(key)
         for _ in range(3):

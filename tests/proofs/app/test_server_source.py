@@ -77,7 +77,7 @@ async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> 
         await driver.pilot.press("escape")
         driver.app.clear_notifications()
         await driver.ask("/lens")
-        assert driver.screen.viewer.lenses.lens == "steps", "the lens that would show nothing is passed over"
+        assert driver.screen.viewer.lenses.lens == "plain", "the lens that would show nothing is passed over"
         await driver.ask("/lens confidence")
         await driver.until(lambda: SECRET in driver.notices())
 
@@ -127,7 +127,7 @@ async def test_a_server_without_verdicts_is_read_as_plain_text(server: Callable)
         await driver.until(lambda: why in driver.notices())
         await driver.ask_and_wait("hello")
         await driver.ask("/lens")
-        assert driver.screen.viewer.lenses.lens == "steps"
+        assert driver.screen.viewer.lenses.lens == "plain"
 
 
 async def test_it_says_what_answers_where_and_by_whose_clock(server: Callable) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.figures.labels import COLOURS, SERVERS
 from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
-from dflash_tui.core.rounds.lenses import GUESSES, LEGENDS, Lens, Shade
+from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
 from dflash_tui.core.text.wrapping import shortened
-from engine.events import Source, Step
+from engine.events import Step
 
 STYLES: dict[Fate, str] = {
     "accepted": "$verdict-accepted-mark $verdict-accepted",
@@ -117,29 +115,16 @@ SHADE_STYLES: dict[Shade, str] = {
     "sure-4": "italic $ramp-1-text on $ramp-1",
     "sure-5": "$foreground",
     "undrafted": "$verdict-pending",
-    "by-drafter": "$foreground",
-    "by-lookup": "bold underline $ramp-4-text on $ramp-4",
-    "by-mtp": "underline $ramp-2-text on $ramp-2",
     "even": "$foreground",
-    "odd": "underline $foreground on $primary 25%",
-    "fast-1": "bold underline $ramp-4-text on $ramp-4",
-    "fast-2": "underline $ramp-2-text on $ramp-2",
-    "fast-3": "$ramp-1-text on $ramp-1",
-    "fast-4": "$foreground",
-    "fast-5": "italic $verdict-pending",
 }
 """The style of a token by its shade: the stronger, the more to look at; each has attributes beside the colour."""
 
 
-def lens_legend(
-    lens: Lens, server: bool = False, narrow: bool = False, guessers: Collection[Source] | None = None
-) -> Content:
-    """What the colours of the transcript mean through this lens. ``guessers``: the only ones who may have guessed."""
+def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Content:
+    """What the colours of the transcript mean through this lens."""
     if lens == "verdict":
         return legend(server, narrow)
     name = Content.styled(f"{lens}  ", "bold $foreground")
     return name + Content("  ").join(
-        Content.styled(brief if narrow else words, SHADE_STYLES[shade])
-        for shade, words, brief in LEGENDS.get(lens, ())
-        if guessers is None or shade not in GUESSES or GUESSES[shade] in guessers
+        Content.styled(brief if narrow else words, SHADE_STYLES[shade]) for shade, words, brief in LEGENDS.get(lens, ())
     )
