@@ -121,10 +121,9 @@ class EventReader:
         told, finish = [], ""
         happened = self._happened
         for each in [data] if top else ours:
-            finish = finish or _finish(each, top)
+            whole = not top and mapping(each.get("message")) and not each.get("delta")  # an answer that is no stream
+            finish = finish or _finish(each, top) or ("stop" if whole else "")
             told += [] if top and error is not None else self._told_by(each, bool(finish), top)
-        if choices and not finish and any(mapping(each.get("message")) and not each.get("delta") for each in ours):
-            finish = "stop"  # an answer that is no stream is whole
         spoke = any(text for _, text in told)
         understood = spoke or finish or error is not None or self._happened > happened or len(every) > len(ours)
         if not understood:
@@ -313,7 +312,7 @@ def _unwrapped(data: Mapping[str, Any], deep: int) -> Mapping[str, Any]:
     known = {*CHOICES, *MESSAGES, *WRITTEN, *THINKING, *TOOLS, *ERRORS} - {*ENVELOPES}
     for name in ENVELOPES:
         inner = data.get(name)
-        if isinstance(inner, str) and inner.lstrip()[:1] == "{":
+        if isinstance(inner, str) and inner.lstrip()[:1] == "{" and name not in WRITTEN:
             try:
                 inner = parsed(inner)
             except ValueError:

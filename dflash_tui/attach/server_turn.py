@@ -194,7 +194,7 @@ class ServerTurn:
     def _leave_out(self, left_out: set[str]) -> None:
         """Notes, once the server answers, that its questions go without these fields from now on."""
         new = left_out - self._server.left_out
-        if new and self._begun:
+        if new and self._heard:
             self._server.left_out |= new
             names = ", ".join(sorted(new))
             self._emit(Notice(f"{self._connection.where} doesn't take {names}: it is asked without."))

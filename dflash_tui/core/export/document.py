@@ -224,7 +224,6 @@ class AnswerCollector:
 
 
 def collect(events: Iterable[Event]) -> AnswerCollector:
-    """Feed all events of a source to a collector, and return it."""
     collector = AnswerCollector()
     for event in events:
         collector.add(event)

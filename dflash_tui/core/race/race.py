@@ -91,8 +91,6 @@ def lanes_against(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a lane."""
-
     answer: ExportedAnswer
     joules: float | None = None
     """What the machine used from question to end, everything that runs on it included."""

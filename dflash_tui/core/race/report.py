@@ -140,7 +140,6 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
 
 
 def race_document(result: RaceResult, origin: Origin) -> ExportedPage:
-    """The race as something to export."""
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
     lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
     best = max(result.lanes[1:], key=result.speed_up)

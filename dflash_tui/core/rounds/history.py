@@ -145,7 +145,6 @@ class StepHistory:
         return bisect_right(self.emitted_sum, token)
 
     def acceptance(self, index: int) -> AcceptanceStatistics:
-        """The acceptance statistics after step ``index``."""
         index = range(len(self))[index]
         seen = Counter(self._outcomes[: index + 1])
         most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
@@ -153,15 +152,6 @@ class StepHistory:
         histogram = tuple(seen[count] + corrected[count] for count in range(len(corrected)))
         named = named_sources({source: column[index] for source, column in self._by_source.items()})
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, named)
-
-    @property
-    def guessers(self) -> set[Source]:
-        """Who guessed an accepted token; the DFlash drafter where nobody is named."""
-        if not len(self):
-            return set()
-        named = {source: column[-1] for source, column in self._by_source.items()}
-        named["dflash"] += self.accepted_sum[-1] - sum(named.values())
-        return {source for source, count in named.items() if count}
 
     def cost(self, index: int) -> RoundCost:
         """Where the milliseconds went up to and with step ``index``, without the first, the prefill's."""
@@ -258,5 +248,4 @@ def history_of(steps: Iterable[Step]) -> StepHistory:
 
 
 def _less(values: array[int], base: int) -> array[int]:
-    """Every value less ``base``."""
     return array("q", (value - base for value in values)) if base else values
