@@ -62,7 +62,7 @@ LAST_COLOUR = 4
 """The last lane with a colour of its own; those behind it share that."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
-PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 13
+PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 15
 
 
 def to_html(document: ExportedPage) -> str:
