@@ -155,7 +155,6 @@ def _tls(where: str, text: str) -> ServerFailure:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an exception and those that led to it."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
