@@ -327,7 +327,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         )
 
     def _draw_lane(self, place: int, now: LaneClock, most_tokens: int) -> None:
-        passes = f" in {now.target_passes:>4} passes" if self.size.width - 2 >= ROOMY else ""
+        ran = f" in {now.target_passes:>4} pass{'' if now.target_passes == 1 else 'es'}"
+        passes = f"{ran:<15}" if self.size.width - 2 >= ROOMY else ""
         taken = f" {now.seconds:6.2f} s" if now.over else ""
         mark = "✓ " if now.over else "▸ "
         self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")
