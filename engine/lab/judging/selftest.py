@@ -73,8 +73,6 @@ class DepartedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """What a self-test of a pair found."""
-
     num_tokens: int
     positions: tuple[RightByPosition, ...]
     """One per drafted position, the first right behind the anchor."""

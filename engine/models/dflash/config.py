@@ -74,7 +74,6 @@ class DFlashConfig(DrafterConfig):
 
     @classmethod
     def second_from_json(cls, config: Json) -> DFlashConfig:
-        """Reads the ``config.json`` of a DFlash 2 drafter."""
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
         merged.integer("vocab_size", 1, MAX_VOCABULARY)  # its selector has a row for each token
