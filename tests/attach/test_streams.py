@@ -25,7 +25,7 @@ from dflash_tui.core.settings.servers import ServerAddress
 from engine.commands import Ask, GenerationSettings, Message
 from engine.events import EngineError, Notice, Step, TurnFinished, event_from_dict, event_to_dict
 
-from ..pace import examples
+from ..pace import IN_CI
 
 KEY = "sk-live-3f9a81c27e5d4b60"
 WORDS = "the flux is 714 units off"
@@ -280,14 +280,14 @@ def complaints(truth: Truth, events: Sequence[Any]) -> Iterator[str]:
 PIECES = st.lists(st.integers(1, 60), min_size=1, max_size=4)
 
 
-@settings(max_examples=examples(1000), deadline=None)
+@settings(max_examples=1000 if IN_CI else 80, deadline=None)
 @given(streams(), PIECES)
 def test_what_a_server_said_is_heard_once_and_whole(stream: tuple[bytes, Truth], sizes: list[int]) -> None:
     body, truth = stream
     assert list(complaints(truth, heard(body, sizes))) == [], body
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=200 if IN_CI else 20, deadline=None)
 @given(streams(), PIECES, st.lists(st.tuples(st.integers(0, 10**4), st.binary(max_size=3)), max_size=8))
 def test_whatever_comes_an_answer_ends_and_its_pieces_are_what_it_is(
     stream: tuple[bytes, Truth], sizes: list[int], changes: list[tuple[int, bytes]]
@@ -309,7 +309,7 @@ REFUSALS = (
 )  # fmt: skip
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=60 if IN_CI else 10, deadline=None)
 @given(st.sets(st.sampled_from(FIELDS), min_size=1), st.sampled_from(REFUSALS))
 def test_what_a_server_refuses_is_left_out_and_named(fields: set[str], sentence: str) -> None:
     body = f"data: {json.dumps(delta(content='Hello there'))}\n\ndata: [DONE]\n\n".encode()

@@ -119,6 +119,10 @@ class Lanes:
     """Answers to one question, for one clock that starts at the first token of each."""
 
     answers: tuple[ExportedAnswer, ...]
+    best: int = 0
+    """Which of them is held against the first; 0 for none."""
+    times: float | None = None
+    """How many times as fast that was; None for no difference."""
 
 
 Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult

@@ -168,16 +168,24 @@ class StepHistory:
         passed, told = self.time[index] - self.time[0], self.total_us_sum[index] - self.total_us_sum[0]
         rest = max(passed - told - self._beside_us[index] + self._beside_us[0], 0) / max(told, 1)
         tokens = self.emitted_sum[index] - self.emitted_sum[0]
-        return Decoded(tokens, drafted, index - drafted, rest)
+        rows = 1 + (self.verified_sum[index] - self.verified_sum[0]) / max(drafted, 1)
+        return Decoded(tokens, drafted, index - drafted, rows, rest)
 
     def pairs(self, index: int) -> list[Pair]:
         """Passes of one row and rounds beside them, up to and with step ``index``."""
         return self._pairs[: bisect_right(self._paired, range(len(self))[index])]
 
-    def drafted_ms(self, index: int, most: int) -> list[float]:
-        """What some rounds with a draft took, evenly from all up to and with step ``index``."""
+    @property
+    def beside_ms(self) -> float:
+        """Milliseconds of the passes of one row that were taken beside rounds."""
+        return self._beside_us[-1] / MICROSECONDS if self._beside_us else 0.0
+
+    def pairs_with(self, one_row: float, index: int, most: int) -> list[Pair]:
+        """Some rounds with a draft, evenly from all up to and with step ``index``, beside a pass over one row that took
+        so many milliseconds elsewhere."""
         places = range(1, range(len(self))[index] + 1, max(len(self) // most, 1))
-        return [self.total_us[place] / MICROSECONDS for place in places if self._drafted[place]]
+        told = ((self.total_us[place] / MICROSECONDS, self.verified[place]) for place in places if self._drafted[place])
+        return [Pair(one_row, took, verified + 1) for took, verified in told if took > 0]
 
     def is_timed(self, index: int) -> bool:
         """Whether it is known how long draft and verify of step ``index`` took."""
@@ -237,7 +245,7 @@ class StepHistory:
         for each in drafted if one_row > 0 else ():
             if each.total_ms > 0:
                 self._paired.append(len(self))
-                self._pairs.append(Pair(one_row, each.total_ms))
+                self._pairs.append(Pair(one_row, each.total_ms, each.verify_width))
 
 
 def history_of(steps: Iterable[Step]) -> StepHistory:
