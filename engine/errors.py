@@ -60,7 +60,6 @@ Words = Callable[[Advice], str]
 
 
 def worded(text: Text, words: Words = str) -> str:
-    """The text with all advice in words."""
     if isinstance(text, str):
         return text
     return "".join(part if isinstance(part, str) else words(part) for part in text)

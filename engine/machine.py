@@ -9,16 +9,44 @@ import os
 import platform
 import signal
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 GROUP = Path("/sys/fs/cgroup")
 """Where Linux tells what a container leaves its programs."""
+OWN_GROUP = Path("/proc/self/cgroup")
+"""Which of its groups this process is in."""
 
 
 def memory_bytes() -> int:
-    """Bytes of memory that the machine has; 0 where nobody tells."""
+    """Bytes of memory that this process may have: the machine's, or fewer in a container; 0 where nobody tells."""
+    limits = [each for each in (_memory_of_the_machine(), *_memory_of_groups()) if each]
+    return min(limits, default=0)
+
+
+def _memory_of_groups() -> Iterator[int]:
+    """Yields the limits of the groups that this process is in, from its own outwards, and of the old kind of group."""
+    with suppress(OSError):
+        lines = OWN_GROUP.read_text("utf-8", "replace").splitlines()
+        own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+        for group in (GROUP / own, *(GROUP / own).parents):
+            yield _number_in(group / "memory.max")
+            if group == GROUP:
+                break
+    yield _number_in(GROUP / "memory" / "memory.limit_in_bytes")
+
+
+def _number_in(path: Path) -> int:
+    """The whole number in a file; 0 where there is none, or a word such as "max"."""
+    try:
+        return int(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return 0
+
+
+def _memory_of_the_machine() -> int:
     if hasattr(os, "sysconf"):
         with suppress(OSError, ValueError):  # a name that this system doesn't know
             return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,29 +1,31 @@
-"""The moving picture of the README: a real run, recorded, then shown to the chat a round at a time and drawn as one SVG
-in which every row of the screen appears and goes as it did."""
+"""The moving picture of the README: a recorded run, shown to the chat a round at a time and drawn as one SVG in
+which every row of the screen appears and goes as it did."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from dataclasses import replace
 from pathlib import Path
-from queue import SimpleQueue
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit
-from dflash_tui.sources import engine_source
-from engine.commands import Ask, Close, Command, EngineOptions, GenerationSettings, Message
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
+from engine.commands import Command, GenerationSettings
 from engine.events import EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 
 QUESTION = "Write a quicksort in Python"
 SIZE = (120, 32)
 SETTLE = 0.35
 """Seconds after which the gauges have followed."""
-TURNS = 7
-"""Answers of each way that count; one before them warms up."""
+ALONE, DRAFTED = 1, 2
+"""The turns of the lesson's recording that the picture is made of."""
 TYPED, ROUND, END = 0.04, 0.3, 5.0
 """Seconds that a typed letter, a round, and the end are on show."""
 ROW = 24.4
@@ -36,34 +38,22 @@ _PLACE = re.compile(r' y="([\d.]+)"')
 _GROUND = re.compile(r'<rect fill="([^"]*)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"/>')
 
 
-def recorded(question: str) -> tuple[list[Event], float]:
-    """Ready and the events of one answer, from the real engine; and the milliseconds that its target alone takes for
-    each of the answer's tokens. Both ways answer in turns, and of each the run of the median speed counts."""
-    told: SimpleQueue[Event] = SimpleQueue()
-    source = engine_source(EngineOptions(device="cpu"))(told.put)  # type: ignore[arg-type]  # an engine tells events alone
-    source.start()
-    ready: list[Event] = []
-    ways: dict[bool, list[tuple[float, list[Event]]]] = {True: [], False: []}
-    for speculation in (True, False) * (TURNS + 1):
-        events: list[Event] = []
-        source.send(Ask(1, (Message("user", question),), GenerationSettings(speculation=speculation)))
-        while not (events and isinstance(events[-1], TurnFinished)):
-            event = told.get()
-            if isinstance(event, EngineReady):
-                ready.append(event)
-            elif isinstance(event, TurnStarted | PrefillDone | Step | TurnFinished):
-                events.append(event)
-        ways[speculation].append((speed(events), events))
-    source.send(Close())
-    (_, drafted), (alone, _) = (sorted(runs[1:], key=itemgetter(0))[TURNS // 2] for runs in ways.values())
-    return [*ready, *drafted], 1000 / alone
+def recorded() -> tuple[EngineReady, list[Event], list[Step]]:
+    """Who answered, the events of a quicksort as the lesson's recording has it, and its steps by the target alone."""
+    events = list(read_trace(find_trace("lesson")).events())
+    ready = next(event for event in events if isinstance(event, EngineReady))
+    alone = [event for event in events if isinstance(event, Step) and event.turn == ALONE]
+    told = TurnStarted | PrefillDone | Step | TurnFinished
+    drafted = [replace(event, turn=1) for event in events if isinstance(event, told) and event.turn == DRAFTED]
+    return ready, drafted, alone
 
 
-def speed(events: Sequence[Event]) -> float:
-    """Tokens per second of an answer."""
-    end = events[-1]
-    assert isinstance(end, TurnFinished)
-    return end.statistics.tok_s
+def hold_against(chat: Chat, ready: EngineReady, alone: list[Step]) -> None:
+    """Have the chat know what the target alone took, as if it had answered without speculation before."""
+    before = TurnState(0, by=ready, speculation=False)
+    for step in alone:
+        before.history.append(step)
+    chat.reducer.adopt(before)
 
 
 class Shown:
@@ -84,7 +74,7 @@ class Shown:
 
 async def film(folder: Path) -> list[tuple[str, float]]:
     """Pictures of the screen, and for how many seconds each is on show."""
-    (ready, *events), alone = recorded(QUESTION)
+    ready, events, alone = recorded()
     shown: list[Shown] = []
 
     def source(emit: Emit) -> Shown:
@@ -101,7 +91,7 @@ async def film(folder: Path) -> list[tuple[str, float]]:
 
         shown[0].emit(ready)
         await take(1.0, SETTLE)
-        app.chat_screen.chat.reducer.take_race(alone)
+        hold_against(app.chat_screen.chat, ready, alone)
         for letter in QUESTION:
             await pilot.press("space" if letter == " " else letter)
             await take(TYPED)

@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
 
+from PIL import Image  # comes with cairosvg
+
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.cli.commands.serve import about
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Source, SourceFactory
@@ -32,13 +33,15 @@ from dflash_tui.serve.watch import WatchSource
 from dflash_tui.sources import engine_source
 from engine.commands import EngineOptions, GenerationSettings
 
-from .moving import take_film
+from .moving import QUESTION, Shown, hold_against, recorded, take_film
 
 HERE = Path(__file__).parent
 MOVING = HERE / "run.svg"
 AS_PNG = ("steps", "race", "watch")
 """Scenes that README.md shows as PNG: not every page that quotes it draws the fonts of an SVG."""
-PATIENCE = 60.0
+COLOURS = 200
+"""Colours of a PNG."""
+PATIENCE = 300.0
 """Seconds to wait for the engine before a scene has failed."""
 
 
@@ -76,6 +79,8 @@ class Scene:
     """Pressed when the moment has come."""
     shown: Callable[[ChatApp], bool] = lambda app: True
     """What the keys lead to, or the last command."""
+    recorded: bool = False
+    """The lesson's recording answers, whatever else this machine does."""
     served: bool = False
     """The screen is a server's window, and its clients ask."""
 
@@ -86,13 +91,14 @@ SCENES = (
     Scene("sampling", (120, 36), "Explain what a drafter is", settings=GenerationSettings(temperature=0.8, seed=7)),
     Scene("narrow", (80, 24), "Write a quicksort in Python"),
     Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
-    Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", *["left_curly_bracket"] * 6)),
+    Scene("steps", (120, 36), QUESTION, keys=("f3", *["left_curly_bracket"] * 6), recorded=True),
     Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
     Scene("presenter", (120, 36), "Write a quicksort in Python", keys=("f8", *["right_square_bracket"] * 4)),
     Scene("statistics", (120, 36), ("Write a quicksort in Python", "/stats")),
     Scene("help", (120, 36), "/help"),
     Scene("race", (120, 36), "Write a quicksort in Python", keys=("f6",), shown=raced),
     Scene("replay", (120, 36), "/replay html", shown=replaying),
+    Scene("first", (120, 36), (), keys=("shift+tab",)),
     Scene("lesson", (120, 36), "/lesson", keys=("right", "right")),
     Scene("watch", (120, 36), ("What is 17 * 6?", "Write a quicksort in Python"), served=True),
     Scene(
@@ -137,8 +143,8 @@ async def take(scene: Scene, folder: Path) -> Path:
     queue = EventQueue(SessionLog.create(folder / "sessions"))
     engine = engine_source(EngineOptions(device="cpu"))
     clients = Clients(engine, scene.settings)
-    begin = Start(time_alone=not scene.served)
-    app = ChatApp(scene.settings, folder, queue, clients.source if scene.served else engine, scene.theme, begin)
+    source = clients.source if scene.served else Shown if scene.recorded else engine
+    app = ChatApp(scene.settings, folder, queue, source, scene.theme)
     async with app.run_test(size=scene.size) as pilot:
 
         async def until(moment: Callable[[Chat], bool]) -> None:
@@ -146,14 +152,19 @@ async def take(scene: Scene, folder: Path) -> Path:
                 while not moment(app.chat_screen.chat):
                     await pilot.pause(0.02)
 
+        if scene.recorded:
+            ready, events, alone = recorded()
+            app.chat_screen.queue.put(ready)
         await until(lambda chat: chat.reducer.ready is not None)
-        if not scene.served:
-            await until(lambda chat: chat.reducer.plain_ms is not None)  # what answers are held against
+        if scene.recorded:
+            hold_against(app.chat_screen.chat, ready, alone)
         for asked in (scene.asked,) if isinstance(scene.asked, str) else scene.asked:
             if scene.served:
                 await asyncio.to_thread(clients.ask, asked)
             else:
                 await pilot.press(*asked, "enter")
+            for event in events if scene.recorded else ():
+                app.chat_screen.queue.put(event)
             if not asked.startswith("/"):
                 await until(scene.moment)
         await pilot.press(*scene.keys)
@@ -167,8 +178,8 @@ async def take(scene: Scene, folder: Path) -> Path:
 
 
 def to_png(svg: Path) -> Path | None:
-    """Renders an SVG that README.md shows as PNG, half as large again, with headless Chromium, in 200 colours where
-    ImageMagick is installed; None for another, or without Chromium."""
+    """Renders an SVG that README.md shows as PNG, half as large again, with headless Chromium; None for another, or
+    without Chromium."""
     if svg.stem not in AS_PNG:
         return None
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -185,9 +196,9 @@ def to_png(svg: Path) -> Path | None:
         command += [f"--user-data-dir={profile}", "--hide-scrollbars", "--allow-file-access-from-files"]
         command += ["--force-device-scale-factor=1.5", f"--window-size={width},{height}", f"--screenshot={png}"]
         subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=PATIENCE)
-    if convert := shutil.which("convert"):
-        fewer = [convert, str(png), "-dither", "None", "-colors", "200", f"PNG8:{png}"]
-        subprocess.run(fewer, check=True, capture_output=True, timeout=PATIENCE)
+    with Image.open(png) as picture:
+        fewer = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    fewer.save(png, optimize=True)
     return png
 
 

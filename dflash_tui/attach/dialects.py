@@ -14,17 +14,16 @@ from dflash_tui.core.source import Feature
 from engine.commands import Ask, GenerationSettings
 from engine.events import Clock, EngineReady, Notice
 
-from .failures import ServerFailure
-from .model_list import context_of, names_of
 from .rounds.event_rounds import EventKind, EventRounds
 from .rounds.llamacpp_rounds import LlamaCppRounds
 from .rounds.relayed import relayed
 from .rounds.server_counts import server_count
 from .rounds.steps import StepMaker, StreamRounds, TurnReport
-from .transport.connection import Connection
 from .untrusted import count, mapping, sequence, words
 
 CHAT = "/v1/chat/completions"
+Answers = Mapping[str, Any]
+"""What a server answered to the paths of :mod:`.probe`: JSON, or a text; what it hasn't is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +68,9 @@ class Dialect(ABC):
 
     @staticmethod
     @abstractmethod
-    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-        """The facts of a server that speaks this dialect; None where it speaks another. ``listed``: its list of models.
-        ``sure``: the user said that it is this one."""
+    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+        """The facts of a server that speaks this dialect; None where it speaks another. ``answers``: by
+        path. ``listed``: its list of models. ``sure``: the user said that it is this one."""
 
     def body(self, ask: Ask) -> dict[str, Any]:
         """The fields of a request that this dialect adds to the model, the messages and those that every server has."""
@@ -90,6 +89,15 @@ CHOSEN_AT_START = "{} drafts as it was told when it was started: a question can'
 NO_THINKING = "This model's chat template knows of no thinking."
 UNTOLD = "This server doesn't tell its rounds."
 NO_ODDS = "{} doesn't tell how sure its drafter was."
+
+
+def names_of(listed: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(name for each in listed if (name := words(mapping(each).get("id"))))
+
+
+def context_of(listed: Sequence[Any]) -> int:
+    first = mapping(next(iter(listed), None))
+    return count(first.get("max_model_len")) or count(mapping(first.get("meta")).get("n_ctx")) or 0
 
 
 def _never(name: str) -> dict[Feature, str]:
@@ -135,13 +143,13 @@ class LlamaCpp(Dialect):
     owner = "llamacpp"
 
     @staticmethod
-    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-        props = mapping(await connection.maybe("/props"))
+    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+        props = mapping(answers.get("/props"))
         settings = mapping(props.get("default_generation_settings"))
         if not sure and not settings:
             return None
         build = words(props.get("build_info")).partition("-")[0]
-        slots = [mapping(slot) for slot in sequence(await connection.maybe("/slots"))]
+        slots = [mapping(slot) for slot in sequence(answers.get("/slots"))]
         speculates = any(slot.get("speculative") is True for slot in slots) if slots else None
         return Facts(
             "llama.cpp",
@@ -193,14 +201,11 @@ class Vllm(Dialect):
     """The version from which on it counts rounds, and speculates even where it is asked for probabilities."""
 
     @staticmethod
-    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-        version = words(mapping(await connection.maybe("/version")).get("version"))
+    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+        version = words(mapping(answers.get("/version")).get("version"))
         if not sure and not version:
             return None
-        try:
-            metrics = await connection.get_text("/metrics")
-        except ServerFailure:
-            metrics = ""
+        metrics = words(answers.get("/metrics"))
         speculates = "vllm:spec_decode_num_drafts" in metrics if "vllm:" in metrics else None
         if not sure and speculates is None:
             return None
@@ -248,8 +253,8 @@ class Sglang(Dialect):
     owner = "sglang"
 
     @staticmethod
-    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-        info = mapping(await connection.maybe("/server_info")) or mapping(await connection.maybe("/get_server_info"))
+    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+        info = mapping(answers.get("/server_info")) or mapping(answers.get("/get_server_info"))
         if not sure and "internal_states" not in info:
             return None
         algorithm = words(info.get("speculative_algorithm"))
@@ -300,8 +305,8 @@ class Dflash(Dialect):
     relays = True
 
     @staticmethod
-    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts | None:
-        said = mapping(await connection.maybe("/dflash"))
+    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+        said = mapping(answers.get("/dflash"))
         ready = relayed(said, 0)
         if not isinstance(ready, EngineReady) or said.get("server") != "dflash-chat":
             return None
@@ -322,7 +327,7 @@ class OpenAi(Dialect):
     """Any other server with OpenAI's interface: texts, and whatever totals it reports."""
 
     @staticmethod
-    async def found(connection: Connection, listed: Sequence[Any], sure: bool) -> Facts:
+    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts:
         owner = words(mapping(next(iter(listed), None)).get("owned_by"))
         family = {"library": "Ollama", "organization_owner": "LM Studio"}.get(owner, "OpenAI-compatible")
         return Facts("openai", family, names_of(listed), context_of(listed))

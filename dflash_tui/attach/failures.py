@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dflash_tui.core.failures import Failure
@@ -26,6 +26,10 @@ class ServerFailure(Failure):
 
 class Loading(ServerFailure):
     """The server has not loaded its model yet."""
+
+
+class Unusable(ServerFailure):
+    """There is nothing at this place of the server, or no JSON, or it says nothing more."""
 
 
 class BrokenOff(ServerFailure):
@@ -53,9 +57,9 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any, prox
         )
     if (status in (400, 404) and _NO_MODEL.search(words)) or (status == 404 and "model" in words.lower()):
         return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
-    if status == 404:
-        return ServerFailure(
-            f"{where} has nothing at this place (status 404){told}",
+    if status in (404, 405, 410, 501):
+        return Unusable(
+            f"{where} has nothing at this place (status {status}){told}",
             "Is it an OpenAI-compatible server? The URL is what stands before /v1.",
         )
     if status == 429:
@@ -131,7 +135,7 @@ def transport(where: str, error: Exception, proxy: str = "") -> ServerFailure:
 def silent(where: str, seconds: float | None = None, what: str = "nothing") -> ServerFailure:
     """The failure for ``what`` having come for so many seconds."""
     told = "" if seconds is None else f": {what} came for {seconds:g} seconds"
-    return ServerFailure(
+    return Unusable(
         f"{where} has fallen silent{told}.",
         "Ask again; the next question connects anew. Its log may say what it does.",
     )
@@ -151,7 +155,6 @@ def _tls(where: str, text: str) -> ServerFailure:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an exception and those that led to it."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:
@@ -169,11 +172,11 @@ def unreadable(where: str, text: str | bytes) -> ServerFailure:
     words = words_of(said)
     told = f": {words}" if words else "."
     if said.lstrip().startswith(b"<"):
-        return ServerFailure(
+        return Unusable(
             f"{where} answers with a web page{told}",
             "The URL is that of the interface, what stands before /v1; a login page may stand in between.",
         )
-    return ServerFailure(
+    return Unusable(
         f"{where} answers with something that is no JSON{told}", "Is it an OpenAI-compatible server? Look at the URL."
     )
 
@@ -206,10 +209,10 @@ def no_answer(where: str, why: str, tools: Iterable[str], unshown: Iterable[str]
     return ServerFailure(f"{where} sent an empty answer.", "Ask again, or in other words; its log may say more.")
 
 
-def unread_alone(where: str, unread: Sequence[str]) -> ServerFailure:
+def unread_alone(where: str, unread: str) -> ServerFailure:
     """The failure for an answer of which nothing was understood."""
     return ServerFailure(
-        f"{where} sent nothing that this chat understands: {quoted(unread[0])}",
+        f"{where} sent nothing that this chat understands: {quoted(unread)}",
         "Is it an OpenAI-compatible server? Look at the URL, or for a newer dflash-chat.",
     )
 

@@ -1,28 +1,92 @@
-"""Finds out what answers at an address: by asking it, or as the user says."""
+"""Finds out what answers at an address: by asking for all that tells servers apart at once, or as the user says."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from dflash_tui.core.settings.servers import ServerAddress
 
-from .dialects import KINDS, Facts, OpenAi
-from .failures import Loading
-from .model_list import models_of
+from .dialects import CHAT, KINDS, Facts, OpenAi
+from .error_texts import error_in
+from .failures import Loading, NoModel, ServerFailure, Unusable, in_stream, silent
 from .transport.connection import Connection
-from .untrusted import mapping, words
+from .untrusted import mapping, sequence, words
+
+PATHS = ("/dflash", "/props", "/slots", "/version", "/metrics", "/server_info", "/get_server_info")
+PROBE_SECONDS = 2.0
+"""How long whatever answers is waited for, once something has."""
+ANYWAY = "--dialect openai asks it all the same."
+_OTHERWISE = re.compile(
+    r"embed|rerank|whisper|transcri|moderation|dall-e|diffusion|text-to-speech|speech-to-text|(?<![a-z])(?:bge|gte|e5|"
+    r"tts|stt|asr|clip|siglip|colbert|minilm|gpt-image|parakeet|kokoro)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Matches names and kinds of models that don't chat."""
 
 
 async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
-    """Returns what the server at ``address`` says of itself. Raises ``ServerFailure`` where no chat server answers."""
-    listed, failure = await models_of(connection, address.model)
+    """Returns what the server at ``address`` says of itself. One without a list of models is asked all the same. Raises
+    ``ServerFailure`` where no chat server answers."""
+    paths = () if address.dialect == "openai" else PATHS
+    asking = {path: asyncio.ensure_future(_answer(connection, path)) for path in paths}
+    listing = asyncio.ensure_future(_listed(connection, address.model))
+    try:
+        await asyncio.wait([listing, *asking.values()], timeout=PROBE_SECONDS)
+        told = {path: task.result() for path, task in asking.items() if task.done()}
+        if not (listing.done() or told or address.dialect):
+            await asyncio.wait([listing])
+        found = listing.result() if listing.done() else silent(connection.where)
+    finally:
+        for task in (listing, *asking.values()):
+            task.cancel()
+    if loading := next((each for each in (found, *told.values()) if isinstance(each, Loading)), None):
+        raise loading
+    answers = {path: each for path, each in told.items() if not isinstance(each, ServerFailure)}
+    listed = () if isinstance(found, ServerFailure) else found
     owner = words(mapping(next(iter(listed), None)).get("owned_by"))
     forced = address.dialect or next((name for name, kind in KINDS.items() if kind.owner == owner != ""), None)
-    if failure is not None and not address.dialect and not isinstance(failure, Loading):
-        raise failure
     for name in [forced] if forced else KINDS:
-        if forced or KINDS[name] is not OpenAi:
-            facts = await KINDS[name].found(connection, listed, forced is not None)
-            if facts is not None:
-                return facts
-    if failure is not None:
-        raise failure
-    return await OpenAi.found(connection, listed, False)
+        facts = KINDS[name].found(answers, listed, forced is not None) if forced or KINDS[name] is not OpenAi else None
+        if facts is not None:
+            return facts
+    if isinstance(found, ServerFailure) and not await connection.takes_questions(CHAT, PROBE_SECONDS):
+        known = isinstance(found, Unusable | NoModel)
+        raise ServerFailure(str(found), f"{found.hint} {ANYWAY}") if known else found
+    return OpenAi.found(answers, listed, False)
+
+
+async def _answer(connection: Connection, path: str) -> Any:
+    """What stands at a path, or the failure that says why nothing does."""
+    try:
+        return await (connection.get_text(path) if path == "/metrics" else connection.get(path))
+    except ServerFailure as failure:
+        return failure
+
+
+async def _listed(connection: Connection, wanted: str) -> Sequence[Any] | ServerFailure:
+    """The server's models with the one to ask first in front, or the failure that says why there is none."""
+    body = await _answer(connection, "/v1/models")
+    if isinstance(body, ServerFailure):
+        return body
+    said = mapping(body)
+    if error := error_in(said, [], True):
+        return in_stream(connection.where, connection.keys.redacted(error), False)
+    listed = sequence(body) or sequence(said.get("data")) or sequence(said.get("models"))
+    return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry)))
+
+
+def _entry(listed: Any) -> Mapping[str, Any]:
+    """A listed model as an object with the ``id`` under which it is asked."""
+    entry = mapping(listed)
+    names = (listed, entry.get("id"), entry.get("model"), entry.get("name"))
+    return {**entry, "id": next((name for each in names if (name := words(each))), "")}
+
+
+def _chats(entry: Mapping[str, Any]) -> bool:
+    """Whether a model chats, as far as its name or kind tells: others of the list may embed, rank, draw, speak or
+    listen."""
+    kinds = [entry.get(name) for name in ("type", "task", "object", "model_type")]
+    return not any(_OTHERWISE.search(words(each)) for each in (entry["id"], *kinds))

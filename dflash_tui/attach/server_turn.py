@@ -47,7 +47,7 @@ from .failures import (
 from .names import BROKEN, CUT, FILTERED
 from .optional import named, unnamed, without
 from .probe import ask_server
-from .reading import Chunk, EventReader, finish_reason
+from .reading import Chunk, EventReader, finish_reason, several
 from .rounds.relayed import relayed
 from .rounds.steps import StepMaker, TurnReport
 from .thoughts import begins_inside
@@ -156,7 +156,7 @@ class ServerTurn:
         its figures alone."""
         if self._finish and not self._refused:
             return None
-        unread = next(iter(self._unread), "")
+        unread = self._example
         if not unread or not isinstance(failure, BrokenOff):
             return failure
         return broke_off(self._connection.where, unread) if self._heard else unreadable(self._connection.where, unread)
@@ -165,6 +165,12 @@ class ServerTurn:
     def _unread(self) -> list[str]:
         """What came and was not understood, without keys."""
         return self._connection.keys.redacted(self._reader.unread)
+
+    @property
+    def _example(self) -> str:
+        """The first of it; of a page, which comes in lines, all."""
+        unread = self._unread
+        return "\n".join(unread) if unread and unread[0].startswith("<") else next(iter(unread), "")
 
     async def _hear(self) -> None:
         """Hears the answer; fields that the server refuses are left out, as long as any can be."""
@@ -194,7 +200,7 @@ class ServerTurn:
     def _leave_out(self, left_out: set[str]) -> None:
         """Notes, once the server answers, that its questions go without these fields from now on."""
         new = left_out - self._server.left_out
-        if new and self._begun:
+        if new and self._heard:
             self._server.left_out |= new
             names = ", ".join(sorted(new))
             self._emit(Notice(f"{self._connection.where} doesn't take {names}: it is asked without."))
@@ -209,16 +215,14 @@ class ServerTurn:
                 self._relay(passed)
         if self._finished:
             return
-        chunk = self._reader.read(event, perf_counter() - self._started)
-        if not self._relays:
-            self._read(chunk)
-        if chunk.error is not None:
-            self._refused = True
-            raise in_stream(
-                self._connection.where,
-                self._connection.keys.redacted(chunk.error),
-                self._begun or self._relays is False,
-            )
+        for data in several(event):
+            chunk = self._reader.read(data, perf_counter() - self._started)
+            if not self._relays:
+                self._read(chunk)
+            if chunk.error is not None:
+                self._refused = True
+                begun, keys = self._begun or self._relays is False, self._connection.keys
+                raise in_stream(self._connection.where, keys.redacted(chunk.error), begun)
         self._heard = True
 
     def _read(self, chunk: Chunk) -> None:
@@ -336,15 +340,16 @@ class ServerTurn:
         if self._finish in BROKEN:
             return in_stream(where, self._finish, self._begun)
         if not answer.strip():
-            lack = no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
-            return unread_alone(where, unread) if unread and not (reader.tools or reader.unshown or thought) else lack
+            if unread and not (reader.tools or reader.unshown or thought):
+                return unread_alone(where, self._example)
+            return no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
         beside = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
         beside += [f"sent {kind}" for kind in reader.unshown]
         if beside:
             self._emit(Notice(f"The model also {' and '.join(map(in_line, beside))}, which this chat doesn't show."))
         if unread:
             many = f"{len(unread)} things" if len(unread) > 1 else "something"
-            self._emit(Notice(f"{where} also sent {many} that this chat doesn't understand: {quoted(unread[0])}"))
+            self._emit(Notice(f"{where} also sent {many} that this chat doesn't understand: {quoted(self._example)}"))
         return None
 
     def _fail(self, failure: ServerFailure) -> None:

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
+from dflash_tui.core.files.places import log_file, settle_home
 from dflash_tui.core.settings.config import Config
 from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
@@ -75,6 +77,7 @@ def program() -> NoReturn:
 def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, attach: Attach = server_source) -> int:
     """Run the program and return its exit code; ``engine`` and ``attach`` make the source of events."""
     prepare_streams()
+    settle_home()
     if request := os.environ.get(COMPLETION):
         from .commands.completion import answer_shell
 
@@ -102,10 +105,28 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
     except BrokenPipeError:
         silence_stdout()
         return ExitCode.BROKEN_PIPE
-    except OSError as error:  # stdout on a full disk, for one
+    except OSError as error:
         silence_stdout()
-        message = f"The output could not be written: {error.strerror or error}."
-        return _give_up(Problem(message, "Make room, and ask again.", ExitCode.GENERATION))
+        if error.filename is not None:
+            message, hint = f"{error.filename} can't be used: {error.strerror or error}.", "Correct it, and ask again."
+        else:  # stdout on a full disk, for one
+            message, hint = f"The output could not be written: {error.strerror or error}.", "Make room, and ask again."
+        return _give_up(Problem(message, hint, ExitCode.GENERATION))
+    except Exception as error:
+        return _give_up(_unexpected(error))
+
+
+def _unexpected(error: Exception) -> Problem:
+    """A fault of this program's own, whose traceback goes to the log."""
+    where = log_file()
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with where.open("a", encoding="utf-8", errors="replace") as file:
+            traceback.print_exception(error, file=file)
+        hint = f"That is a fault of its own. Please report it with the end of {where}."
+    except OSError:
+        hint = f"That is a fault of its own, at {traceback.extract_tb(error.__traceback__)[-1]}. Please report it."
+    return Problem(f"The program failed: {type(error).__name__}: {error}", hint, ExitCode.GENERATION)
 
 
 def _where_flags_are(error: click.ClickException) -> str:

@@ -7,7 +7,7 @@ from textwrap import indent
 
 from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
-from dflash_tui.core.text.harmless import signed
+from dflash_tui.core.text.harmless import in_line, signed
 from engine.errors import EngineFailure
 from engine.events import EngineError
 
@@ -22,14 +22,12 @@ class Problem(Exception):
 
 
 def engine_problem(failure: EngineFailure | EngineError) -> Problem:
-    """The problem for a failure or an error of the engine, with its exit code."""
     if isinstance(failure, EngineError):
         return Problem(failure.message, failure.hint, exit_code_for(failure.kind))
     return Problem(*failure.in_words(as_command), exit_code_for(failure.kind))
 
 
 def value_problem(error: ValueError, hint: str) -> Problem:
-    """The problem for a value out of range, in the words of the ``error``."""
     message = str(error)
     return Problem(f"{message[0].upper()}{message[1:]}.", hint)
 
@@ -37,4 +35,4 @@ def value_problem(error: ValueError, hint: str) -> Problem:
 def show_problem(problem: Problem) -> None:
     """Print what happened on one line of stderr, and what to do next below it."""
     hint = indent(f"\n{problem.hint}", "  ") if problem.hint else ""
-    print(signed(f"dflash-chat: {problem}{hint}"), file=sys.stderr, flush=True)
+    print(f"dflash-chat: {in_line(str(problem))}{signed(hint)}", file=sys.stderr, flush=True)

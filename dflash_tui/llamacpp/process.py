@@ -101,7 +101,6 @@ class LlamaProcess:
         return reason_of(self._process.poll(), list(self._tail))
 
     def end(self) -> None:
-        """Ends the child, and returns when it has ended."""
         self._wanted = True
         assert self._process.stdin is not None
         with suppress(OSError):

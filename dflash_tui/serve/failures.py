@@ -48,7 +48,6 @@ class ApiFailure(Exception):
 
 
 def engine_failure(error: EngineError) -> ApiFailure:
-    """The failure a client gets for an engine's error."""
     words = f"{error.message} {error.hint}".rstrip()
     code = "context_length_exceeded" if error.kind == "usage" and "context holds" in error.message else None
     return ApiFailure(400 if error.kind == "usage" else 500, words, code=code)

@@ -108,8 +108,6 @@ refused."""
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """What one request asks for."""
-
     kind: Kind
     settings: GenerationSettings
     messages: tuple[Message, ...] = ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic, time
 
 from engine.commands import Ask, Command, Stop
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
@@ -32,7 +32,7 @@ class Ticket:
 
     client: str
     wanted: CompletionRequest
-    arrived: float = field(default_factory=time.monotonic)
+    arrived: float = field(default_factory=lambda: monotonic())
     begun: float | None = None
     turn: int = 0
     """The engine's number of its turn; 0 while it waits."""
@@ -73,7 +73,7 @@ class Scheduler:
     ) -> None:
         """``note`` is called with every answer that ended."""
         self.ready: EngineReady | None = None
-        self.since = int(time.time())
+        self.since = int(time())
         self.meters: Meters | None = None
         """Counts what the engine does, for ``/metrics``; None until it is ready."""
         self._send = send
@@ -157,7 +157,7 @@ class Scheduler:
                 self._finish(ticket, event, meters)
 
     def _finish(self, ticket: Ticket, event: TurnFinished, meters: Meters) -> None:
-        now = time.monotonic()
+        now = monotonic()
         if ticket.begun is not None:
             took = now - ticket.begun
             self._usual += (RECENT if self._usual else 1) * (took - self._usual)
@@ -173,7 +173,7 @@ class Scheduler:
         if self._current is None and (ticket := self._queue.next()) is not None:
             self._turns += 1
             self._current = ticket
-            ticket.turn, ticket.begun = self._turns, time.monotonic()
+            ticket.turn, ticket.begun = self._turns, monotonic()
             if self.meters is not None:
                 self.meters.begin(ticket.waited)
             self._send(ticket.ask(ticket.turn))
@@ -195,7 +195,7 @@ class Scheduler:
 
     def _full(self) -> ApiFailure:
         begun = self._current.begun if self._current is not None else None
-        spent = 0.0 if begun is None else time.monotonic() - begun
+        spent = 0.0 if begun is None else monotonic() - begun
         usual = self._usual or spent  # an answer takes at least what the first has taken so far
         seconds = max(math.ceil(max(usual - spent, 0.0) + usual * len(self._queue)), 1)
         message = f"The queue is full: {len(self._queue)} requests wait. Try again in {seconds} s."

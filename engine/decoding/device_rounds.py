@@ -71,8 +71,6 @@ class EnqueuedRound:
 
 
 class DeviceRounds:
-    """Runs the rounds of one decoder on its device."""
-
     def __init__(self, launches: RoundLaunches):
         self.launches = launches
         device, numbers = launches.device, len(launches.numbers)
@@ -165,7 +163,6 @@ class DeviceRounds:
         return next(count for count in counts if count >= most)
 
     def _enqueue(self, turn: Turn, settings: GenerationSettings) -> EnqueuedRound:
-        """Enqueues a round under these settings."""
         if settings != self._in_force:
             self._put_in_force(turn, settings)
         launches, greedy, context = self.launches, settings.temperature == 0, turn.cache.length

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
+
+
+def home() -> Path:
+    """The user's home folder; a folder of their own among temporary ones where none is known, as in a container whose
+    user has no entry."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"dflash-chat-{os.getuid()}"
 
 
 def cache_folder(kind: str) -> Path:
     """The folder for one kind of things; it need not exist yet."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dflash-chat" / kind
+    return Path(os.environ.get("XDG_CACHE_HOME") or home() / ".cache") / "dflash-chat" / kind

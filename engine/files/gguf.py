@@ -120,7 +120,6 @@ class _Reader:
         return _Tensor(name, dtype, shape, offset, prod(shape) // numbers * size)
 
     def _field(self, name: str, kind: int) -> None:
-        """Reads one field of the metadata."""
         if kind == STRING:
             self._fields[name] = self._string()
         elif kind == ARRAY:

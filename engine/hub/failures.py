@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from filelock import Timeout
 from huggingface_hub import constants, get_token, whoami
@@ -21,6 +22,8 @@ from ..errors import Fetch, Load, WeightsFailure
 TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
 """The HTTP library's base error: httpx in ``huggingface_hub`` 1, httpx2 in 2."""
 
+INVALID_ADDRESS: type[Exception] = import_module(TRANSPORT_ERROR.__module__.partition(".")[0]).InvalidURL
+
 SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
 KEPT = "what was fetched is kept"
 
@@ -28,6 +31,7 @@ KEPT = "what was fetched is kept"
 @contextmanager
 def explained(name: str) -> Iterator[None]:
     """Turns what the hub's client raises about model ``name`` into a ``WeightsFailure`` with a next step."""
+    require_token()
     try:
         yield
     except HFValidationError:
@@ -40,6 +44,36 @@ def explained(name: str) -> Iterator[None]:
         ) from None
     except (TRANSPORT_ERROR, OSError) as error:
         raise _unreachable_or_unwritable(name, error) from None
+    except (INVALID_ADDRESS, ValueError, ImportError) as error:
+        if not isinstance(error, INVALID_ADDRESS) and "prox" not in str(error).lower():
+            raise
+        raise WeightsFailure(
+            f"The hub can't be asked for {name}: a proxy in this environment is none that can be used ({error}).",
+            "Correct or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.",
+        ) from None
+
+
+def require_token() -> None:
+    """Raises ``WeightsFailure`` for an access token that can't be sent: the client's own error names none."""
+    token = read_token()
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise WeightsFailure(
+            "The access token holds what can't be sent: a blank, a line break, or letters that aren't ASCII.",
+            f"Correct HF_TOKEN or {constants.HF_TOKEN_PATH}, or sign in again with hf auth login.",
+        )
+
+
+def read_token() -> str | None:
+    """The access token; None where there is none. Raises ``WeightsFailure`` where its file can't be read."""
+    try:
+        return get_token()
+    except NotADirectoryError:  # the cache's folder is a file, which is told when it is used
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise WeightsFailure(
+            f"The access token in {constants.HF_TOKEN_PATH} can't be read ({error}).",
+            "Sign in again with hf auth login, or set HF_TOKEN.",
+        ) from None
 
 
 def _refused(name: str, error: HfHubHTTPError) -> WeightsFailure:
@@ -48,7 +82,7 @@ def _refused(name: str, error: HfHubHTTPError) -> WeightsFailure:
         return _gated(name, status)
     if isinstance(error, RepositoryNotFoundError):
         # The hub answers 401 for every unknown name when nobody is signed in, so as not to reveal private models.
-        private = "it may be private to another account." if get_token() else f"if it is private: {SIGN_IN}"
+        private = "it may be private to another account." if read_token() else f"if it is private: {SIGN_IN}"
         return WeightsFailure(f"The hub has no model {name}.", f"Check the spelling; {private}")
     if status == 401:
         return WeightsFailure(
@@ -94,6 +128,16 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
         return WeightsFailure(
             f"The disk of {constants.HF_HUB_CACHE} is full.",
             f"Make room, or set HF_HOME to a folder on a larger disk, then run the same command again; {KEPT}.",
+        )
+    if number in (errno.ENOTDIR, errno.EEXIST):
+        return WeightsFailure(
+            f"The cache {constants.HF_HUB_CACHE} can't be used: a file stands where a folder must be.",
+            "Move that file away, or set HF_HOME to a folder.",
+        )
+    if number in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+        return WeightsFailure(
+            f"The cache {constants.HF_HUB_CACHE} lies where files can't be locked ({error!s}).",
+            "Set HF_HOME to a folder on a local disk.",
         )
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return WeightsFailure(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import DeviceFailure, Option, WeightsFailure
+from .environment import require_settings
 from .fetching import Fetching
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def _whole(file: GgufFile) -> bool:
 
 def _snapshot(repository: str) -> Path | None:
     """The cached files of a repository's main branch; None where there are none."""
+    require_settings()
     from .blobs import storage
 
     store = storage(repository)
@@ -192,6 +194,7 @@ def _snapshot(repository: str) -> Path | None:
 def _fetch(
     repository: str, wanted: str | None, memory: int, is_companion: IsCompanion, fetching: Fetching
 ) -> tuple[Path, tuple[str, ...]]:
+    require_settings()
     from .download import fetch, is_offline, list_files
     from .failures import explained
 
@@ -226,6 +229,7 @@ class _Files:
         return self._files
 
     def finish(self) -> None:
+        require_settings()
         from huggingface_hub import hf_hub_download
 
         from .blobs import TIMEOUT

@@ -6,6 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from ..files.cache_folder import home
 from .pairs import KNOWN_PAIRS, SHORT_NAMES
 
 
@@ -22,7 +23,7 @@ def names_at_hand() -> list[str]:
 
 def cached_names() -> list[str]:
     """The models in the hub's cache on this machine, whole or not."""
-    home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser()
-    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    folder = os.environ.get("HF_HOME") or home() / ".cache" / "huggingface"
+    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(folder) / "hub")
     folders = sorted(folder.name for folder in cache.glob("models--*--*"))
     return [name.removeprefix("models--").replace("--", "/", 1) for name in folders]

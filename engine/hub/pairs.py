@@ -16,6 +16,7 @@ from ..files.shards import missing_weights
 from ..limits import ANYTHING, Limits
 from ..models.family import DrafterKind, KnownPair
 from ..models.registry import FAMILIES, drafter_config_of, find_family, own_drafter_of, text_config
+from .environment import require_settings
 from .fetching import Fetching
 from .own_drafters import OWN_DRAFTERS, is_installed, own_drafter
 from .packaged import packaged_folder
@@ -219,6 +220,7 @@ def copy_in(weights: WeightFormat, target: str) -> str | None:
 
 def is_here(name: str) -> bool:
     """Whether a folder, or all of a model of the hub, is on this machine."""
+    require_settings()
     from .download import cached_folder
 
     if Path(name).expanduser().is_dir() or (name in OWN_DRAFTERS and is_installed(name)):
@@ -262,11 +264,13 @@ class _FolderFinder:
 
     def fetch_rest(self) -> None:
         if self._begun:
+            require_settings()
             from .download import fetch
 
             fetch(self._begun, self._fetching)
 
     def _cached(self, name: str, instead: Instead) -> Path | None:
+        require_settings()
         from .download import cached_folder, is_offline
 
         folder = cached_folder(name)
@@ -282,6 +286,7 @@ class _FolderFinder:
         return folder if missing is None and not self._fetching.refresh else None
 
     def _begin(self, name: str) -> Path:
+        require_settings()
         from .download import Repository
 
         repository = Repository.open(name)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
-from ..files.headers import Headers, read_headers, same_bytes
+from ..files.headers import SAMPLES, Headers, opened, read_headers, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN, read_json
 from ..files.pointers import refuse_pointer
 from ..files.tensors import read_tensors
@@ -32,8 +32,7 @@ from .stored_format import Files, read_files
 
 TIED = {"tie_word_embeddings": True}
 BORROWED = ("lm_head.",)
-"""Beginnings of tensor names that a drafter's file may hold and that stay on disk: a drafter uses the target's head, or
-its embedding again."""
+"""Beginnings of tensor names that stay on disk where a drafter lies among its target's tensors."""
 
 Progress = Callable[[str, int, int], None]
 """Called with (phase, bytes done, bytes in all) while weights are read."""
@@ -188,13 +187,36 @@ def load_drafter(
     device = target.device
     model = drafter_shape(config, device, attention).to(compute_dtype(device))
     said = read_json(folder / "config.json") if config.among else {}
-    names = Names(str, BORROWED, family_of(said).expert_tensors if said else {})
-    layout = plain_layout(folder, drafter_headers(folder, config), model, names, said)
+    leftovers = config.leftovers if isinstance(config, DFlashConfig) else BORROWED
+    names = Names(str, leftovers, family_of(said).expert_tensors if said else {})
+    headers = drafter_headers(folder, config)
+    layout = plain_layout(folder, headers, model, names, said)
+    _require_targets_embedding(headers, target)
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     if device.type == "cpu":
         merge_projections(model, model.read_together)
     return model
+
+
+def _require_targets_embedding(headers: Headers, target: TargetModel) -> None:
+    """Raises ``WeightsFailure`` for an embedding in a drafter's file that is not its target's again, by a sample of
+    rows: it drafts with the target's."""
+    header = headers.get(EMBEDDING)
+    if header is None:
+        return
+    table = target.embed_tokens.weight
+    same = header.shape == tuple(table.shape)
+    if same:
+        with opened(header.path, "pt") as file:
+            rows = file.get_slice(EMBEDDING)
+            for start in range(0, len(table), max(len(table) // SAMPLES, 1)):
+                same = same and torch.equal(rows[start : start + 1].to(table), table[start : start + 1])
+    if not same:
+        raise WeightsFailure(
+            f"This drafter has an embedding of its own ({EMBEDDING}), which the engine lacks.",
+            ("Name a drafter that uses its target's with ", Option("drafter"), "."),
+        )
 
 
 def _load(

@@ -243,7 +243,6 @@ def tensors_of(base: str, headers: Headers) -> dict[str, TensorHeader]:
 def file_format_of(
     base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig
 ) -> tuple[FileFormat, Kind, str]:
-    """The format of a weight's tensors, with what its ``check`` finds."""
     file = next((each for each in FILE_FORMATS if each.claims(tensors)), FILE_FORMATS[-1])
     kind, dtype = file.check(base, tensors, shape, said)
     for ending in tensors.keys() - set(file.endings):

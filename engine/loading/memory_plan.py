@@ -310,7 +310,6 @@ def plan_of(
     chunk: int = GPU_PREFILL_CHUNK,
     embedding_on_host: bool = False,
 ) -> MemoryPlan:
-    """The plan for a target on ``meta`` that holds its weights in that format."""
     config, drafter_bytes = model.config, 0
     on_host = _embedding_bytes(model) if embedding_on_host and device_rounds else 0
     draftings: tuple[Drafting, ...] = (NO_DRAFTING,)

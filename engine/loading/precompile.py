@@ -56,7 +56,6 @@ class Order:
 
     @classmethod
     def read(cls, said: str) -> Order:
-        """Reads an order from its JSON."""
         fields = json.loads(said)
         return cls(**fields | {"card": Card(**fields["card"])})
 

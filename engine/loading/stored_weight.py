@@ -35,7 +35,6 @@ class Kind:
     """Where scales have several dtypes: theirs, as safetensors calls it."""
 
     def allocate(self, shape: Sequence[int], device: torch.device) -> PackedWeight:
-        """Memory for a packed weight of this kind."""
         dtype = DTYPES[self.scales] if self.scales else None
         return PACKED[self.format].allocate(*shape, device=device, group=self.group or DEPTH, scales=dtype)
 

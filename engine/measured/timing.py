@@ -17,7 +17,6 @@ GRAPH_MILLISECONDS = 20.0
 
 
 def time_calls(work: Callable[[], object], repeats: int, device: torch.device) -> list[float]:
-    """Calls ``work`` ``repeats`` times; returns the milliseconds of each call."""
     if device.type == "cuda":
         return _time_on_gpu(work, repeats)
     times = []

@@ -144,7 +144,6 @@ class Drafter(nn.Module, ABC):
         return None
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
-        """Sets one attention backend for each layer."""
         self.attention_backend = use_attention(self, backends)
 
     @abstractmethod

@@ -65,7 +65,6 @@ def biases_of(*modules: nn.Module) -> Tensor | None:
 
 
 def _spanning(parts: Sequence[Tensor]) -> Tensor:
-    """The tensor of which adjacent tensors are the parts."""
     return parts[0].as_strided((sum(map(len, parts)), *parts[0].shape[1:]), parts[0].stride())
 
 

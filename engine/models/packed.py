@@ -67,7 +67,6 @@ def format_of_target(model: TargetModel) -> WeightFormat:
 
 
 def hold(model: nn.Module, name: str, weight: Weight) -> None:
-    """Makes a model hold ``weight`` in place of the parameter ``name``."""
     path, _, last = name.rpartition(".")
     owner = model.get_submodule(path)
     if isinstance(owner, nn.Linear) and not isinstance(weight, PlainWeight):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from ..errors import Load, Option, WeightsFailure
 from ..files.json_fields import Fields
-from .dflash.config import DFlashConfig
+from .drafter_formats import BY_ARCHITECTURE, drafter_reader
 from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
-from .gemma4.mtp.config import MtpConfig
 from .gpt_oss import GPT_OSS
 from .llama import LLAMA
 from .qwen3 import QWEN3
@@ -20,13 +19,6 @@ from .qwen3_next import QWEN3_NEXT
 from .unread_fields import refuse_unread
 
 FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, QWEN3_NEXT, GPT_OSS]
-DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
-    "DFlashDraftModel": DFlashConfig.from_json,
-    "DFlash2DraftModel": DFlashConfig.second_from_json,
-    "Gemma4AssistantForCausalLM": MtpConfig.from_json,
-    "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
-}
-"""The reader of a drafter's ``config.json``, by its architecture."""
 
 
 def register(family: Family) -> None:
@@ -67,16 +59,14 @@ def family_of(config: Json) -> Family:
 def drafter_config_of(config: Json) -> DrafterConfig:
     """Reads a drafter's ``config.json``, or that of a target with a drafter of its own; raises ``WeightsFailure`` for
     another architecture."""
-    match config.get("architectures"):
-        case [str(architecture)] if architecture in DRAFTERS:
-            return DRAFTERS[architecture](config)
-        case unknown:
-            if (own := own_drafter_of(config)) is not None:
-                return own
-            raise WeightsFailure(
-                f"This drafter is {_called(unknown)}, not a {' or '.join(DRAFTERS)}.",
-                ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
-            )
+    if (reader := drafter_reader(config)) is not None:
+        return reader(config)
+    if (own := own_drafter_of(config)) is not None:
+        return own
+    raise WeightsFailure(
+        f"This drafter is {_called(config.get('architectures'))}, not a {' or '.join(BY_ARCHITECTURE)}.",
+        ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
+    )
 
 
 def own_drafter_of(config: Json) -> DrafterConfig | None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from ..errors import EngineFailure, Fetch, Reinstall, Text
+from ..errors import EngineFailure, Fetch, Reinstall, Text, WeightsFailure
 from ..events import ErrorKind
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
+from ..hub import environment
 from ..hub.pairs import BUNDLED_PAIR, kind_of
 from ..machine import cores, memory_bytes
 from .gpus import driver_says
@@ -116,16 +117,24 @@ def _attention() -> Iterator[Finding]:
 def _models() -> Iterator[Finding]:
     yield _bundled_pair()
     try:
-        from huggingface_hub import constants, get_token
+        environment.require_settings()
+        from huggingface_hub import constants
 
         from ..hub.blobs import cache_directory
         from ..hub.download import cached_models, free_bytes, is_offline
+        from ..hub.failures import read_token, require_token
     except (ImportError, OSError):  # reported already
+        return
+    except WeightsFailure as failure:
+        yield Finding("models", "hub", str(failure), "broken", failure.hint, "weights")
         return
     yield Finding("models", "hub", constants.ENDPOINT)
     yield Finding("models", "offline", is_offline())
-    # Whether the hub accepts it would need the network.
-    yield Finding("models", "access_token", get_token() is not None)
+    try:
+        require_token()  # whether the hub accepts the token would need the network
+        yield Finding("models", "access_token", read_token() is not None)
+    except WeightsFailure as failure:
+        yield Finding("models", "access_token", str(failure), "broken", failure.hint, "weights")
     yield Finding("models", "cache", str(cache_directory()))
     yield Finding("models", "cache_free_bytes", free_bytes())
     for model in cached_models():

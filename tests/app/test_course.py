@@ -51,29 +51,6 @@ def keys(screen: CourseScreen) -> str:
     return str(screen.query_one("#course-keys", Static).render())
 
 
-@pytest.mark.parametrize("what", [open_lesson, open_tour])
-@pytest.mark.parametrize("size", [(200, 60), (120, 36), (80, 24), (60, 18)])
-async def test_every_page_shows_its_view_and_its_text_to_the_end(
-    course: Open, what: Callable[[], Course], size: tuple[int, int]
-) -> None:
-    async with course(what(), size) as (screen, pilot):
-        for place in range(len(screen.course.pages) + len(screen.course.behind)):
-            await pilot.pause()
-            assert screen.place == place
-            assert screen.page.title.split()[-1] in shown(screen)
-            view = screen.query_one("#course-view")
-            if screen.page.view is not None:
-                assert view.region.height >= 3 and view.region.bottom <= size[1] - 1
-                lines = shown(screen).split("\n")[view.region.y : view.region.bottom]
-                assert len("".join(lines).strip()) > 20, screen.page.title
-            text = screen.query_one("#course-text")
-            text.scroll_to(y=text.max_scroll_y, animate=False)
-            await pilot.pause()
-            assert screen.page.text.strip(" .").split()[-1].strip("*|.") in shown(screen), screen.page.title
-            assert "leave" in keys(screen)
-            await pilot.press("right")
-
-
 async def test_keys_move_between_pages_and_the_last_opens_the_chat(course: Open) -> None:
     async with course(open_lesson()) as (screen, pilot):
         for key, place in [

@@ -62,13 +62,39 @@ def test_other_programs_do_not_hear_what_pytorch_is_told(monkeypatch: pytest.Mon
     assert "GOMP_SPINCOUNT" not in os.environ
 
 
-def test_memory_where_there_is_no_sysconf(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limits", "left"),
+    [
+        ({}, 64 << 30),
+        ({"memory.max": "max"}, 64 << 30),
+        ({"memory.max": "8589934592"}, 8 << 30),
+        ({"memory.max": "max", "a/memory.max": "4294967296", "a/b/memory.max": "max"}, 4 << 30),
+        ({"memory/memory.limit_in_bytes": "2147483648"}, 2 << 30),
+        ({"memory/memory.limit_in_bytes": "9223372036854771712"}, 64 << 30),
+        ({"memory.max": "?", "a/b/memory.max": ""}, 64 << 30),
+    ],
+)
+def test_a_container_gets_a_part_of_the_memory(
+    limits: dict[str, str], left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, said in limits.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{said}\n")
+    (tmp_path / "own").write_text("1:cpu:/x\n0::/a/b\n")
+    monkeypatch.setattr(machine, "GROUP", tmp_path)
+    monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (64 << 30) // 4096}.__getitem__)
+    assert machine.memory_bytes() == left
+
+
+def test_memory_where_there_is_no_sysconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Kernel:
         def GlobalMemoryStatusEx(self, status: ctypes.Array[ctypes.c_uint64]) -> int:
             assert ctypes.sizeof(status) == status[0] & 0xFFFFFFFF == 64
             status[1] = 16 << 30
             return 1
 
+    monkeypatch.setattr(machine, "GROUP", tmp_path)
     assert machine.memory_bytes() > 1 << 28
     monkeypatch.delattr(os, "sysconf")
     assert machine.memory_bytes() == 0

@@ -31,21 +31,6 @@ def imported_by(code: str) -> set[str]:
     return set(result.stderr.splitlines()[-1].split())
 
 
-def test_the_engine_leaves_flags_and_commands_to_front_ends() -> None:
-    """The lab's scripts are programs of their own, and so is the driver's tool. A folder and a file are named after the
-    program."""
-    command_line = re.compile(r"(?<![\w-])--[a-z]|dflash-chat(?![-\"])")
-    engine = ROOT / "engine"
-    paths = [path for path in engine.rglob("*.py") if path.relative_to(engine).parts[0] not in ("lab", "demo")]
-    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
-    assert len(paths) > 50
-    assert [line for line in lines if command_line.search(line) and "nvidia-smi" not in line] == []
-
-
-def test_ruff_finds_nothing() -> None:
-    check("-m", "ruff", "check", "--quiet", "engine", "dflash_tui", "tests", "measure", "screenshots")
-
-
 @pytest.mark.ci  # where its cache is empty it reads all of torch; `make types` is the same
 @pytest.mark.slow
 @pytest.mark.timeout(600)
@@ -115,7 +100,8 @@ def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
     """``make`` installs what both files agree on; a pin that is missing or outside would break every fresh clone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    asked = [Requirement(text) for text in (*project["dependencies"], *extras["dev"], *extras["gguf"])]
+    named = [text for extra in ("test", "proofs", "gguf") for text in extras[extra]]
+    asked = [Requirement(text) for text in (*project["dependencies"], *named)]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     versions = {canonicalize_name(name): version for name, version in pins.items()}
@@ -139,35 +125,3 @@ def test_a_package_page_s_links_lead_somewhere() -> None:
     page = WheelBuilder(str(ROOT)).metadata.core.readme
     assert "/raw/main/screenshots/run.svg" in page and "/blob/main/docs/speed.md#the-same-text" in page
     assert re.findall(r"\]\((?!https?:|#)[^)]*\)", page) == []
-
-
-SYSTEM_ALONE = re.compile(
-    r"""^\s*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
-    | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b
-    | \bos\.O_(?:NONBLOCK|CLOEXEC|NOCTTY|DIRECTORY|NOFOLLOW|BINARY)\b | \bos\.name\b
-    | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b | start_new_session""",
-    re.VERBOSE | re.MULTILINE,
-)
-"""What one operating system has and another lacks."""
-WHERE_SYSTEMS_DIFFER = {
-    "dflash_tui/core/platforms.py",
-    "engine/machine.py",
-    "dflash_tui/llamacpp/child.py",  # a process that imports nothing of this program
-    "engine/lab/demo/judging/program_runner.py",  # judges answers that are programs, and is in no wheel
-}
-
-
-def test_operating_systems_differ_in_one_place() -> None:
-    paths = [path for package in ("engine", "dflash_tui") for path in (ROOT / package).rglob("*.py")]
-    found = {
-        path.relative_to(ROOT).as_posix() for path in paths if SYSTEM_ALONE.search(path.read_text(encoding="utf-8"))
-    }
-    assert found == WHERE_SYSTEMS_DIFFER
-
-
-def test_source_files_can_be_read_in_one_sitting() -> None:
-    """The training corpus is exempt: its modules hold sentences and exercises, which are looked up."""
-    files = [path for package in ("engine", "dflash_tui") for path in (ROOT / package).rglob("*.py")]
-    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
-    long = {name for name, length in lengths.items() if length > 420 and "/corpus/" not in name}
-    assert long == set()

@@ -1,4 +1,4 @@
-"""The fair line and the search for stop texts, whatever comes in whatever order."""
+"""The fair line, how long it takes, and the search for stop texts, whatever comes in whatever order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dflash_tui.serve import scheduler
+from dflash_tui.serve.failures import ApiFailure
 from dflash_tui.serve.fair_queue import FairQueue
+from dflash_tui.serve.requests import CompletionRequest
 from dflash_tui.serve.stop_texts import StopTextFilter
+from engine.commands import GenerationSettings
+from engine.events import EngineReady, TurnFinished
 
 
 def test_clients_take_turns_and_keep_their_own_order() -> None:
@@ -67,3 +72,28 @@ def test_a_stop_text_cuts_at_the_same_place_however_the_answer_comes(pieces: lis
 @pytest.mark.parametrize(("piece", "shown"), [("ab", "a"), ("b", ""), ("bc", "bc"), ("xyz", "xyz")])
 def test_only_what_may_become_a_stop_text_is_held_back(piece: str, shown: str) -> None:
     assert StopTextFilter(["bd"]).push(piece) == shown
+
+
+def test_a_full_queue_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scheduler, "monotonic", lambda: now[0])
+    line = scheduler.Scheduler(lambda _: None, 2, lambda *_: None)
+    line.apply(EngineReady("t", None, "cpu", "float32", 1, 4096, 1.0))
+    wanted = CompletionRequest("chat", GenerationSettings())
+
+    def told() -> int | None:
+        with pytest.raises(ApiFailure) as caught:
+            line.submit("a", wanted)
+        return caught.value.retry_after
+
+    for _ in range(3):
+        line.submit("a", wanted)
+    assert told() == 1
+    now[0] = 10.0
+    assert told() == 20  # as long as the first took so far, for each that waits
+    now[0] = 300.0
+    line.apply(TurnFinished(1, "stop", ""))
+    line.submit("a", wanted)
+    assert told() == 900
+    now[0] = 400.0
+    assert told() == 800

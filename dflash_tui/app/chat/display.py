@@ -233,8 +233,7 @@ class ChatDisplay(DeskScreen):
         if scene is None or place is None:
             view.show(None, 0, 0, live=True)
             return
-        looked_up = scene.inspection.step.match is not None
-        keys = keys_line(self.active_bindings, motion, looked_up) if view.has_focus else ELSEWHERE
+        keys = keys_line(self.active_bindings, motion) if view.has_focus else ELSEWHERE
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         live = viewer.place is None and viewer.happens_now
         view.show(replace(scene, keys=keys), place.step, viewer.num_rounds, live=live)

@@ -22,10 +22,8 @@ NO_REJECTION = "There is no further rejection that way."
 STEPPING_KEYS = (
     ("step-back", "step-forward", "round"),
     ("rejection-back", "rejection-forward", "rejection"),
-    ("kept", "", "kept as many"),
     ("teach", "", "slow motion"),
 )
-FOUND_KEY = ("found", "", "where it stood")
 TEACHING_KEYS = (
     ("phase-back", "phase-forward", "phase"),
     ("step-back", "step-forward", "round"),
@@ -38,14 +36,12 @@ ELSEWHERE = ("Tab, or a click, brings the keys here",)
 """What that line says while the keys go to another part of the screen."""
 
 
-def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion, looked_up: bool = False) -> tuple[str, ...]:
-    """The keys of the step view, as they are bound now; ``looked_up``: the round on show has a place to go to."""
+def keys_line(bindings: Mapping[str, ActiveBinding], motion: SlowMotion) -> tuple[str, ...]:
+    """The keys of the step view, as they are bound now."""
     keys = keys_in_force(bindings)
     rows: tuple[tuple[str, str, str], ...] = TEACHING_KEYS if motion.teaching else STEPPING_KEYS
     if motion.teaching and motion.can_play:
         rows = (("play", "", "pause" if motion.playing else "play"), *rows)
-    if looked_up:
-        rows = (*rows[:1], FOUND_KEY, *rows[1:])
     hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
     pace = ("− + pace",) if motion.teaching and motion.can_play else ()
     number = "0-9 Enter guess" if motion.waiting else "0-9 Enter go to"

@@ -115,7 +115,6 @@ class CourseScreen(LeavesOnce[bool]):
 
     @property
     def last(self) -> int:
-        """The place of the course's last page."""
         return len(self.course.pages) - 1
 
     async def action_turn(self, by: int) -> None:

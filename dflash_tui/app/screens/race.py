@@ -55,7 +55,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     CSS_PATH = "race.tcss"
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall"), (ROWS_FOR_LARGE, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "stop, close"),
         Binding("space", "play", "pause, go on, or see it again"),
@@ -327,7 +327,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         )
 
     def _draw_lane(self, place: int, now: LaneClock, most_tokens: int) -> None:
-        passes = f" in {now.target_passes:>4} passes" if self.size.width - 2 >= ROOMY else ""
+        ran = f" in {now.target_passes:>4} pass{'' if now.target_passes == 1 else 'es'}"
+        passes = f"{ran:<15}" if self.size.width - 2 >= ROOMY else ""
         taken = f" {now.seconds:6.2f} s" if now.over else ""
         mark = "✓ " if now.over else "▸ "
         self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
+from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.export.document import CellTable
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.labels import TIME_BARS, WRITTEN_BARS
@@ -79,22 +80,26 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
 
 
 def winner(result: RaceResult) -> tuple[LaneResult, str]:
-    """The fastest of the lanes behind the first, and its colour."""
-    best = max(result.lanes[1:], key=result.speed_up)
+    """The lane that the result is about, the first one's rival, and its colour."""
+    first, best = result.lanes[0], result.winner
+    best = max(result.lanes[1:], key=result.speed_up) if best is None or best is first else best
     return best, color_of(result.lanes.index(best))
 
 
 def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
-    """How many times as fast as the first lane the winner is, in large digits."""
+    """How many times as fast as the first lane the winner is, in large digits; or that there is no difference."""
     best, color = winner(result)
+    if result.winner is None:
+        return Content.styled("no difference", "bold")
     return Content.styled("\n".join(large_number(f"{result.speed_up(best):.1f}×", ascii, scale)), f"bold {color}")
 
 
 def winner_lines(result: RaceResult, brief: bool = False) -> Content:
     """The lines beside the large digits, which say what lanes they compare; ``brief``: by the seconds alone."""
     first, (best, color) = result.lanes[0], winner(result)
+    told = "as fast as " if result.winner is not None else "beyond what runs differ by anyway, to "
     lines = [
-        Content.assemble(("as fast as ", "bold"), (first.lane.name, "bold $verdict-pending")),
+        Content.assemble((told, "bold"), (first.lane.name, "bold $verdict-pending")),
         Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best, brief)}"),
         Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first, brief)}"),
     ]
@@ -103,7 +108,7 @@ def winner_lines(result: RaceResult, brief: bool = False) -> Content:
 
 def _taken(lane: LaneResult, brief: bool) -> str:
     seconds = f"{lane.decode_ms / 1000:.2f} s"
-    return seconds if brief else f"{lane.num_tokens} tokens in {seconds}, {lane.target_passes} target passes"
+    return seconds if brief else f"{lane.num_tokens} tokens in {seconds}, {counted(lane.target_passes, 'target pass')}"
 
 
 def fitted(table: CellTable, width: int) -> list[str]:

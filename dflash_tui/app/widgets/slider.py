@@ -196,7 +196,6 @@ class BlockSlider(Slider):
 
     @property
     def sizes(self) -> range:
-        """The sizes that can be chosen."""
         return range(MIN_BLOCK_SIZE, int(self.high))
 
     @property

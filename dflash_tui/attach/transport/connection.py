@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -15,13 +15,14 @@ import httpx2
 
 from dflash_tui.core.settings.servers import ServerAddress
 
-from ..failures import Loading, ServerFailure, broke_off, endless, refused, silent, transport, unreadable
+from ..failures import ServerFailure, broke_off, endless, refused, silent, transport, unreadable
 from ..untrusted import parsed, sentence
 from .framing import MOST_EVENT, Endless, Framing, Json
 from .keys import Keys
 from .urls import INTERFACE, is_this_machine, proxy_for, root_of, same_server, without_password
 
 MOST_REDIRECTS = 5
+_ANOTHER_URL = "Look at the URL, and at proxies in between."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +129,21 @@ class Connection:
         except ValueError:
             raise unreadable(self.where, self.keys.redacted(text)) from None
 
-    async def maybe(self, path: str) -> Any:
-        """The JSON at a path, None where there is none; raises ``Loading``."""
+    async def takes_questions(self, path: str, seconds: float) -> bool:
+        """Whether something at a path objects to an empty question, or answers it."""
         try:
-            return await self.get(path)
-        except Loading:
-            raise
-        except ServerFailure:
-            return None
+            async with asyncio.timeout(seconds), self._response("POST", path, {}):
+                return True
+        except TimeoutError:
+            return False
+        except ServerFailure as failure:
+            return failure.vague
 
     async def get_text(self, path: str) -> str:
         """The text at a path; raises ``ServerFailure``."""
         try:
             async with asyncio.timeout(self.patience.answer), self._response("GET", path) as response:
-                return (await _body(response)).decode("utf-8", "replace")
+                return (await _body(response, [])).decode("utf-8", "replace")
         except TimeoutError:
             raise silent(self.where, self.patience.answer) from None
 
@@ -216,22 +218,33 @@ class Connection:
                 await response.aclose()
 
     async def _error(self, response: httpx2.Response) -> bytes:
-        """The body of a refusal, or nothing where it doesn't end."""
-        try:
+        """The body of a refusal, as far as it comes."""
+        parts: list[bytes] = []
+        with suppress(TimeoutError, Endless, httpx2.HTTPError, httpx2.StreamError, OSError, EOFError):
             async with asyncio.timeout(self.patience.answer):
-                return await _body(response)
-        except (TimeoutError, Endless):
-            return b""
+                await _body(response, parts)
+        return b"".join(parts)
 
     async def _follow(self, request: httpx2.Request) -> httpx2.Response:
         """Redirects stay with this server: a key goes to nobody else."""
         for _ in range(MOST_REDIRECTS):
-            response = await self._client.send(request, stream=True)
+            try:
+                response = await self._client.send(request, stream=True)
+            except httpx2.RemoteProtocolError as error:
+                if "location" in str(error).lower():
+                    raise ServerFailure(f"{self.where} sends us on to what is no address.", _ANOTHER_URL) from None
+                raise
             following = response.next_request
             if following is None:
+                if response.is_redirect or response.status_code in (301, 302, 303, 307, 308):
+                    await response.aclose()
+                    raise ServerFailure(f"{self.where} sends us on, and doesn't say where to.", _ANOTHER_URL)
                 return response
             await response.aclose()
-            other, _interface = root_of(str(following.url.copy_with(query=None, fragment=None)))
+            try:
+                other, _ = root_of(str(following.url.copy_with(query=None, fragment=None, userinfo=b"")))
+            except ServerFailure:
+                raise ServerFailure(f"{self.where} sends us on to what is no address.", _ANOTHER_URL) from None
             if not same_server(request.url, following.url):
                 raise ServerFailure(
                     f"{self.where} sends us on to another server, {other.copy_with(path='/')}. Nothing was sent there.",
@@ -241,7 +254,7 @@ class Connection:
                 lost = f"{self.where} sends us on to {other}, and loses the question on the way."
                 raise ServerFailure(lost, f"Attach to {other}")
             request = following
-        raise ServerFailure(f"{self.where} sends us round in circles.", "Look at the URL, and at proxies in between.")
+        raise ServerFailure(f"{self.where} sends us round in circles.", _ANOTHER_URL)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -259,6 +272,8 @@ def _headers(address: ServerAddress) -> dict[str, str]:
     """The request's headers, the key among them. Raises ``ServerFailure`` where one can't be sent; its words hold no
     value."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "dflash-chat", **address.headers}
+    if address.key and not address.key.strip():
+        raise ServerFailure("The key is blank.", "Look at what it was read from, or leave it out.")
     if address.key:
         headers["Authorization"] = f"Bearer {address.key}"
     for name, value in headers.items():
@@ -268,9 +283,9 @@ def _headers(address: ServerAddress) -> dict[str, str]:
     return headers
 
 
-async def _body(response: httpx2.Response) -> bytes:
-    """Reads a whole body. Raises ``Endless`` for one that is too long."""
-    parts, size = [], 0
+async def _body(response: httpx2.Response, parts: list[bytes]) -> bytes:
+    """Reads a whole body into ``parts``. Raises ``Endless`` for one that is too long."""
+    size = 0
     async for part in response.aiter_bytes():
         size += len(part)
         if size > MOST_EVENT:

@@ -43,8 +43,6 @@ def answer_shell(program: click.Command, commands: Mapping[str, click.Command], 
 
 
 def completion_command(program: click.Command) -> click.Command:
-    """``dflash-chat completion SHELL`` for ``program``."""
-
     @click.command("completion", context_settings={"help_option_names": ["-h", "--help"]})
     @click.argument("shell", type=click.Choice(list(SHELLS)))
     def show(shell: str) -> int:

@@ -87,8 +87,6 @@ def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
 
 
 class _PullProgress(LoggedProgress):
-    """The progress of a download."""
-
     last = ""
     """How much of the file had come at the last look, in words."""
 

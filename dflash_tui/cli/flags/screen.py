@@ -69,7 +69,6 @@ def themes() -> list[str]:
 
 
 def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """``--theme`` of a command that opens a screen."""
     return click.option("--theme", metavar="NAME", callback=check_theme, shell_complete=among(themes), help=help)
 
 

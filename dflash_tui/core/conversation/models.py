@@ -17,8 +17,6 @@ LEAVE_SECONDS = 10.0
 
 @dataclass(slots=True, eq=False)
 class ModelChoice:
-    """A model that can be gone to."""
-
     name: str
     """The model's name as it was typed; empty for the one that the chat began with, where that was not named."""
     factory: SourceFactory

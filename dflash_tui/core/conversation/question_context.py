@@ -83,8 +83,6 @@ def pastes_in(question: str, pasted: Sequence[str]) -> tuple[tuple[int, int], ..
 
 
 class SaidTurn(Protocol):
-    """A question of a conversation, and its answer."""
-
     @property
     def number(self) -> int: ...
 

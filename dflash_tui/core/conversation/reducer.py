@@ -103,7 +103,6 @@ class TurnState:
 
     @property
     def latest(self) -> Step | None:
-        """The latest round."""
         return self.history.latest
 
     @property

@@ -19,7 +19,6 @@ class StepSpans:
         self._thinking = False
 
     def tell(self, step: Step) -> Spans:
-        """The spans of the next step."""
         spans = Spans()
         for token in step.emitted:
             if token.channel != "control" and token.text:

@@ -119,6 +119,10 @@ class Lanes:
     """Answers to one question, for one clock that starts at the first token of each."""
 
     answers: tuple[ExportedAnswer, ...]
+    best: int = 0
+    """Which of them is held against the first; 0 for none."""
+    times: float | None = None
+    """How many times as fast that was; None for no difference."""
 
 
 Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
@@ -224,7 +228,6 @@ class AnswerCollector:
 
 
 def collect(events: Iterable[Event]) -> AnswerCollector:
-    """Feed all events of a source to a collector, and return it."""
     collector = AnswerCollector()
     for event in events:
         collector.add(event)

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.events import Clock, EmittedToken, Step
 
+from ..attachments.attachment import counted
 from ..conversation.folds import SHOWN_LINES
 from ..figures.labels import (
     ABOUT,
@@ -61,7 +62,7 @@ LAST_COLOUR = 4
 """The last lane with a colour of its own; those behind it share that."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
-PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 13
+PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 15
 
 
 def to_html(document: ExportedPage) -> str:
@@ -118,15 +119,13 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
 
 def _winner(lanes: Lanes) -> str:
     """The number that the page is about: how many times as fast as the first lane the fastest was, per token."""
-    first, *others = lanes.answers
-    rates = [answer.statistics.tok_s for answer in others]
-    if not others or not first.statistics.tok_s or not max(rates):
+    if not lanes.best:
         return ""
-    best = others[rates.index(max(rates))]
-    place = min(lanes.answers.index(best), LAST_COLOUR)
+    first, best = lanes.answers[0], lanes.answers[lanes.best]
+    number, what = (f"{lanes.times:.1f}×", "as fast as") if lanes.times is not None else ("no difference", "to")
     return (
-        f'<p class="winner lane-{place}"><strong>{best.statistics.tok_s / first.statistics.tok_s:.1f}×</strong> '
-        f"<span>as fast as <b>{escaped(first.label)}</b>: <b>{escaped(best.label)}</b></span></p>"
+        f'<p class="winner lane-{min(lanes.best, LAST_COLOUR)}"><strong>{number}</strong> '
+        f"<span>{what} <b>{escaped(first.label)}</b>: <b>{escaped(best.label)}</b></span></p>"
     )
 
 
@@ -179,7 +178,7 @@ def _gain(answer: ExportedAnswer) -> str:
     if not facts.num_spec_steps:
         return ""
     passes = sum(1 for step in answer.steps if step.verify_width)
-    told = f"{facts.num_tokens} tokens in {passes} passes of the target; alone it needs one for each"
+    told = f"{counted(facts.num_tokens, 'token')} in {counted(passes, 'pass')} of the target; alone it needs one each"
     if answer.speed_up is None:
         number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:
@@ -272,7 +271,7 @@ def _histogram(answer: ExportedAnswer) -> str:
     top, width = max(counts), len(counts) * BAR_PITCH
     bars = "".join(
         f'<rect x="{place * BAR_PITCH}" y="{CHART_HEIGHT - height}" width="{BAR_WIDTH}" height="{height}">'
-        f"<title>{count} rounds kept {place}</title></rect>"
+        f"<title>{counted(count, 'round')} kept {place}</title></rect>"
         for place, count in enumerate(counts)
         if (height := round(count / top * CHART_HEIGHT))
     )

@@ -23,7 +23,6 @@ class Series:
         return len(self._values)
 
     def first(self, count: int) -> Beginning:
-        """The series as it was when it had ``count`` values."""
         return Beginning(self._values, self._sums, count)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import sqrt
 from statistics import median
 from typing import NamedTuple
@@ -31,6 +31,8 @@ class Pair(NamedTuple):
 
     one_row: float
     drafted: float
+    rows: int
+    """Rows of that round's pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Decoded:
     """Rounds with a draft."""
     plain: int
     """Rounds without one: each a pass over one row."""
+    rows: float
+    """Rows of the passes of rounds with a draft, on average."""
     rest: float = 0.0
     """What a round takes beside what it tells of itself, as a share of that; the target alone takes as much."""
 
@@ -70,6 +74,11 @@ def speed_up(answer: Decoded, pairs: Sequence[Pair], *, elsewhere: bool = False)
     if not pairs:
         return None
     costs = [pair.drafted * (1 + answer.rest) / (pair.one_row + pair.drafted * answer.rest) for pair in pairs]
+    # Rows cost something each, and pairs may have had others than the answer. A wider pass is never the cheaper one.
+    both = combinations(zip(pairs, costs, strict=True), 2)
+    slopes = [(b - a) / (wide.rows - narrow.rows) for (narrow, a), (wide, b) in both if wide.rows != narrow.rows]
+    row = max(median(slopes), 0.0) if len(slopes) >= ENOUGH else 0.0
+    costs = [cost + row * (answer.rows - pair.rows) for pair, cost in zip(pairs, costs, strict=True)]
     centre = median((a + b) / 2 for a, b in combinations_with_replacement(costs, 2))
     spread = MAD_TO_DEVIATION * median(abs(cost - centre) for cost in costs)
     good = len(costs) >= ENOUGH and SURE * MEDIAN_NOISE * spread / sqrt(len(costs)) <= GOOD * centre

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.events import Clock
 
+from ..attachments.attachment import counted
 from .gpu import GpuReading
 from .labels import AS_FAST, CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, TOKENS_PER_ROUND
 from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
@@ -129,7 +130,7 @@ def _cost(facts: GaugeFacts) -> Table:
             rows, note = [(f"{GUESSING.name}, {CHECKING.name}", NOT_KNOWN, "")], CLOCK_NOTES[facts.times]
         for label, part in zip((GUESSING, CHECKING, REST), cost.parts or (), strict=False):
             rows.append((label.name, f"{part:.2f} ms", f"{part / total:.0%}"))
-        rows.append(("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds"))
+        rows.append(("a round", f"{total:.2f} ms", f"mean of {counted(cost.rounds, 'round')}"))
     return Table("cost", COST.name.replace("ms", "Milliseconds", 1), tuple(rows), note=note)
 
 

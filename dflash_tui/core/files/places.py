@@ -12,7 +12,21 @@ from uuid import uuid4
 
 from platformdirs import user_state_dir
 
+from engine.files.cache_folder import home
+
 STATE_VARIABLE = "DFLASH_CHAT_STATE"
+
+
+def settle_home() -> None:
+    """Give a user without a home folder, as in a container whose user has no entry, one among temporary files:
+    libraries would make folders called ~ otherwise."""
+    try:
+        Path.home()
+    except RuntimeError:
+        folder = home()
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        os.environ["HOME"] = str(folder)
 
 
 def state_directory() -> Path:

@@ -145,8 +145,8 @@ Where many of the newest tokens match, the text guesses alone and the drafter re
 likelier guesses are checked. How often such guesses are right is learned while the answer is written, so a text that
 misleads is soon not looked up any more.
 
-In the chat the step view says how far back a guess stood, and M leads there. /speculation drafter, lookup, on and off
-choose who may guess."""
+In the chat the step view says how far back a guess stood. /speculation drafter, lookup, on and off choose who may
+guess."""
     return Page("The text guesses, too", text, Written(of.drafted))
 
 

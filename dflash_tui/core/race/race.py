@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from statistics import median
+from math import exp, inf, log, sqrt
+from statistics import median, stdev
 
 from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
@@ -20,6 +21,9 @@ WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
 """What warms a lane up, and how many tokens of it; fewer while somebody waits for the first lane to move."""
 ALONE = "one token at a time"
 LOOKUP = "lookup"
+LEAST_NOISE, ERRORS = 0.25, 2.5
+"""How far apart, as a share, single runs may lie by chance at least, whatever those at hand do; and by how many
+standard errors of their spread lanes must differ."""
 Joules = Callable[[], float | None]
 """Energy that the machine has used so far; None where it doesn't tell."""
 
@@ -91,8 +95,6 @@ def lanes_against(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a lane."""
-
     answer: ExportedAnswer
     joules: float | None = None
     """What the machine used from question to end, everything that runs on it included."""
@@ -150,6 +152,11 @@ class LaneResult:
         return sum(1 for step in self.shown.answer.steps if step.verify_width)
 
     @property
+    def tokens_per_pass(self) -> float:
+        """Tokens behind the first that a pass of the target writes; 0 without one."""
+        return (self.num_tokens - 1) / self.target_passes if self.target_passes else 0.0
+
+    @property
     def draft_passes(self) -> int:
         """Rounds that a drafter ran in: what was looked up alone needs none."""
         return sum(1 for step in self.shown.answer.steps if any(token.source != LOOKUP for token in step.draft))
@@ -192,9 +199,43 @@ class RaceResult:
     """The engine or server of each side that the lanes ran on, where that was known."""
 
     def speed_up(self, lane: LaneResult) -> float:
-        """How many times as fast as the first lane this one decodes, per token; 0 when too short to tell."""
-        base = self.lanes[0].tok_s
-        return lane.tok_s / base if base else 0.0
+        """How many times as fast as the first lane this one decodes, per token, by runs that lay side by side; 0 when
+        too short to tell. A pass of the target over more rows takes no less than one over a single row: where it seems
+        to, both took the same, and what is left is the tokens of a pass."""
+        ratios = self._ratios(lane, self.lanes[0])
+        return min(exp(median(ratios)), self._most(lane)) if ratios else 0.0
+
+    def _most(self, lane: LaneResult) -> float:
+        first = self.lanes[0]
+        alone = not first.lane.settings.speculation and first.lane.side == lane.lane.side and first.tokens_per_pass
+        return lane.tokens_per_pass / first.tokens_per_pass if alone and lane.tokens_per_pass else inf
+
+    @staticmethod
+    def _ratios(one: LaneResult, other: LaneResult) -> list[float]:
+        """Logarithms of how many times as fast the runs of one lane were as those of another, run by run."""
+        rates = ([run.answer.statistics.tok_s for run in lane.runs] for lane in (one, other))
+        return [log(a / b) for a, b in zip(*rates, strict=False) if a and b]
+
+    def is_faster(self, one: LaneResult, other: LaneResult) -> bool:
+        """Whether one lane was faster than another, beyond what runs of one and the same thing differ by. Lanes of one
+        engine whose passes write equally many tokens can't differ."""
+        if one.lane.side == other.lane.side and one.tokens_per_pass == other.tokens_per_pass:
+            return False
+        ratios = self._ratios(one, other)
+        if not ratios:
+            return False
+        spread = stdev(ratios) if len(ratios) > 1 else 0.0
+        return median(ratios) > max(LEAST_NOISE, ERRORS * spread) / sqrt(len(ratios))
+
+    @property
+    def winner(self) -> LaneResult | None:
+        """The fastest lane: of those that none is faster than, the one with the fewest passes of the target. None where
+        the first lane is no slower and no faster than that: there is no difference."""
+        first, *others = self.lanes
+        best = max(others, key=self.speed_up)
+        equal = [lane for lane in others if lane is best or not self.is_faster(best, lane)]
+        best = min(equal, key=lambda lane: lane.target_passes)
+        return best if self.is_faster(best, first) else first if self.is_faster(first, best) else None
 
     def divergence(self, lane: LaneResult) -> Divergence | None:
         """Where this lane's answer parts from the first lane's; None when they are the same token by token."""

@@ -117,6 +117,7 @@ def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
         "tok_s": lane.tok_s,
         "tok_s_runs": [run.answer.statistics.tok_s for run in lane.runs],
         "speed_up": result.speed_up(lane),
+        "wins": lane is result.winner,
         "decode_ms": lane.decode_ms,
         "ttft_ms": lane.ttft_ms,
         "num_tokens": lane.num_tokens,
@@ -140,9 +141,14 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
 
 
 def race_document(result: RaceResult, origin: Origin) -> ExportedPage:
-    """The race as something to export."""
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
-    lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
     best = max(result.lanes[1:], key=result.speed_up)
+    won = result.winner
+    best = best if won is None or won is result.lanes[0] else won
+    lanes = Lanes(
+        tuple(lane.shown.answer for lane in result.lanes),
+        result.lanes.index(best),
+        None if won is None else result.speed_up(best),
+    )
     title = f"{best.lane.name} against {result.lanes[0].lane.name}"
     return ExportedPage(title, (Heading(result.question), lanes, race_table(result), remarks), origin)

@@ -84,7 +84,6 @@ class Block:
         return step_of(self.rows[place], self.turn, self.pieces)
 
     def steps(self, start: int = 0) -> Iterator[Step]:
-        """Yields the block's steps from place ``start`` on."""
         return map(self.step, range(start, len(self.rows)))
 
 

@@ -42,8 +42,7 @@ def factor_of(history: StepHistory, index: int, around: Around, times: Clock = "
     pairs: Sequence[Pair] = own if len(own) >= ENOUGH else (*around.pairs, *own)
     if pairs or around.alone_ms is None:
         return speed_up(answer, pairs, elsewhere=len(own) < LEAST_OWN)
-    rounds = history.drafted_ms(index, MOST)
-    return speed_up(answer, [Pair(around.alone_ms, each) for each in rounds if each > 0], elsewhere=True)
+    return speed_up(answer, history.pairs_with(around.alone_ms, index, MOST), elsewhere=True)
 
 
 def alone_ms_of(history: StepHistory) -> float | None:

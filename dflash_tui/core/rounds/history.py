@@ -145,7 +145,6 @@ class StepHistory:
         return bisect_right(self.emitted_sum, token)
 
     def acceptance(self, index: int) -> AcceptanceStatistics:
-        """The acceptance statistics after step ``index``."""
         index = range(len(self))[index]
         seen = Counter(self._outcomes[: index + 1])
         most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
@@ -153,15 +152,6 @@ class StepHistory:
         histogram = tuple(seen[count] + corrected[count] for count in range(len(corrected)))
         named = named_sources({source: column[index] for source, column in self._by_source.items()})
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, named)
-
-    @property
-    def guessers(self) -> set[Source]:
-        """Who guessed an accepted token; the DFlash drafter where nobody is named."""
-        if not len(self):
-            return set()
-        named = {source: column[-1] for source, column in self._by_source.items()}
-        named["dflash"] += self.accepted_sum[-1] - sum(named.values())
-        return {source for source, count in named.items() if count}
 
     def cost(self, index: int) -> RoundCost:
         """Where the milliseconds went up to and with step ``index``, without the first, the prefill's."""
@@ -178,16 +168,24 @@ class StepHistory:
         passed, told = self.time[index] - self.time[0], self.total_us_sum[index] - self.total_us_sum[0]
         rest = max(passed - told - self._beside_us[index] + self._beside_us[0], 0) / max(told, 1)
         tokens = self.emitted_sum[index] - self.emitted_sum[0]
-        return Decoded(tokens, drafted, index - drafted, rest)
+        rows = 1 + (self.verified_sum[index] - self.verified_sum[0]) / max(drafted, 1)
+        return Decoded(tokens, drafted, index - drafted, rows, rest)
 
     def pairs(self, index: int) -> list[Pair]:
         """Passes of one row and rounds beside them, up to and with step ``index``."""
         return self._pairs[: bisect_right(self._paired, range(len(self))[index])]
 
-    def drafted_ms(self, index: int, most: int) -> list[float]:
-        """What some rounds with a draft took, evenly from all up to and with step ``index``."""
+    @property
+    def beside_ms(self) -> float:
+        """Milliseconds of the passes of one row that were taken beside rounds."""
+        return self._beside_us[-1] / MICROSECONDS if self._beside_us else 0.0
+
+    def pairs_with(self, one_row: float, index: int, most: int) -> list[Pair]:
+        """Some rounds with a draft, evenly from all up to and with step ``index``, beside a pass over one row that took
+        so many milliseconds elsewhere."""
         places = range(1, range(len(self))[index] + 1, max(len(self) // most, 1))
-        return [self.total_us[place] / MICROSECONDS for place in places if self._drafted[place]]
+        told = ((self.total_us[place] / MICROSECONDS, self.verified[place]) for place in places if self._drafted[place])
+        return [Pair(one_row, took, verified + 1) for took, verified in told if took > 0]
 
     def is_timed(self, index: int) -> bool:
         """Whether it is known how long draft and verify of step ``index`` took."""
@@ -247,7 +245,7 @@ class StepHistory:
         for each in drafted if one_row > 0 else ():
             if each.total_ms > 0:
                 self._paired.append(len(self))
-                self._pairs.append(Pair(one_row, each.total_ms))
+                self._pairs.append(Pair(one_row, each.total_ms, each.verify_width))
 
 
 def history_of(steps: Iterable[Step]) -> StepHistory:
@@ -258,5 +256,4 @@ def history_of(steps: Iterable[Step]) -> StepHistory:
 
 
 def _less(values: array[int], base: int) -> array[int]:
-    """Every value less ``base``."""
     return array("q", (value - base for value in values)) if base else values

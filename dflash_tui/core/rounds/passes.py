@@ -52,7 +52,6 @@ class PassRows:
         return max(row.ends[-1] for row in self.rows)
 
     def text(self, width: int) -> str:
-        """The rows as plain text."""
         return "\n".join("".join(text for text, _ in line) for line in self.lines(width, wall="|"))
 
     def lines(self, width: int, share: float = 1.0, wall: str = " ") -> list[Line]:

@@ -42,11 +42,9 @@ class Traveller:
         return [turn for turn in self._turns() if len(turn.history)]
 
     def history(self, turn: int) -> StepHistory | None:
-        """The rounds of turn number ``turn``."""
         return next((each.history for each in self._turns() if each.number == turn), None)
 
     def latest(self) -> Place | None:
-        """The newest round."""
         turns = self.turns
         return Place(turns[-1].number, len(turns[-1].history) - 1) if turns else None
 

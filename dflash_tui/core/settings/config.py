@@ -148,7 +148,7 @@ def _read(path: Path) -> str:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ConfigError(f"{path}: larger than {MAX_BYTES // 1024} KiB; this is no configuration")
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")  # some editors begin a file with a mark
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -25,8 +25,6 @@ _DEFAULTS = GenerationSettings()
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of decoding, and what it is called everywhere."""
-
     name: SettingName
     """The field of ``GenerationSettings``."""
     words: str
@@ -60,7 +58,6 @@ class Setting:
         return kinds[type(self.default)]
 
     def is_kind(self, value: object) -> bool:
-        """Whether ``value`` is of its kind, whatever its range."""
         if isinstance(value, bool) or self.kind == "switch":
             return isinstance(value, bool) and self.kind == "switch"
         if self.kind == "choice":

@@ -45,7 +45,6 @@ class Preset:
         return self.values.get(SYSTEM)
 
     def applied(self, settings: GenerationSettings) -> GenerationSettings:
-        """``settings`` with what the preset says."""
         return replace(settings, **of_flags(self.values))
 
     def holds(self, system: str | None, settings: GenerationSettings) -> bool:

@@ -83,6 +83,5 @@ class Marks:
         return bisect_left(self._labels.turns, turn), bisect_right(self._labels.turns, turn)
 
     def spans(self, text: str) -> Spans:
-        """All pieces with their texts; ``text`` is the whole."""
         edges = pairwise((*self._starts, self.length))
         return Spans([text[start:stop] for start, stop in edges], self._labels)

@@ -73,8 +73,6 @@ def _chop(word: str, width: int) -> list[str]:
 
 
 class Row(NamedTuple):
-    """One row of cells."""
-
     text: str
     soft: bool
     """Whether the row goes on in the next one: it was wrapped, not ended by a newline."""

@@ -110,7 +110,6 @@ class FrameReader:
             yield _parsed(line)
 
     def _number(self) -> int:
-        """The length of a frame."""
         value = 0
         for shift in range(0, 28, 7):
             byte = self._byte()

@@ -62,7 +62,6 @@ class Trace:
 
     @property
     def ready(self) -> EngineReady | None:
-        """The models that made the trace."""
         return next((mark.event for mark in self.marks if isinstance(mark.event, EngineReady)), None)
 
     @property

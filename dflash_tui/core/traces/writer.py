@@ -156,7 +156,6 @@ def write_conversation(path: Path, ready: EngineReady | None, turns: Iterable[Tu
 
 
 def turn_events(turn: TurnState) -> Iterator[Event]:
-    """The events that led to a turn's state, in their order."""
     if turn.started is not None:
         yield turn.started
     if turn.prefill_ms:

@@ -38,7 +38,6 @@ def pack(numbers: tl.tensor, first: tl.tensor) -> tl.tensor:
 
 @jit
 def unpack(numbers: tl.tensor, place: tl.tensor) -> tl.tensor:
-    """The numbers at ``place`` of those that ``pack`` packed."""
     return ((numbers >> (4 * place)) & 15).to(tl.int32)
 
 

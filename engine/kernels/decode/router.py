@@ -216,7 +216,6 @@ def last_to_arrive(counter: tl.tensor, COUNT: tl.constexpr) -> tl.tensor:
 
 @jit
 def _count_bits(bits: tl.tensor) -> tl.tensor:
-    """The number of set bits in integers of 16 bits."""
     bits -= (bits >> 1) & 0x5555
     bits = (bits & 0x3333) + ((bits >> 2) & 0x3333)
     bits = (bits + (bits >> 4)) & 0x0F0F

@@ -12,12 +12,10 @@ from .tiles import PLAIN_TILES, FormatTiles, Sizes, TargetTiles, on_card
 
 
 def tiles_of(weights: WeightFormat) -> FormatTiles:
-    """The tiles of a format, as they were measured."""
     return PLAIN_TILES if weights == "bf16" else PACKED[weights].tiles
 
 
 def bits_of(weights: WeightFormat) -> int:
-    """Bits of a number in a format."""
     return 16 if weights == "bf16" else PACKED[weights].bits
 
 

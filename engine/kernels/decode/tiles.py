@@ -183,8 +183,6 @@ PLAIN_TILES = FormatTiles(
 
 @dataclass(frozen=True, slots=True)
 class DraftTiles:
-    """The tiles of a drafter's products."""
-
     context: Tiles = Tiles(columns=32, depth=128, splits=8)
     """The product of the features, whose depth is several hidden sizes."""
     context_kv: Tiles = Tiles(columns=32, depth=128)
@@ -295,7 +293,6 @@ def with_least_memory(tiles: AllTiles) -> AllTiles:
 
 
 def products_of(tiles: TargetTiles | DraftTiles) -> dict[str, Tiles]:
-    """The fields that are tiles of products, by name."""
     choices = {each.name: getattr(tiles, each.name) for each in fields(tiles)}
     return {name: choice for name, choice in choices.items() if isinstance(choice, Tiles)}
 

@@ -45,7 +45,6 @@ class WideAssignment:
         return Assignment(self.tiles.experts[number], self.tiles.pairs[number], self.tiles.weights[number])
 
     def first(self, num_tiles: int) -> WideAssignment:
-        """The assignment of the first tiles alone."""
         of_tiles, (_, num_experts), top_k = self.tiles, self.tiles.experts.shape, self.tiles.weights.shape[-1]
         tiles = Assignment(of_tiles.experts[:num_tiles], of_tiles.pairs[:num_tiles], of_tiles.weights[:num_tiles])
         most, together = num_experts + num_tiles * top_k, self.together

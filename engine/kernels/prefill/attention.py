@@ -17,8 +17,6 @@ from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 
 @dataclass(frozen=True, slots=True)
 class ChunkTiles:
-    """Tile sizes of ``chunk_attention``."""
-
     queries: int
     keys: int
     warps: int

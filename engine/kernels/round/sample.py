@@ -45,8 +45,6 @@ class SamplingSettings:
 
 @dataclass(frozen=True, slots=True)
 class SampledRows:
-    """What ``sample_rows`` fills."""
-
     token: Tensor
     """int64 [16]: the token sampled behind each row."""
     probability: Tensor

@@ -46,13 +46,11 @@ class HeldWeight(nn.Module):
 
 
 def weight_of(module: nn.Module, name: str = "weight") -> Weight:
-    """The weight that a module holds under this name."""
     held = getattr(module, name)
     return held.weight if isinstance(held, HeldWeight) else PlainWeight(held.detach())
 
 
 def hold_in(module: nn.Module, name: str, weight: Weight) -> None:
-    """Makes a module hold a weight in place of the one that it holds under this name."""
     if isinstance(weight, PlainWeight):
         setattr(module, name, nn.Parameter(weight.values, requires_grad=False))
     else:
@@ -61,7 +59,6 @@ def hold_in(module: nn.Module, name: str, weight: Weight) -> None:
 
 
 def format_of(weight: Weight) -> WeightFormat:
-    """The format of a target's weight."""
     return next((weights for weights, kind in PACKED.items() if isinstance(weight, kind)), "bf16")
 
 

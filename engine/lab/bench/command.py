@@ -14,19 +14,20 @@ from typing import Any
 
 import torch
 
-from ...commands import AUTO, BlockSize
+from ...commands import AUTO, FORMAT_NAMES, BlockSize, WeightFormat
 from ...decoding.decoder import Decoder
 from ...decoding.device_rounds import DeviceRounds
-from ...errors import EngineFailure
+from ...errors import DeviceFailure, EngineFailure
 from ...kernels.decode.target_tiles import target_tiles
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import INTERPRETED
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import MAKERS
-from ...loading.checkpoint import load_drafter, load_target, pick_device
+from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
+from ...loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
 from ...loading.stored_format import stored_format
 from ...models.drafter import Drafter
-from ...models.packed import format_of_target
+from ...models.packed import format_of_target, shape_of
 from ...models.target import TargetModel
 from ...pair_loader import use_fitting_threads
 from .ceiling import Ceiling, measure_ceiling
@@ -154,6 +155,30 @@ def _check_lengths(options: argparse.Namespace, shape: Shape) -> None:
             raise ValueError(f"--{name} {most}: {shape.name} takes no more than {shape.target.max_context} tokens")
 
 
+def _context(options: argparse.Namespace) -> int:
+    """Tokens for which there must be room."""
+    return longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
+
+
+def _check_room(options: argparse.Namespace, shape: Shape, device: torch.device) -> None:
+    """Raises ``DeviceFailure`` for what the device has no room for, with the formats that would fit, before anything is
+    loaded."""
+
+    def plan(weights: WeightFormat) -> MemoryPlan:
+        model = shape_of(shape.target, compute_dtype(device), weights)
+        runs = model.has_decode_pass and device.type == "cuda" and options.rounds != HOST
+        room = available_memory(device)
+        return plan_of(model, shape.drafter, _context(options), device, weights, room, device_rounds=runs)
+
+    wanted = plan(options.weights)
+    if wanted.fits:
+        return
+    fitting = [each for each in map(plan, MAKERS) if each.fits]
+    ways = [f"--weights {each.weights} ({gigabytes(each.allocated)})" for each in fitting]
+    what = f"{shape.name} doesn't fit in {FORMAT_NAMES[wanted.weights]}: {wanted.describe()}."
+    raise DeviceFailure(what, f"What would: {', '.join([*ways, '--layers N, its first layers alone'])}.")
+
+
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
     """Measures and prints; returns the exit code. Raises ``EngineFailure`` or ``ValueError`` for what can't be
     measured."""
@@ -172,6 +197,7 @@ def run(arguments: Sequence[str], prog: str = PROG) -> int:
     tiny = shape.name == TINY
     options.contexts = options.contexts or list(TINY_LENGTHS if tiny else CONTEXTS)
     options.prompts = (TINY_LENGTHS if tiny else PROMPTS) if options.prompts is None else options.prompts
+    _check_room(options, shape, device)
     results = measure(shape, options, device)
     if options.out is not None:
         options.out.write_text(json.dumps(results.to_dict(), indent=1))
@@ -207,8 +233,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     say(ceiling_line(ceiling))
     if results.load_bytes:
         say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
-    context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
-    decoder = Decoder(target, drafter, context)
+    decoder = Decoder(target, drafter, _context(options))
     results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
     bench = Bench(decoder, floor_of(shape, target, results.rounds_by == DEVICE), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured, which then read these scores

@@ -140,7 +140,6 @@ def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
 
 
 def policy_table(figures: Sequence[PolicyFigures]) -> str:
-    """Prints the figures of policies, all at one context and routing, as a table."""
     rows = [
         [
             f"{each.acceptance:.2f}",

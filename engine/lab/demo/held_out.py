@@ -38,7 +38,6 @@ class HeldOutQuestion:
 
 @cache
 def read_questions(asking: Asking) -> dict[Domain, tuple[HeldOutQuestion, ...]]:
-    """The held-out questions for one purpose, by domain."""
     found: dict[Domain, list[HeldOutQuestion]] = {domain: [] for domain in DOMAINS}
     with lzma.open(DATA, "rt", encoding="utf-8") as file:
         for line in map(json.loads, file):

@@ -108,7 +108,6 @@ def load_answers(path: Path) -> list[RecordedAnswer]:
 
 
 def load_all(folder: Path) -> list[RecordedAnswer]:
-    """The answers of all batches in a folder."""
     return [answer for path in sorted(folder.glob(SHARD.replace("{:04d}", "*"))) for answer in load_answers(path)]
 
 
@@ -136,5 +135,4 @@ class Answers(Sequence[Encoded]):
 
 
 def drawn(answers: Sequence[Encoded]) -> Source:
-    """A source that draws any of the answers."""
     return lambda rng: answers[rng.randrange(len(answers))]

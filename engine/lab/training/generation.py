@@ -39,7 +39,6 @@ class Sampler:
         return noise.mul_(-temperature).add_(logits).argmax(-1)
 
     def keep(self, texts: Tensor) -> None:
-        """Keeps only the texts with these indices."""
         if self.temperature.dim():
             self.temperature = self.temperature[texts]
 
@@ -55,8 +54,6 @@ class GeneratedRound:
 
 @dataclass(slots=True)
 class GeneratedAnswer:
-    """The answer to one prompt."""
-
     ids: list[int] = field(default_factory=list)
     """Its token ids. If it ``ended`` by itself the last one is a stop token; otherwise the limit cut it off."""
     ended: bool = False

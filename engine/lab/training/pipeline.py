@@ -305,7 +305,6 @@ def _parts(prompts: Sequence[TrainingPrompt]) -> list[Sequence[TrainingPrompt]]:
 
 
 def new_drafter(config: DFlashConfig, target: TargetModel, seed: int) -> DFlashDrafter:
-    """A drafter with random weights, for a target."""
     drafter = config.build()
     initialise(drafter, seed)
     drafter = drafter.to(target.device)

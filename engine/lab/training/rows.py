@@ -44,11 +44,6 @@ class TextRows:
         """bool [rows, length]: whether the model itself wrote the token."""
         return self.weights == RESPONSE_WEIGHT
 
-    @property
-    def next_weights(self) -> Tensor:
-        """[rows, length - 1]: weight of predicting the following token; 0 across documents."""
-        return self.weights[:, 1:] * (self.positions[:, 1:] > 0)
-
     def to(self, device: torch.device) -> TextRows:
         def move(x: Tensor) -> Tensor:
             return x.to(device, non_blocking=True)

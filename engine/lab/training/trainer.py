@@ -44,8 +44,6 @@ Probe = Callable[[DFlashDrafter], dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How a drafter is trained."""
-
     steps: int
     rows: int
     """Packed rows of one update."""

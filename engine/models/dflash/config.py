@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CONV_TAPS, CANDIDATES = 2, 16
 """What all published DFlash 2 drafters have: rows that a convolution sees, and tokens among which is chosen."""
+CAUSAL = ("is_causal", "causal", "dflash_query_causal", "draft_causal")
+"""What configs call whether a row of the block sees only the rows before it."""
 OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
 
 
@@ -63,9 +65,15 @@ class DFlashConfig(DrafterConfig):
     """What DFlash 2 has besides: convolutions around its layers' branches, and drafts chosen one behind the other. None
     for DFlash."""
 
+    leftovers: tuple[str, ...] = ("lm_head.",)
+    """Beginnings of tensor names that its file may hold and that stay on disk: it uses the target's head."""
+
+    def with_leftovers(self, beginnings: tuple[str, ...]) -> DFlashConfig:
+        """The same drafter in files that hold more of what is not read."""
+        return replace(self, leftovers=beginnings)
+
     @classmethod
     def second_from_json(cls, config: Json) -> DFlashConfig:
-        """Reads the ``config.json`` of a DFlash 2 drafter."""
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
         merged.integer("vocab_size", 1, MAX_VOCABULARY)  # its selector has a row for each token
@@ -164,7 +172,8 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     sliding = kind == "sliding_attention"
     head_dim, num_kv_heads = read_head_dim(merged, "head_dim"), merged.integer("num_key_value_heads", 1, MAX_HEADS)
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
-    causal = merged.flag("is_causal", merged.flag("causal", sliding))
+    given = next((name for name in CAUSAL if name in merged), "is_causal")
+    causal = merged.flag(given, sliding)
     rope, factor = read_rope(merged, head_dim, kind=kind)
     return AttentionConfig(
         kind=kind, num_heads=read_num_heads(merged, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.core.race.clock import RaceClock
-from dflash_tui.core.race.race import ALONE, Race, RaceResult, as_race, lanes_for
+from dflash_tui.core.race.race import ALONE, LaneResult, Race, RaceResult, Run, as_race, lanes_for
 from dflash_tui.core.race.report import describe_divergence, race_object, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words, race_pace
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
@@ -42,7 +43,7 @@ class Bench:
 
 
 def answer_events(ask: Ask) -> list[Event]:
-    made = make_answer(seconds=0.1 if ask.settings.speculation else 0.4)
+    made = make_answer() if ask.settings.speculation else plain_answer(list("abcde"), seconds=0.2)
     steps = [replace(step, turn=ask.turn) for step in made.steps]
     started = TurnStarted(ask.turn, 10, 3, ask.settings.to_dict(), ask.messages[-1].content)
     return [started, *steps, TurnFinished(ask.turn, "stop", made.text)]
@@ -86,11 +87,46 @@ def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     _, result = run_race(3)
     alone, wide, narrow = result.lanes
     assert alone.lane.name == ALONE and result.speed_up(alone) == 1
-    assert result.speed_up(wide) == pytest.approx(4) == result.speed_up(narrow)
+    assert result.speed_up(wide) == pytest.approx(4 / 3) == result.speed_up(narrow)
+    assert result.winner is wide, "the first of two that are alike"
     assert wide.tok_s == pytest.approx(20)  # four tokens in 0.2 s behind the first
     assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
     assert (wide.target_passes, wide.draft_passes, wide.num_tokens) == (3, 2, 5)
     assert wide.joules == 10
+
+
+def raced(alone_ms: Sequence[float], *drafted_ms: Sequence[float]) -> RaceResult:
+    """A race in which the target wrote five tokens one by one, and the other lanes some two a pass, in so many
+    milliseconds a token; a run for each."""
+    timings = (alone_ms, *drafted_ms)
+    lanes = []
+    for lane, milliseconds in zip(LANES, timings, strict=False):
+        answers = [
+            make_answer(seconds=2 * each / 1000) if lane.settings.speculation
+            else plain_answer(list("abcde"), seconds=each / 1000)
+            for each in milliseconds
+        ]  # fmt: skip
+        lanes.append(LaneResult(lane, tuple(map(Run, answers))))
+    return RaceResult("Why?", tuple(lanes))
+
+
+def test_a_winner_is_named_only_beyond_noise() -> None:
+    clear = raced([10.0, 10.2, 9.9], [6.0, 6.1, 5.9])
+    assert clear.winner is clear.lanes[1]
+    assert raced([10.0, 10.2, 9.9], [9.5, 9.4, 9.6]).winner is None, "too near"
+    assert raced([10.0, 30.0, 9.0], [6.0, 12.0, 14.0]).winner is None, "a busy machine"
+    slower = raced([5.0, 5.1, 4.9], [8.0, 8.2, 8.1])
+    assert slower.winner is slower.lanes[0] and slower.speed_up(slower.lanes[1]) < 1
+
+
+def test_no_lane_is_faster_than_its_passes_allow() -> None:
+    impossible = raced([100.0], [10.0])
+    assert impossible.speed_up(impossible.lanes[1]) == 4 / 3, "three passes wrote four tokens"
+    answer = plain_answer(list("abcde"), seconds=0.1)
+    slow = plain_answer(list("abcde"), seconds=0.5)
+    lanes = (LaneResult(LANES[0], (Run(slow),)), LaneResult(LANES[1], (Run(answer),)))
+    equal = RaceResult("Why?", lanes)
+    assert equal.winner is None and equal.speed_up(lanes[1]) == 1.0, "as many passes: they can't differ"
 
 
 def test_what_was_looked_up_is_not_the_drafter_s() -> None:

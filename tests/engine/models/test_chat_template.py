@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands import Message
+from engine.commands import Message, Tool, ToolCall
 from engine.tokenizer import ChatTokenizer
 from tests.engine.checkpoints import write_tokenizer
 
@@ -32,6 +32,44 @@ CONVERSATIONS = {
     "an answer first": [(ASSISTANT, "Welcome."), (USER, "Hi!")],
     "a system text later": [(USER, "Hi!"), (SYSTEM, "Be brief."), (USER, "And?")],
 }
+CITY = ToolCall("weather", {"city": "Zürich", "days": 2, "more": {"b": [1.5, True], "a": None}}, "1")
+NOW = ToolCall("now", {}, "2")
+CALLED = {
+    "a call": [Message(ASSISTANT, "", (CITY,)), Message("tool", "Rain.", name="weather", call_id="1")],
+    "two calls": [
+        Message(ASSISTANT, "I look.", (CITY, NOW)),
+        Message("tool", "Rain.", name="weather", call_id="1"),
+        Message("tool", "12:00", name="now", call_id="2"),
+    ],
+    "a call and words": [
+        Message(ASSISTANT, "", (NOW,)), Message("tool", "12:00", name="now", call_id="2"), Message(ASSISTANT, "Noon."),
+        Message(USER, "And?"),
+    ],
+    "calls in a row": [
+        Message(ASSISTANT, "", (NOW,)), Message("tool", "12:00", name="now", call_id="2"),
+        Message(ASSISTANT, "", (CITY,)), Message("tool", "Rain.", name="weather", call_id="1"),
+    ],
+    "a call left alone": [Message(ASSISTANT, "", (NOW,)), Message(USER, "And?")],
+    "a result and a question": [
+        Message(ASSISTANT, "", (NOW,)), Message("tool", "12:00", name="now", call_id="2"), Message(USER, "And?"),
+    ],
+}  # fmt: skip
+SHAPES = {
+    "city": {"type": "string", "description": "Where.", "enum": ["Bern", "Zürich"]},
+    "days": {"type": "integer", "nullable": True},
+    "more": {
+        "type": "object", "required": ["b"], "properties": {
+            "b": {"type": "array", "description": "Many.", "items": {"type": "string", "enum": ["x"]}},
+            "c": {"type": "array", "items": {"type": "object", "properties": {"d": {"type": "number"}},
+                                             "required": ["d"]}},
+        },
+    },
+    "free": {"type": "object", "x": {"type": "string"}},
+}  # fmt: skip
+TOOLS = (
+    Tool("weather", "Says the weather.", {"type": "object", "properties": SHAPES, "required": ["city", "more"]}),
+    Tool("now", "Says the time."),
+)
 SYSTEM_TEXTS = {
     "none": [],
     "some": [(SYSTEM, " Be brief.\n")],
@@ -58,4 +96,15 @@ def test_same_ids_as_the_published_template(
     talk = [Message(*each) for each in SYSTEM_TEXTS[system] + CONVERSATIONS[name]]  # type: ignore[arg-type]
     for thinking, answering in product((False, True), repeat=2):
         ours, published = (each._render(talk, thinking, answering) for each in tokenizers)
+        assert ours == published, (thinking, answering)
+
+
+@pytest.mark.parametrize(("name", "system"), list(product(CALLED, SYSTEM_TEXTS)))
+def test_tools_are_declared_called_and_answered_as_published(
+    name: str, system: str, tokenizers: tuple[ChatTokenizer, ChatTokenizer]
+) -> None:
+    talk = [*(Message(*each) for each in SYSTEM_TEXTS[system]), Message(USER, "Hi!"), *CALLED[name]]  # type: ignore[arg-type]
+    assert [each.calls for each in tokenizers] == ["gemma4", "gemma4"]
+    for thinking, answering in product((False, True), repeat=2):
+        ours, published = (each._written(talk, thinking, answering, TOOLS) for each in tokenizers)
         assert ours == published, (thinking, answering)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from engine.commands import Message
+from dflash_tui.serve.tool_calls import CallReader
+from engine.commands import Message, Tool, ToolCall
+from engine.errors import UsageFailure
 from engine.tokenizer import AnswerStream, ChatTokenizer, stream_of
 
 TALK = [
@@ -113,3 +115,45 @@ def test_a_call_of_llama_s_tools_is_text(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(tmp_path, "llama")
     found = channels(tokenizer, "Ü<|python_tag|>sum([1])<think>\n<|eot_id|>")
     assert found == {"answer": "Ü<|python_tag|>sum([1])<think>\n", "thought": "", "control": ""}
+
+
+CALL = ToolCall("weather", {"city": "Zürich", "days": [1, 2]}, "1")
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "description": "Where."},
+                                           "days": {"type": "array", "items": {"type": "integer"}}}}  # fmt: skip
+TOOLS = (Tool("weather", "Says it.", SCHEMA), Tool("now", "The time."))
+
+
+@pytest.mark.parametrize(
+    "family", ["qwen3", "qwen3_5", "qwen3_5_moe", "qwen3_moe", "qwen3_next", "llama", "gpt_oss", "gemma4_text"]
+)
+@pytest.mark.parametrize("system", [True, False])
+def test_a_call_is_read_as_the_family_s_template_writes_it(family: str, system: bool, tmp_path: Path) -> None:
+    """The template declares the tools, writes the call and what came back; our reader finds the call in those words."""
+    tokenizer = tokenizer_of(tmp_path, family)
+    assert tokenizer.calls is not None
+    result = Message("tool", "Rain.", name="weather", call_id="1")
+    talk = [*TALK[:1][: int(system)], TALK[1], Message("assistant", "", (CALL,)), result]
+    written = tokenizer._written(talk, True, True, TOOLS)
+    declared, _, called = written.rpartition("Hi")
+    assert all(tool.name in declared for tool in TOOLS) and ("Be brief." in declared) == system
+    assert "Rain." in called and called.index("Zürich") < called.index("Rain.")
+    begin = called.index('{"name"') if tokenizer.calls == "llama" else 0
+    reader = CallReader(tokenizer.calls, TOOLS)
+    said = called[begin:].partition("<|eot_id|>")[0]
+    assert [part for part in [*reader.push(said), *reader.rest()] if isinstance(part, ToolCall)] == [
+        ToolCall(CALL.name, CALL.arguments)
+    ]
+    plain = [tokenizer.prompt(talk[: 1 + system], True).ids, tokenizer.prompt(TALK[:2][not system :], True, ()).ids]
+    assert plain[0] == plain[1]
+
+
+def test_a_template_that_knows_no_tools_has_calls_and_results_as_words(tmp_path: Path) -> None:
+    tokenizer_of(tmp_path, "llama")
+    (tmp_path / "chat_template.jinja").write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    tokenizer = ChatTokenizer(tmp_path)
+    asked = Message("user", "Hi")
+    with pytest.raises(UsageFailure, match="knows no tools"):
+        tokenizer.prompt([asked], False, TOOLS)
+    talk = [asked, Message("assistant", "Well.", (CALL,)), Message("tool", "Rain.", name="weather", call_id="1")]
+    words = 'user: Hi\nassistant: Well.\nweather({"city": "Zürich", "days": [1, 2]})\nuser: Rain.\n'
+    assert tokenizer.calls is None and rendered(tokenizer, talk, False) == words

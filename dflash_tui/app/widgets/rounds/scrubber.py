@@ -19,8 +19,6 @@ class Scrubber(Track):
 
     @dataclass
     class Moved(Message):
-        """The user moved it to a round."""
-
         step: int
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -28,7 +28,6 @@ _SENTENCE_END = re.compile(r"[.!?](?= [A-Z]|$)")
 
 
 def verdicts(answer: str, right: Right) -> Verdicts:
-    """For each demand of ``right``, whether the answer meets it."""
     return _KINDS[right["kind"]](answer, right)
 
 

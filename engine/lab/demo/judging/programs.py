@@ -72,7 +72,6 @@ def _follows(code: str, definition: ast.FunctionDef | ast.ClassDef, right: dict[
 
 
 def _annotated(definition: ast.FunctionDef | ast.ClassDef) -> bool:
-    """Whether every function has its parameters and its result annotated."""
     functions = [node for node in ast.walk(definition) if isinstance(node, ast.FunctionDef)]
     for function in functions:
         given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]

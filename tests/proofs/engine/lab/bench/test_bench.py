@@ -13,8 +13,9 @@ import torch
 from engine.commands import WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.errors import DeviceFailure
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.lab.bench import measure
+from engine.lab.bench import command, measure
 from engine.lab.bench.ceiling import Ceiling
 from engine.lab.bench.command import choose_rounds, main, run
 from engine.lab.bench.floor import Floor, floor_of
@@ -248,3 +249,10 @@ def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_
 def test_what_cannot_be_measured_is_said_in_words(words: str, about: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
     assert about in capsys.readouterr().err
+
+
+def test_what_has_no_room_is_told_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "available_memory", lambda _device: 150 * 10**9)
+    with pytest.raises(DeviceFailure, match=r"gpt-oss-120b doesn't fit in bf16: .*of weights") as failure:
+        run(["--shape", "gpt-oss-120b", "--device", "cpu"])
+    assert "--weights mxfp4 (" in str(failure.value.hint) and "--weights bf16" not in str(failure.value.hint)

@@ -1,0 +1,53 @@
+"""Reads DFlash and DFlash 2 drafters in the *speculators* format (RedHat's and others'): a config of another layout,
+taps that count from the embedding, rows and logits without the target's scale and cap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import WeightsFailure
+from ...files.json_fields import Fields
+from ...layer_config import MAX_LAYERS, MAX_VOCABULARY
+from ..family import Json
+from .config import OWN_DRAFTER, DFlashConfig
+
+LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "rope_theta": 1e4}
+"""Fields of ``transformer_layer_config`` that are left out where they have these values (Qwen3Config's)."""
+SECOND_DEFAULTS = {"conv_kernel_size": 2, "conv_group_size": 16, "selector_rank": 256, "selector_top_k": 16}
+"""The same of a DFlash 2's own fields."""
+LEFTOVERS = ("lm_head.", "embed_tokens.", "verifier_norm.", "verifier_lm_head.", "t2d", "d2t")
+"""Beginnings of tensor names that training leaves in the files, or that repeat the target's."""
+
+
+def read_speculators(config: Json) -> DFlashConfig:
+    """Reads the ``config.json`` of a ``dflash`` or ``dflash2``. Raises ``WeightsFailure`` for a damaged one, a reduced
+    vocabulary, and one whose first row drafts."""
+    fields = Fields(config, "the drafter's config.json")
+    second = fields.text("speculators_model_type", ("dflash", "dflash2")) == "dflash2"
+    layers = fields.nested("transformer_layer_config")
+    vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
+    if fields.integer("draft_vocab_size", 1, MAX_VOCABULARY, vocabulary) != vocabulary:
+        _refuse("with a vocabulary and a head of its own (draft_vocab_size)")
+    if fields.flag("sample_from_anchor", False):
+        _refuse("whose first row drafts, too (sample_from_anchor)")
+    taps = fields.integers("aux_hidden_state_layer_ids", 0, MAX_LAYERS)
+    if 0 in taps:
+        _refuse("that reads the target's embedding (aux_hidden_state_layer_ids)")
+    flat: dict[str, Any] = {
+        **LAYERS_DEFAULTS,
+        **(SECOND_DEFAULTS if second else {}),
+        **{name: value for name, value in config.items() if name != "transformer_layer_config"},
+        **config["transformer_layer_config"],
+        "block_size": fields.integer("block_size", 2, 1 << 10, 8),
+        "target_layer_ids": [tap - 1 for tap in taps],  # 0 is the embedding, as in hidden_states of transformers
+        "input_embedding_scale": 1.0,  # trained on raw rows of the embedding, whatever the target's scale
+        "final_logit_softcapping": None,  # and without the target's cap
+    }
+    if fields.flag("sliding_window_non_causal", second):
+        flat["is_causal"] = False
+    reader = DFlashConfig.second_from_json if second else DFlashConfig.from_json
+    return reader(flat).with_leftovers(LEFTOVERS)
+
+
+def _refuse(what: str) -> None:
+    raise WeightsFailure(f"This drafter is one {what}, which the engine lacks.", (*OWN_DRAFTER, "."))

@@ -1,0 +1,108 @@
+"""Decides, in one place, in which of the published formats a drafter comes, by its ``config.json``. What is read
+without being understood drafts half of what it should, and no text shows it; so whatever is not decided here is refused
+by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from ..errors import Option, WeightsFailure
+from ..files.json_fields import Fields
+from .dflash.config import DFlashConfig
+from .dflash.speculators import read_speculators
+from .family import DrafterConfig, Json
+from .gemma4.mtp.config import MtpConfig
+
+Reader = Callable[[Json], DrafterConfig]
+
+BY_ARCHITECTURE: dict[str, Reader] = {
+    "DFlashDraftModel": DFlashConfig.from_json,
+    "DFlash2DraftModel": DFlashConfig.second_from_json,
+    "Gemma4AssistantForCausalLM": MtpConfig.from_json,
+    "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
+}
+"""Readers of formats that an architecture alone names."""
+
+DSPARK = "a DSpark drafter, which corrects each guess by the one before it (a Markov head)"
+DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
+LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
+DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
+EAGLE3 = "an EAGLE-3 drafter, which drafts a token in each pass over a layer with keys of its own"
+MIXTURE = "a drafter whose layers are mixtures of experts"
+SPECULATORS = {
+    "eagle3": EAGLE3,
+    "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
+    "dspark": DSPARK,
+    "xpress": "an XPress drafter, which refines its block in several passes",
+    "mtp": "a copy of a target's own MTP layers in the speculators format",
+    "medusa": "a set of Medusa heads",
+    "dfly": "a DFly drafter",
+}
+"""Types of the speculators format (``speculators_model_type``) that are not read, with words for people."""
+OTHER_ARCHITECTURES = {
+    "LiLiCorrDraftModel": LILICORR,
+    "DSpineDraftModel": DSPINE,
+    "Qwen3DSparkModel": DSPARK,
+    "Gemma4DSparkModel": DSPARK,
+    "Lfm2DSparkDraftModel": DSPARK,
+    "DSparkDraftModel": DSPARK,
+    "LlamaForCausalLMEagle3": EAGLE3,
+    "Qwen3Eagle3Model": EAGLE3,
+    "Gemma4Eagle3Model": EAGLE3,
+    "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
+}
+SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
+"""Fields that say whether a block's first row, that of the anchor, drafts too, so that all guesses stand one place
+further left; with the values by which it doesn't."""
+
+
+def drafter_reader(config: Json) -> Reader | None:
+    """What reads the drafter with this ``config.json``; None where it is none that is known. Raises ``WeightsFailure``
+    for formats that are known and not read, and for switches within one that would move its guesses."""
+    inner = config.get("dflash_config")
+    both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
+    architectures = config.get("architectures")
+    architecture = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
+    if (kind := config.get("speculators_model_type")) is not None:
+        if kind in SPECULATORS:
+            _refuse(SPECULATORS[kind])
+        if config.get("draft_ffn_type") == "moe":
+            _refuse(MIXTURE)
+        Fields(config, "the drafter's config.json").text("speculators_model_type", ("dflash", "dflash2"))
+        return read_speculators
+    if any(name.startswith("dspark_") for name in config):
+        _refuse("a drafter inside of a target's own file (dspark_*)")
+    if (projector := both.get("projector_type")) in ("dspark", "domino"):
+        _refuse(DSPARK if projector == "dspark" else DOMINO)
+    if any(name.startswith("lilicorr_") for name in both):
+        _refuse(LILICORR)
+    if "dspine_config" in config:
+        _refuse(DSPINE)
+    if architecture in OTHER_ARCHITECTURES:
+        _refuse(OTHER_ARCHITECTURES[architecture])
+    if "markov_rank" in config:
+        _refuse(DSPARK if config["markov_rank"] else "a DFlash of DeepSpec, whose block's first row drafts, too")
+    if "eagle_config" in config:
+        _refuse(EAGLE3)
+    if architecture is None or architecture not in BY_ARCHITECTURE:
+        return None
+    if architecture.startswith("DFlash"):
+        _require_slots(both)
+        if architecture == "DFlashDraftModel" and both.get("selector_rank"):
+            return DFlashConfig.second_from_json
+    return BY_ARCHITECTURE[architecture]
+
+
+def _require_slots(both: Json) -> None:
+    """Raises ``WeightsFailure`` for a block whose first row drafts."""
+    for name, silent in SLOTS.items():
+        if (value := both.get(name)) is not None and value != silent:
+            _refuse(f"one whose first row drafts, too ({name} is {value})")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise WeightsFailure(
+        f"This drafter is {what}, which the engine lacks.",
+        ("Name the target's DFlash drafter with ", Option("drafter"), ", or leave the flag out."),
+    )

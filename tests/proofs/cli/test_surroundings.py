@@ -1,0 +1,104 @@
+"""Commands where something of a machine is broken or missing: each runs, or says in a sentence what is wrong and ends
+with a code of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.exit_codes import ExitCode
+
+COMMANDS = (
+    ["doctor"],
+    ["sessions", "list"],
+    ["config", "show"],
+    ["replay", "--list"],
+    ["help"],
+    ["org/none", "-p", "hi", "--draft", "none"],
+    ["-p", "hi", "--max-new-tokens", "2"],
+)
+RUN = """
+import sys
+from dflash_tui.cli.main import main
+for words in {commands!r}:
+    print("\\n>>>", words, main(words), file=sys.stderr, flush=True)
+"""
+Surround = Callable[[Path, dict[str, str]], object]
+
+
+def without(*names: str) -> Surround:
+    return lambda folder, environment: [environment.pop(name, None) for name in names]
+
+
+def said(**values: str) -> Surround:
+    """Variables, in which ``{file}`` is a file, ``{empty}`` a folder and ``{nothing}`` a path to nothing."""
+
+    def surround(folder: Path, environment: dict[str, str]) -> None:
+        (folder / "file").write_text("x")
+        (folder / "empty").mkdir()
+        places = {name: str(folder / name) for name in ("file", "empty", "nothing")}
+        environment.update({name: value.format(**places) for name, value in values.items()})
+
+    return surround
+
+
+def config(content: bytes) -> Surround:
+    def surround(folder: Path, environment: dict[str, str]) -> None:
+        (folder / "dflash-chat").mkdir()
+        (folder / "dflash-chat" / "config.toml").write_bytes(content)
+        environment["XDG_CONFIG_HOME"] = str(folder)
+
+    return surround
+
+
+SURROUNDINGS: dict[str, Surround] = {
+    "no home": without("HOME"),
+    "home is a file": said(HOME="{file}"),
+    "home is not there": said(HOME="{nothing}"),
+    "home is empty": said(HOME=""),
+    "home is relative": said(HOME="somewhere"),
+    "folders are files": said(XDG_CONFIG_HOME="{file}", XDG_STATE_HOME="{file}", XDG_CACHE_HOME="{file}"),
+    "state is a file": said(DFLASH_CHAT_STATE="{file}"),
+    "another locale": said(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
+    "no such locale": said(LC_ALL="xx_YY.ISO-8859-15"),
+    "output in ASCII": said(PYTHONIOENCODING="ascii"),
+    "config with a mark": config(b"\xef\xbb\xbftemperature = 0.5\n"),
+    "config in UTF-16": config("temperature = 0.5\n".encode("utf-16")),
+    "token of two lines": said(HF_TOKEN="hf_a\nb"),
+    "token with an umlaut": said(HF_TOKEN="hf_\u00e4"),
+    "address without a scheme": said(HF_ENDPOINT="localhost:1"),
+    "address that is none": said(HF_ENDPOINT="http://[::1"),
+    "seconds that are none": said(HF_HUB_DOWNLOAD_TIMEOUT="soon"),
+    "cache is a file": said(HF_HOME="{file}"),
+    "cache of the hub is a file": said(HF_HUB_CACHE="{file}"),
+    "no temporary folder": said(TMPDIR="{nothing}"),
+    "proxy that is none": said(HTTPS_PROXY="::::", ALL_PROXY="socks9://x"),
+    "no terminal's name": without("TERM"),
+    "terminal without size": said(COLUMNS="0", LINES="x"),
+    "threads that are no number": said(OMP_NUM_THREADS="zero"),
+}
+
+
+@pytest.mark.parametrize("surround", SURROUNDINGS.values(), ids=SURROUNDINGS)
+def test_commands_run_or_say_what_is_wrong(tmp_path: Path, surround: Surround) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir(), work.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm", "LANG": "C.UTF-8"}
+    surround(tmp_path, environment)
+    environment["PYTHONPATH"] = str(Path(__file__).parents[3])
+    if "HF_ENDPOINT" not in environment:
+        environment["HF_ENDPOINT"] = "http://127.0.0.1:9"  # nobody is asked
+    done = subprocess.run(
+        [sys.executable, "-c", RUN.format(commands=COMMANDS)],
+        env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, timeout=170,
+    )  # fmt: skip
+    told = done.stderr.decode("utf-8", "replace")
+    assert done.returncode == 0 and "Traceback" not in told, told
+    codes = [int(line.rsplit(None, 1)[1]) for line in told.splitlines() if line.startswith(">>>")]
+    assert len(codes) == len(COMMANDS) and set(codes) <= set(ExitCode), told
+    assert "failed:" not in told, f"a sentence of our own: {told}"

@@ -1,0 +1,115 @@
+"""Promises about the source as a whole: style, sizes, what depends on the system, and what tests look at."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("engine", "dflash_tui")
+
+
+def test_the_engine_leaves_flags_and_commands_to_front_ends() -> None:
+    """The lab's scripts are programs of their own, and so is the driver's tool. A folder and a file are named after the
+    program."""
+    command_line = re.compile(r"(?<![\w-])--[a-z]|dflash-chat(?![-\"])")
+    engine = ROOT / "engine"
+    paths = [path for path in engine.rglob("*.py") if path.relative_to(engine).parts[0] not in ("lab", "demo")]
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(paths) > 50
+    assert [line for line in lines if command_line.search(line) and "nvidia-smi" not in line] == []
+
+
+def test_ruff_finds_nothing() -> None:
+    command = [sys.executable, "-m", "ruff", "check", "--quiet"]
+    found = subprocess.run(
+        [*command, "engine", "dflash_tui", "tests", "measure", "screenshots"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+SYSTEM_ALONE = re.compile(
+    r"""^\s*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
+    | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b
+    | \bos\.O_(?:NONBLOCK|CLOEXEC|NOCTTY|DIRECTORY|NOFOLLOW|BINARY)\b | \bos\.name\b
+    | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b | start_new_session""",
+    re.VERBOSE | re.MULTILINE,
+)
+"""What one operating system has and another lacks."""
+WHERE_SYSTEMS_DIFFER = {
+    "dflash_tui/core/platforms.py",
+    "engine/machine.py",
+    "dflash_tui/llamacpp/child.py",  # a process that imports nothing of this program
+    "engine/lab/demo/judging/program_runner.py",  # judges answers that are programs, and is in no wheel
+}
+
+
+def test_operating_systems_differ_in_one_place() -> None:
+    paths = [path for package in ("engine", "dflash_tui") for path in (ROOT / package).rglob("*.py")]
+    found = {
+        path.relative_to(ROOT).as_posix() for path in paths if SYSTEM_ALONE.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == WHERE_SYSTEMS_DIFFER
+
+
+def test_source_files_can_be_read_in_one_sitting() -> None:
+    """The training corpus is exempt: its modules hold sentences and exercises, which are looked up."""
+    files = [path for package in ("engine", "dflash_tui") for path in (ROOT / package).rglob("*.py")]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    long = {name for name, length in lengths.items() if length > 420 and "/corpus/" not in name}
+    assert long == set()
+
+
+def sources(folder: str) -> Iterable[Path]:
+    """The files of a folder that ``make test`` may read."""
+    return (path for path in (ROOT / folder).rglob("*.py") if "proofs" not in path.relative_to(ROOT).parts)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules, and what may be some, that a file imports, wherever in it."""
+    names = set()
+    package = [*path.relative_to(ROOT).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            names |= {module, *(f"{module}.{each.name}" for each in node.names)}
+    return names
+
+
+def test_every_package_is_imported_by_a_test_or_by_what_one_imports() -> None:
+    """Of the tests that a change needs: a package that only proofs reach would break unseen. The lab may, and so may
+    the script beside the bundled recordings."""
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for each in PRODUCT for path in sources(each)}
+    files |= {name.removesuffix(".__init__"): path for name, path in files.items()}
+    reached: set[str] = set()
+    found = {name for path in sources("tests") for name in imported(path)}
+    while found:
+        reached |= found
+        more = {name for known in found if known in files for name in imported(files[known])}
+        found = more - reached
+    packages = {".".join(path.relative_to(ROOT).parts[:-1]) for each in PRODUCT for path in sources(each)}
+    used = {name.rpartition(".")[0] for name in reached if name in files} | reached
+    alone = {name for name in packages if name not in used and not name.startswith("engine.lab")}
+    assert len(packages) > 50 and alone <= {"dflash_tui.traces"}
+
+
+PROMISE = re.compile(r"^\| ([^|`]+) \| (`[^|]+) \| (`[^|]+) \|$", re.MULTILINE)
+"""A row of the table in CONTRIBUTING.md: what is promised, by which fast tests and by which proofs."""
+
+
+def test_every_promise_has_a_fast_test_and_a_proof() -> None:
+    rows = PROMISE.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(rows) >= 16
+    for promise, fast, proofs in rows:
+        for named, inside in ((fast, False), (proofs, True)):
+            for name, test in re.findall(r"`([^`:]+)(?:::(\w+))?`", named):
+                path = ROOT / name
+                assert path.exists() and name.startswith("tests/proofs/") == inside, (promise, name)
+                assert not test or f"def {test}(" in path.read_text(encoding="utf-8"), (promise, test)
