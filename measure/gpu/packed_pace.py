@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,7 +75,7 @@ class Layers:
 
     def cases(self) -> Iterator[Case]:
         hidden = self.config.hidden_size
-        layer = self.config.layers[0]
+        layer = self.config.attention[0]
         if self.config.moe is not None:
             yield from self._experts()
         for name, columns, depth in (
@@ -112,7 +113,8 @@ class Layers:
         inter, top_k = moe.intermediate_size, moe.top_k
         ups, downs = self.weights(moe.num_experts, 2 * inter, hidden), self.weights(moe.num_experts, hidden, inter)
         x, act, out = self.rows(16, hidden), self.rows(16 * top_k, inter), self.rows(16, top_k, hidden)
-        for rows, routing in ((1, "uniform"), (16, "correlated"), (16, "uniform")):
+        passes: tuple[tuple[int, Routing], ...] = ((1, "uniform"), (16, "correlated"), (16, "uniform"))
+        for rows, routing in passes:
             found, distinct = self.assignments(routing, rows)
 
             def up(tiles: Tiles, rows: int = rows, found: list[Assignment] = found) -> list[Launch]:
@@ -149,11 +151,13 @@ def choices(tiles: TargetTiles, field: str, tried: Sequence[str]) -> dict[str, T
     """The tiles in use, and those to try, by name."""
     used = products_of(tiles)[field]
     found = {"in use": used}
-    for each in tried:
-        name, _, changes = each.partition(":")
+    for wanted in tried:
+        name, _, changes = wanted.partition(":")
         if name in (field, field.removesuffix("_alone")):
-            values = dict(change.split("=") for change in changes.split(","))
-            found[changes] = replace(used, **{key: int(value) for key, value in values.items()})
+            values: dict[str, Any] = {
+                key: int(value) for key, value in (each.split("=") for each in changes.split(","))
+            }
+            found[changes] = replace(used, **values)
     return found
 
 

@@ -40,7 +40,7 @@ def neighbours(at: tl.tensor, there: tl.tensor, COUNT: tl.constexpr, ONCE: tl.co
         exist = (tl.zeros(at.shape, tl.int32) == 0) & there
         return (tl.load(places, mask=exist[:, :, :, :, None], other=0),)
     else:
-        return _registers(at.to(tl.int64), there, COUNT, ONCE)
+        return _registers(at.to(tl.int64), there, COUNT, ONCE)  # type: ignore[no-any-return]
 
 
 @jit
@@ -53,7 +53,7 @@ def _registers(at: tl.tensor, there: tl.tensor, COUNT: tl.constexpr, ONCE: tl.co
         found = tl.inline_asm_elementwise(
             _code(COUNT, ONCE, True), _operands(COUNT, True), [at, there.to(tl.int32)], (tl.int32,) * COUNT, False, 1
         )
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 @jit
