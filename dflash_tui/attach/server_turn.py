@@ -147,8 +147,9 @@ class ServerTurn:
             failure = self._in_words(error)
         except asyncio.CancelledError:
             stopped = True
-        if self._release is not None:
-            self._release.cancel()
+        finally:
+            if self._release is not None:
+                self._release.cancel()
         self._end(failure, stopped)
 
     def _in_words(self, failure: ServerFailure) -> ServerFailure | None:
@@ -230,7 +231,7 @@ class ServerTurn:
             self._relays = False
             self._clock.token()
             if self._holds and self._release is None:
-                self._release = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go)
+                self._release = asyncio.get_running_loop().call_later(HOLD_SECONDS, self.let_go)
         if chunk.finish:
             self._finish = chunk.finish
             self._clock.end()
@@ -238,7 +239,8 @@ class ServerTurn:
         if self._steps.prompt.tokens:
             self._begin()
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Tells the answer's beginning, which waits for a mark that makes a thought of it."""
         with suppress(_EnoughSaid):
             self._tell(self._rounds.take(self._reader.released(perf_counter() - self._started)))
 

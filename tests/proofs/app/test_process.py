@@ -10,14 +10,14 @@ import pytest
 
 from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
-from tests.app.terminal import Terminal
+from support.terminal import Terminal
 
 LEAVE_TERMINAL = "\x1b[?1049l"
 CHAT = """
 from pathlib import Path
 from dflash_tui.app.main import run_chat
 from engine.commands import EngineOptions, GenerationSettings
-from tests.scripted_engine import PAGE, ScriptedEngine
+from support.scripted_engine import PAGE, ScriptedEngine
 from engine.events import EngineError
 import sys
 {setup}
@@ -49,7 +49,7 @@ sys.addaudithook(importing)
 stop("starting")
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.cli.main import main
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 compose = ChatScreen._compose
 async def late(screen):
     await asyncio.to_thread(stop, "composing")
@@ -135,6 +135,14 @@ def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
         terminal.wait_for("model.safetensors is missing.")
         terminal.send("\x11")
         assert terminal.wait_for_exit() == 3
+
+
+def test_a_mistake_behind_the_keyboard_ends_with_a_code_too(tmp_path: Path) -> None:
+    setup = "from dflash_tui.app.keyboard import Translator\nTranslator.messages = lambda self, found: 1 / 0"
+    with chat(tmp_path, setup=setup) as terminal:
+        terminal.wait_for("ready")
+        terminal.send("x")
+        assert terminal.wait_for_exit() == 1 and "mistake of its own" in terminal.output.rpartition(LEAVE_TERMINAL)[2]
 
 
 def test_a_mistake_of_the_program_is_one_sentence_and_a_log(tmp_path: Path) -> None:
