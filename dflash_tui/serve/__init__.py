@@ -1,1 +1,1 @@
-"""The engine as an OpenAI-compatible server; ``API.md`` says what it takes and gives. Knows no screen."""
+"""The engine as a server for any client; ``API.md`` says what it takes and gives. Knows no screen."""

@@ -72,28 +72,34 @@ class _Completions(Dialect):
         choice: Json = {"index": 0, "finish_reason": reason, **self.whole_choice(piece)}
         choice["logprobs"] = self.logprobs(piece, 0) if self.wanted.logprobs else None
         choice["stop_reason"] = self.answer.stop_reason
-        return {**self._head, "choices": [choice | self._ids(piece)], **self._figures()}
+        if self.wanted.token_ids:
+            choice["token_ids"] = _ids(piece)
+        return {**self._head, "choices": [choice], **self._figures()}
 
     def _chunk(self, piece: Piece, told: Sequence[Json], **opening: str) -> Json:
-        wanted, choice = self.wanted, {"index": 0, **self.choice(piece)}
+        wanted = self.wanted
+        choice: Json = {"index": 0, **self.choice(piece)}
         if opening:
             choice["delta"] = {**opening, **choice["delta"]}
         choice["logprobs"] = self.logprobs(piece, self._offset) if piece.tokens and wanted.logprobs else None
         choice["finish_reason"] = None
         self._offset += sum(len(token.text) for token in piece.tokens)
-        chunk = {**self._head, "choices": [choice | self._ids(piece)], **self.told(told)}
+        if wanted.token_ids:
+            choice["token_ids"] = _ids(piece)
+        chunk = {**self._head, "choices": [choice], **self.told(told)}
         if wanted.usage_always:
             chunk["usage"] = self.answer.usage()
         if wanted.timings and piece.tokens:
             chunk["timings"] = self.answer.timings()
         return chunk
 
-    def _ids(self, piece: Piece) -> Json:
-        return {"token_ids": [token.id for token in piece.tokens]} if self.wanted.token_ids else {}
-
     def _figures(self) -> Json:
         answer, most = self.answer, self.about.most_drafted
         return {"usage": answer.usage(), "timings": answer.timings(), "metrics": answer.metrics(most)}
+
+
+def _ids(piece: Piece) -> list[int | None]:
+    return [token.id for token in piece.tokens]
 
 
 class Chat(_Completions):
