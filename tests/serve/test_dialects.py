@@ -10,7 +10,7 @@ import pytest
 
 from engine.commands import Message, Tool, ToolCall
 from engine.events import EngineError
-from tests.scripted_engine import PAGE, tokenise
+from support.scripted_engine import PAGE, tokenise
 
 from .conftest import Json, Serve, Served, serving
 
