@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from time import monotonic
-from typing import Literal
+from typing import Literal, NamedTuple
 
 ESCAPE_SECONDS = 0.1
 """Seconds after which an Esc that nothing followed was the key."""
@@ -23,13 +22,12 @@ LONGEST = 4096
 
 PASTE, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 
-_BEYOND_ASCII = (
-    rb"[\xc3-\xdf][\x80-\xbf]|\xc2[\xa0-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]"
-    rb"|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}"
+_LETTER_FORM = (
+    rb"[\x00-\x1a\x1c-\x7f]|\xc2[\xa0-\xbf]|[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
 )
-"""A letter of UTF-8 in two bytes or more, control characters aside."""
-_TEXT = re.compile(rb"(?:[\x00-\x1a\x1c-\x7f]|%b)+" % _BEYOND_ASCII)
-_LETTER = re.compile(rb"[\x00-\x1a\x1c-\x7f]|%b" % _BEYOND_ASCII)
+"""A letter of UTF-8, or a control character of ASCII but Esc."""
+_LETTER = re.compile(_LETTER_FORM)
+_TEXT = re.compile(rb"(?:%b)+" % _LETTER_FORM)
 _HALF_LETTER = re.compile(rb"[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2}")
 _SEQUENCE = re.compile(rb"\x1b(?:\[(?:\[[A-E]|M[\x20-\xff]{3}|\d+\$|(?![M\[])[ -?]*[@-~])|O[0-9;]*[A-Za-z])")
 """Esc with [ or O. Three forms aside: function keys of the Linux console, a mouse of old, Shift with a key in rxvt."""
@@ -47,8 +45,7 @@ _REPORTS = re.compile(rb"(?:\x1b\[(?:<[\d;-]*[Mm]|[IO]|M[\x20-\xff]{3}))+")
 _ESCAPE_KEY = re.compile(rb"\x1b(?:\[27(?:;[\d:]*)*u)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(NamedTuple):
     """Something whole that came from the terminal."""
 
     kind: Literal["text", "sequence", "paste"]
@@ -121,7 +118,7 @@ class InputGuard:
     def _first(self, data: bytes) -> tuple[Input | None, bytes]:
         """What these bytes begin with, None when that is taken away or waits for more; and the bytes behind it."""
         if text := _TEXT.match(data):
-            return Input("text", text[0].decode()), data[text.end() :]
+            return Input("text", text[0].decode(errors="ignore")), data[text.end() :]
         if eight := _EIGHT_BITS.match(data):
             return None, data[eight.end() :]
         if data[:1] != b"\x1b":
@@ -145,7 +142,8 @@ class InputGuard:
             alone = Input("sequence", half[0].decode("ascii")) if half.end() == 2 else None
             return alone, data[half.end() :]
         if letter := _LETTER.match(data, 1):
-            return Input("sequence", f"\x1b{letter[0].decode()}"), data[letter.end() :]
+            character = letter[0].decode(errors="ignore")
+            return (Input("sequence", f"\x1b{character}") if character else None), data[letter.end() :]
         self._held = data if _HALF_LETTER.fullmatch(data, 1) else b""
         return None, b"" if self._held else data[1:]
 

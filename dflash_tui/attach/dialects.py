@@ -58,8 +58,6 @@ class Dialect(ABC):
     times: Clock = "arrival"
     tells_rounds = False
     """Whether its stream tells of rounds as they come."""
-    relays = False
-    """Whether its stream carries the engine's own events."""
     refused: Mapping[Feature, str]
     """The features that it lacks, and why in words."""
 
@@ -302,7 +300,6 @@ class Dflash(Dialect):
     times: Clock = "engine"
     owner = "dflash-chat"
     tells_rounds = True
-    relays = True
 
     @staticmethod
     def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dflash_tui.core.failures import Failure
@@ -209,10 +209,10 @@ def no_answer(where: str, why: str, tools: Iterable[str], unshown: Iterable[str]
     return ServerFailure(f"{where} sent an empty answer.", "Ask again, or in other words; its log may say more.")
 
 
-def unread_alone(where: str, unread: Sequence[str]) -> ServerFailure:
+def unread_alone(where: str, unread: str) -> ServerFailure:
     """The failure for an answer of which nothing was understood."""
     return ServerFailure(
-        f"{where} sent nothing that this chat understands: {quoted(unread[0])}",
+        f"{where} sent nothing that this chat understands: {quoted(unread)}",
         "Is it an OpenAI-compatible server? Look at the URL, or for a newer dflash-chat.",
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.events import Channel, FinishReason
 
-from .error_texts import error_in, words_in
+from .error_texts import SAYING, error_in, words_in
 from .names import (
     BROKEN,
     CHOICES,
@@ -31,7 +31,7 @@ from .names import (
     WRITTEN,
     named,
 )
-from .thoughts import Thoughts
+from .thoughts import PAIRS, Thoughts
 from .transport.keys import StreamRedactor
 from .untrusted import count, counts, mapping, parsed, real, sequence, words
 
@@ -124,6 +124,10 @@ class EventReader:
             whole = not top and mapping(each.get("message")) and not each.get("delta")  # an answer that is no stream
             finish = finish or _finish(each, top) or ("stop" if whole else "")
             told += [] if top and error is not None else self._told_by(each, bool(finish), top)
+        if finish in BROKEN and error is None:
+            beside = (words(each.get(name)) for each in ours for name in ("message", "native_finish_reason"))
+            error = next(filter(None, beside), None)
+            told = [] if error is not None and error == "".join(text for _, text in told) else told
         spoke = any(text for _, text in told)
         understood = spoke or finish or error is not None or self._happened > happened or len(every) > len(ours)
         if not understood:
@@ -161,8 +165,9 @@ class EventReader:
         said = "; ".join(words_in([*ours, beside], DEEPEST))
         if not said:
             return None
+        says = any(name in SAYING for name in named(beside))
         typed = isinstance(data.get("type"), str) and not isinstance(data.get("message"), str)
-        if data.get("choices") is None and not data.get("usage") and "dflash" not in data and not typed:
+        if (says or data.get("choices") is None) and not data.get("usage") and "dflash" not in data and not typed:
             return data
         self.unread.append(said)
         return None
@@ -187,7 +192,7 @@ class EventReader:
             elif not told:
                 told += self._new([*self._parts(message, "answer", DEEPEST)], last)
         if not any(text for _, text in told) and self._repeated == repeated:
-            told = self._new(self._message(choice), last)
+            told = self._new(self._message(choice), last or (top and self._by_delta))
         if top and not told and isinstance(delta, str):
             told = self._new([("thought" if "reasoning" in kind else "answer", delta)], last)
         return told
@@ -215,17 +220,13 @@ class EventReader:
         new: list[Piece] = []
         for channel, text in _in_runs(told) if last else told:
             before = self._said.get(channel, [])
-            said, bare = "".join(before) if last else "", text.strip()
-            if (
-                said
-                and bare
-                and (len(bare) > 8 or len(before) > 1)
-                and said.strip().endswith(bare)
-                and (len(bare) > 8 or said.strip() == bare)
-            ):
+            said, bare = "".join(before).strip() if last else "", text.strip()
+            marked = len(said) > 8 and any(mark in bare.lower() for mark in PAIRS.values()) and bare.endswith(said)
+            if said and bare and (marked or (len(bare) > 8 and said.endswith(bare)) or (before[1:] and said == bare)):
                 self._repeated += 1
                 continue
-            text = text[len(said) :] if len(said) > 8 and text.startswith(said) else text
+            said = "".join(before)
+            text = text[len(said) :] if last and len(said) > 8 and text.startswith(said) else text
             before.append(text)
             new.append((channel, text))
         return new
@@ -305,12 +306,21 @@ class EventReader:
         self._redactor = StreamRedactor(self._keys)
 
 
+def several(event: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The events in an event: itself, or those of a list that it is an envelope of."""
+    for inner in event.values() if "choices" not in event else ():
+        if isinstance(inner, list) and len(inner) > 1 and all("choices" in mapping(each) for each in inner):
+            return inner
+    return (event,)
+
+
 def _unwrapped(data: Mapping[str, Any], deep: int) -> Mapping[str, Any]:
     """The event itself, where it lies in another object, or in its text."""
     if "choices" in data or "dflash" in data or not deep:
         return data
     known = {*CHOICES, *MESSAGES, *WRITTEN, *THINKING, *TOOLS, *ERRORS} - {*ENVELOPES}
-    for name in ENVELOPES:
+    others = [name for name, value in data.items() if isinstance(value, dict) and "choices" in value]
+    for name in (*others, *ENVELOPES):
         inner = data.get(name)
         if isinstance(inner, str) and inner.lstrip()[:1] == "{" and name not in WRITTEN:
             try:
@@ -318,7 +328,7 @@ def _unwrapped(data: Mapping[str, Any], deep: int) -> Mapping[str, Any]:
             except ValueError:
                 continue
         inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
-        if isinstance(inner, dict) and not named(data).keys() & known:
+        if isinstance(inner, dict) and (name in others or not named(data).keys() & known):
             found = _unwrapped(inner, deep - 1)
             if named(found).keys() & known or "output" in found:
                 return {**found, **{name: value for name, value in data.items() if name in ("usage", "type")}}

@@ -47,7 +47,7 @@ from .failures import (
 from .names import BROKEN, CUT, FILTERED
 from .optional import named, unnamed, without
 from .probe import ask_server
-from .reading import Chunk, EventReader, finish_reason
+from .reading import Chunk, EventReader, finish_reason, several
 from .rounds.relayed import relayed
 from .rounds.steps import StepMaker, TurnReport
 from .thoughts import begins_inside
@@ -147,8 +147,9 @@ class ServerTurn:
             failure = self._in_words(error)
         except asyncio.CancelledError:
             stopped = True
-        if self._release is not None:
-            self._release.cancel()
+        finally:
+            if self._release is not None:
+                self._release.cancel()
         self._end(failure, stopped)
 
     def _in_words(self, failure: ServerFailure) -> ServerFailure | None:
@@ -156,7 +157,7 @@ class ServerTurn:
         its figures alone."""
         if self._finish and not self._refused:
             return None
-        unread = next(iter(self._unread), "")
+        unread = self._example
         if not unread or not isinstance(failure, BrokenOff):
             return failure
         return broke_off(self._connection.where, unread) if self._heard else unreadable(self._connection.where, unread)
@@ -165,6 +166,12 @@ class ServerTurn:
     def _unread(self) -> list[str]:
         """What came and was not understood, without keys."""
         return self._connection.keys.redacted(self._reader.unread)
+
+    @property
+    def _example(self) -> str:
+        """The first of it; of a page, which comes in lines, all."""
+        unread = self._unread
+        return "\n".join(unread) if unread and unread[0].startswith("<") else next(iter(unread), "")
 
     async def _hear(self) -> None:
         """Hears the answer; fields that the server refuses are left out, as long as any can be."""
@@ -209,16 +216,14 @@ class ServerTurn:
                 self._relay(passed)
         if self._finished:
             return
-        chunk = self._reader.read(event, perf_counter() - self._started)
-        if not self._relays:
-            self._read(chunk)
-        if chunk.error is not None:
-            self._refused = True
-            raise in_stream(
-                self._connection.where,
-                self._connection.keys.redacted(chunk.error),
-                self._begun or self._relays is False,
-            )
+        for data in several(event):
+            chunk = self._reader.read(data, perf_counter() - self._started)
+            if not self._relays:
+                self._read(chunk)
+            if chunk.error is not None:
+                self._refused = True
+                begun, keys = self._begun or self._relays is False, self._connection.keys
+                raise in_stream(self._connection.where, keys.redacted(chunk.error), begun)
         self._heard = True
 
     def _read(self, chunk: Chunk) -> None:
@@ -226,7 +231,7 @@ class ServerTurn:
             self._relays = False
             self._clock.token()
             if self._holds and self._release is None:
-                self._release = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go)
+                self._release = asyncio.get_running_loop().call_later(HOLD_SECONDS, self.let_go)
         if chunk.finish:
             self._finish = chunk.finish
             self._clock.end()
@@ -234,7 +239,8 @@ class ServerTurn:
         if self._steps.prompt.tokens:
             self._begin()
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Tells the answer's beginning, which waits for a mark that makes a thought of it."""
         with suppress(_EnoughSaid):
             self._tell(self._rounds.take(self._reader.released(perf_counter() - self._started)))
 
@@ -336,15 +342,16 @@ class ServerTurn:
         if self._finish in BROKEN:
             return in_stream(where, self._finish, self._begun)
         if not answer.strip():
-            lack = no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
-            return unread_alone(where, unread) if unread and not (reader.tools or reader.unshown or thought) else lack
+            if unread and not (reader.tools or reader.unshown or thought):
+                return unread_alone(where, self._example)
+            return no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
         beside = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
         beside += [f"sent {kind}" for kind in reader.unshown]
         if beside:
             self._emit(Notice(f"The model also {' and '.join(map(in_line, beside))}, which this chat doesn't show."))
         if unread:
             many = f"{len(unread)} things" if len(unread) > 1 else "something"
-            self._emit(Notice(f"{where} also sent {many} that this chat doesn't understand: {quoted(unread[0])}"))
+            self._emit(Notice(f"{where} also sent {many} that this chat doesn't understand: {quoted(self._example)}"))
         return None
 
     def _fail(self, failure: ServerFailure) -> None:

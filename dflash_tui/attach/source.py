@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from threading import Lock, Thread
 from time import perf_counter
@@ -163,6 +164,8 @@ class ServerSource:
             self._emit(TurnFinished(ask.turn, "stopped", ""))
         except Exception as error:
             self._note("unexpected error in an answer")
+            with suppress(Exception):
+                turn.let_go()
             self._emit(_as_event(_unexpected(error), turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", turn.text("answer"), turn.text("thought")))
         finally:

@@ -35,7 +35,7 @@ def begins_inside(template: str, thinking: bool) -> bool:
 
 
 class Thoughts:
-    """Marks count where the answer begins with one, or begins inside, or where one stands on a line of its own. Inside
+    """Marks count where the answer begins with one, or begins inside, or where a line does. Inside
     a code block or backticks they are text, as in an answer about them."""
 
     def __init__(self, inside: bool = False, hold: bool = False) -> None:
@@ -60,14 +60,14 @@ class Thoughts:
         told: list[tuple[Channel, str]] = []
         while text:
             mark = _MARK.search(text) if _FIRST.search(text) else None
-            if mark is None or (mark.end() == len(text) and not last):
-                cut = len(text) if last else mark.start() if mark else len(text) - _begun(text)
+            if mark is None:
+                cut = len(text) if last else len(text) - _begun(text)
                 told += self._tell(text[:cut])
                 self._held = text[cut:]
                 break
             told += self._tell(text[: mark.start()])
             text, unbegun = text[mark.end() :], self.unbegun
-            told += self._mark(mark[0], text)
+            told += self._mark(mark[0])
             if self.unbegun > unbegun:
                 told = [("thought", before) for _, before in told]
         return told
@@ -115,12 +115,11 @@ class Thoughts:
         else:
             yield "answer", text
 
-    def _mark(self, mark: str, behind: str) -> Iterator[tuple[Channel, str]]:
-        """Tells what a mark is: ``behind`` is the text that follows it, as far as it has come."""
+    def _mark(self, mark: str) -> Iterator[tuple[Channel, str]]:
+        """Tells what a mark is."""
         name = mark.lower()
         quoted = self._fenced or self._line.lstrip().startswith(_FENCES) or self._ticks % 2 == 1
         special = name[1:2] == "|" or "|" in name[-2:]
-        own_line = not self._line.strip() and (not behind or behind.lstrip(" ").startswith("\n"))
         if self._closing:
             if name == self._closing and not quoted:
                 yield from self._switch("")
@@ -130,16 +129,15 @@ class Thoughts:
                     self._supposed = []
         elif quoted:
             yield from self._tell(mark)
-        elif name in PAIRS and (self._blank or special or own_line):
+        elif name in PAIRS:
+            within = not (self._blank or special or not self._line.strip())
             yield from self.release()
             yield from self._switch(PAIRS[name])
+            if within:  # where no mark ends it, it was a word of the answer
+                self._supposed, self._trims = [mark], False
         elif name in SILENT and (self._thought or self._blank):
             self._blank = self._trims = self._blank or name != "<|return|>"
-        elif (
-            name in PAIRS.values()
-            and not (self._thought or self._blank)
-            and (not behind or not self._line.strip() or behind.lstrip(" ").startswith("\n"))
-        ):
+        elif name in PAIRS.values() and not (self._thought or self._blank):
             self.unbegun = True
             yield "thought", "".join(self._waiting or ())
             self._waiting = None

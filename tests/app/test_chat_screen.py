@@ -129,7 +129,7 @@ async def test_what_is_typed_and_pasted_is_asked_as_it_is(launch: Launch) -> Non
     pasted = "\n".join(f"line {number}" for number in range(24)) + "\n"
     signs = "a\x1b[31mb\u202e\u2028c " * 9  # two rows, by the width of what is shown
     async with launch(size=(80, 24), answer="ok") as chat:
-        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
+        await chat.pilot.press("a", "ctrl+j", "b", "alt+enter", "c")
         assert chat.prompt.text == "a\nb\nc" and chat.prompt.size.height == 3
         await chat.pilot.press("enter")
         await chat.until(lambda: not chat.screen.chat.busy)

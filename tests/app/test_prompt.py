@@ -156,6 +156,14 @@ async def test_a_folded_paste_unfolds(chat: Driver) -> None:
     assert "Nothing is folded" in chat.notices()
 
 
+async def test_a_paste_arrives_while_the_terminal_has_lost_its_focus(chat: Driver) -> None:
+    chat.app.post_message(events.AppBlur())
+    await chat.until(lambda: chat.screen.focused is None)
+    chat.app.post_message(events.Paste("from the mouse"))
+    await chat.until(lambda: chat.prompt.text == "from the mouse")
+    chat.prompt.fill("")
+
+
 async def test_a_question_that_comes_back_has_its_paste_folded(chat: Driver) -> None:
     await type_in(chat, "Explain this: ")
     await paste(chat, PASTE)

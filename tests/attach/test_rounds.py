@@ -117,7 +117,7 @@ def llama_events(rounds: Sequence[Written], said: Sequence[str], held: frozenset
     return [*events, chunk("", choice={"finish_reason": "stop"}, timings=timings)]
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(60))
 @given(st.data(), answers(), st.lists(st.integers(1, 40), min_size=1, max_size=4))
 def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pieces: list[int]) -> None:
     said = texts(data.draw, answer)
@@ -130,7 +130,7 @@ def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pie
     assert [step.total_ms for step in steps[2:]] == [7.25] * len(answer[1:])
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(100))
 @given(st.data(), answers())
 def test_llama_cpp_is_never_wrong_about_tokens_held_back(data: st.DataObject, answer: list[Written]) -> None:
     said = texts(data.draw, answer)
@@ -180,7 +180,7 @@ def vllm_events(rounds: Sequence[Written], said: Sequence[str], sizes: Sequence[
     ]
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(60))
 @given(st.data(), answers(), st.lists(st.integers(1, 60), min_size=1, max_size=4))
 def test_an_event_of_vllm_is_a_round(data: st.DataObject, answer: list[Written], pieces: list[int]) -> None:
     """Of a single token it isn't known whether it had a draft; nothing is wrong."""
@@ -193,7 +193,7 @@ def test_an_event_of_vllm_is_a_round(data: st.DataObject, answer: list[Written],
     assert told.count("accepted") == sum(each.tokens - 1 for each in answer)
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(60))
 @given(st.data(), answers(width=6), answers(width=6))
 def test_where_all_rounds_draft_vllms_are_exact_from_the_second_answer_on(
     data: st.DataObject, before: list[Written], answer: list[Written]
@@ -207,7 +207,7 @@ def test_where_all_rounds_draft_vllms_are_exact_from_the_second_answer_on(
     assert drafted_of(steps)[:-1] == [(each.drafted, each.accepted) for each in answer][:-1]
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(60))
 @given(st.data(), answers())
 def test_whatever_vllm_merges_totals_and_text_are_right(data: st.DataObject, answer: list[Written]) -> None:
     said = texts(data.draw, answer)

@@ -280,7 +280,7 @@ def complaints(truth: Truth, events: Sequence[Any]) -> Iterator[str]:
 PIECES = st.lists(st.integers(1, 60), min_size=1, max_size=4)
 
 
-@settings(max_examples=1000 if IN_CI else 80, deadline=None)
+@settings(max_examples=1000 if IN_CI else 60, deadline=None)
 @given(streams(), PIECES)
 def test_what_a_server_said_is_heard_once_and_whole(stream: tuple[bytes, Truth], sizes: list[int]) -> None:
     body, truth = stream

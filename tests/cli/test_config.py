@@ -57,9 +57,7 @@ def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.M
     assert seed(program, "--seed", "4") == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "size"), [('block_size = "auto"', "auto"), ("block_size = 8", 8), ('verify = "all"', "auto")]
-)
+@pytest.mark.parametrize(("text", "size"), [('block_size = "auto"', "auto"), ("block_size = 8", 8)])
 def test_block_sizes_are_numbers_or_auto_and_what_an_earlier_version_wrote_is_left_alone(
     program: Program, own: Path, text: str, size: int | str
 ) -> None:

@@ -41,7 +41,7 @@ def test_stdout_is_the_answer_and_nothing_else(program: Program) -> None:
 
 def test_stderr_is_one_line_of_figures(program: Program) -> None:
     (line,) = program.run("-p", "hi").err.splitlines()
-    assert line == "12 tokens · 138 tok/s · first token 5 ms · 3.00 tokens a round"
+    assert line == "12 tokens · 138 tok/s · first token 5 ms · 2.75 tokens a round"
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ COMMANDS = {
         Command(
             "lens",
             "Colour by confidence",
-            "colour the text by how sure the drafter was, or not at all",
+            "colour the text by how sure the drafter was",
             lens,
             "f4,alt+l",
             "lens",

@@ -55,7 +55,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     CSS_PATH = "race.tcss"
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall"), (ROWS_FOR_LARGE, "-high")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "stop, close"),
         Binding("space", "play", "pause, go on, or see it again"),

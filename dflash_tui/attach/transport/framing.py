@@ -129,6 +129,8 @@ class Framing:
         match name.strip().lower():
             case b"data":
                 yield from self._field(text)
+            case b"event" | b"id" | b"retry" if found := _DATA.search(value):
+                yield from self._field(value[found.end() :].decode("utf-8", "replace").strip())
             case b"event":
                 self._name = text.lower()
             case b"error":
@@ -153,12 +155,10 @@ class Framing:
 
     def _strange(self, text: str) -> Iterator[Json | str]:
         """What a line says that is no field of server-sent events: JSON as it stands, an end, or words."""
-        if _DONE.fullmatch(text):
-            self.done = True
-            return
-        events, left = values(text)
+        events, left = ([], text) if _DONE.fullmatch(text) else values(text)
         yield from events
-        yield from _words(left)
+        self.done = self.done or bool(left and _DONE.fullmatch(left))
+        yield from () if self.done else _words(left)
 
     def _dispatched(self) -> Iterator[Json | str]:
         """The event whose lines waited for a blank line; where they are none together, each that is one by itself."""
@@ -169,10 +169,7 @@ class Framing:
             yield from self._told_by(said, text)
         elif not NOTHING.fullmatch(self._name or "message"):
             for line in lines:
-                if (alone := _said(line)) is None:
-                    yield from _words(line)
-                else:
-                    yield from self._told_by(alone, line)
+                yield from self._strange(line)
         self.done = self.done or self._name in _ENDS
         self._name = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, get_args
 
 import click
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from dflash_tui.core.export.document import ExportedPage
 
 TEXT = "text"
+TITLE = 72
+"""Characters of a page's title at most: it is what was asked first."""
 FORMAT = click.option("--format", "wanted", type=click.Choice([*FORMATS, TEXT]), help="Else from the file's name.")
 OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Replace the file if there is one.")
@@ -112,4 +115,6 @@ def _document(name: str) -> ExportedPage:
     collector = collect(trace.events())
     program = f"{trace.header.program} {trace.header.version}".strip()
     origin = origin_of(collector.ready, trace.header.created, program)
-    return ExportedPage(path.stem, with_factors(collector.answers(), origin.times), origin)
+    answers = with_factors(collector.answers(), origin.times)
+    asked = next((answer.question for answer in answers if answer.question.strip()), path.stem)
+    return ExportedPage(shorten(asked, TITLE, placeholder=" …"), answers, origin)

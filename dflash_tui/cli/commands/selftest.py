@@ -91,6 +91,7 @@ def _as_object(found: SelfTest) -> dict[str, Any]:
         "positions": [position._asdict() for position in found.positions],
         "bins": [each._asdict() for each in found.bins],
         "divergences": [divergence._asdict() for divergence in found.divergences],
+        "better": None if found.better is None else found.better._asdict(),
         "first_rate": found.first_rate,
         "acceptance_length": found.acceptance_length,
         "healthy": found.healthy,

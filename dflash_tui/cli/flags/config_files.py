@@ -30,8 +30,6 @@ from .screen import SCREEN_FLAGS
 
 CORRECT = "Correct the file; dflash-chat config check looks again."
 """What to do about a mistake in a settings file."""
-RETIRED = ("verify",)
-"""Settings of earlier versions: a file may still have them, and they do nothing."""
 SHARED = ("theme", *SCREEN_FLAGS, "device", "weights", "offline")
 """Settings that the other commands follow too."""
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
@@ -63,8 +61,6 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
     """What is wrong with the settings, in words that begin with file and line."""
     known = settable(program)
     for name, entry in config.settings.items():
-        if name in RETIRED:
-            continue
         if name not in known:
             near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"

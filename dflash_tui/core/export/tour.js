@@ -35,7 +35,7 @@ const pictures = {
       const rounds = lanes[place], ended = rounds.filter(([end]) => end <= time), over = share === 1;
       const [took, tokens] = rounds.at(-1), [, written, run] = ended.length ? ended.at(-1) : [0, 0, 0];
       lane.querySelector("progress").value = over ? took / length : written / tokens;
-      const passes = `${run} passes of the target`, wrote = `${written} token${written === 1 ? "" : "s"}`;
+      const passes = `${run} pass${run === 1 ? "" : "es"} of the target`, wrote = `${written} token${written === 1 ? "" : "s"}`;
       lane.querySelector("output").textContent = `${over ? `${took.toFixed(2)} s` : wrote} · ${passes}`;
     });
   },

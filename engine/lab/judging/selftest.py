@@ -18,6 +18,7 @@ from ...speculation.calibration import NUM_BINS, bin_of
 from ...speculation.lookup import num_agreed
 from ...tokenizer import ChatTokenizer
 from .play import RecordedDraft
+from .readings import Reading, better_reading
 from .record import record_blocks
 
 PROMPTS = (
@@ -85,6 +86,8 @@ class SelfTest:
     """The format in which the target's weights are held."""
     in_bf16: float | None = None
     """The acceptance length of the same pair in bf16, where that is known."""
+    better: Reading | None = None
+    """Another way to read the drafter's config that drafts clearly better."""
 
     @property
     def first_rate(self) -> float:
@@ -105,7 +108,7 @@ class SelfTest:
 
     @property
     def healthy(self) -> bool:
-        return self.exact and self.first_rate >= WIRED_RATE
+        return self.exact and self.first_rate >= WIRED_RATE and self.better is None
 
     @property
     def verdict(self) -> str:
@@ -114,6 +117,11 @@ class SelfTest:
 
     def _drafter_verdict(self) -> str:
         rate = f"the first drafted token is right {self.first_rate:.0%} of the time"
+        if (better := self.better) is not None:
+            return (
+                f"Wrong: {rate}, and a block yields {self.acceptance_length:.1f} tokens; {better.words} it would yield"
+                f" {better.acceptance_length:.1f}. Its config ({better.field}) says otherwise than it was trained."
+            )
         if self.first_rate < WIRED_RATE:
             return f"Wrong: {rate}. The drafter belongs to another target, or is not wired as it was trained."
         if self.first_rate < HEALTHY_RATE:
@@ -152,12 +160,14 @@ def self_test(
     if decoder.drafter is None:
         raise ValueError("a self-test needs a drafter")
     anchors: list[RecordedDraft] = []
+    texts: list[tuple[list[int], int]] = []
     divergences: list[DepartedText] = []
     for done, prompt in enumerate(prompts):
         progress(done, len(prompts))
         ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
         settings = GenerationSettings(max_new_tokens=num_tokens)
-        _, blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+        answer, blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+        texts.append(([*ids, *answer], len(ids)))
         anchors += [block.chain() for block in blocks]
         divergences += _compare(decoder, prompt, ids, settings)
     decoder.clear()
@@ -170,6 +180,7 @@ def self_test(
         num_answers=len(prompts),
         tie=TIE.get(dtype, COARSE_TIE),
         weights=format_of_target(decoder.target),
+        better=better_reading(decoder.target, decoder.drafter, texts),
     )
 
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from dflash_tui.core.conversation.slash import Argument, SlashCommand, SlashError, WaysOut, parse_slash
+from dflash_tui.core.conversation.slash import ELSEWHERE, Argument, SlashCommand, SlashError, WaysOut, parse_slash
+from dflash_tui.core.desk.commands import COMMANDS
 
 WAYS = WaysOut("Ctrl+Q leaves.", "/ lists them all.")
 KNOWN = ("temp", "system", "think")
@@ -23,12 +26,27 @@ def test_a_command_and_its_argument() -> None:
 
 @pytest.mark.parametrize(
     ("text", "hint"),
-    [("/nope", "/ lists"), ("/", "/ lists"), ("/etc/hosts", "/ lists"), ("/thinking", "/think?"), ("/tmep", "/temp?")],
+    [
+        ("/nope", "/ lists"),
+        ("/", "/ lists"),
+        ("/etc/hosts", "/ lists"),
+        ("/thinking", "/think?"),
+        ("/tmep", "/temp?"),
+        ("/exit", "/quit"),
+        ("/clear", "/new"),
+        ("/settings", "/temp"),
+        ("/undo", "/edit"),
+    ],
 )
 def test_an_unknown_command_is_an_error_that_names_the_nearest_or_where_they_are(text: str, hint: str) -> None:
     with pytest.raises(SlashError) as failure:
         parse_slash(text, KNOWN, WAYS)
     assert hint in str(failure.value) and "//" in str(failure.value)
+
+
+def test_words_of_other_programs_lead_to_commands_that_are_there() -> None:
+    there = {command.slash for command in COMMANDS.values()} | {"quit", "help"}
+    assert {name for hint in ELSEWHERE.values() for name in re.findall(r"/(\w+)", hint)} <= there
 
 
 def test_numbers() -> None:

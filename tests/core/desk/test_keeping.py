@@ -26,6 +26,7 @@ def test_code_is_saved_by_number_by_name_and_all_of_it(sit: Sit, tmp_path: Path)
     assert "It has no end yet" in seat.face.words and "There is no code block 7" in seat.type("/save 7")
     assert "is not a file name inside" in seat.type("/save ../out.py")
     assert "Code block 1: print(1)" in seat.type("/copy 1")
+    assert "The answer: " in seat.type("/copy answer")
 
 
 def test_a_block_runs_only_when_the_user_agrees_and_what_it_printed_is_kept(sit: Sit) -> None:

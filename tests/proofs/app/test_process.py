@@ -137,6 +137,14 @@ def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
         assert terminal.wait_for_exit() == 3
 
 
+def test_a_mistake_behind_the_keyboard_ends_with_a_code_too(tmp_path: Path) -> None:
+    setup = "from dflash_tui.app.keyboard import Translator\nTranslator.messages = lambda self, found: 1 / 0"
+    with chat(tmp_path, setup=setup) as terminal:
+        terminal.wait_for("ready")
+        terminal.send("x")
+        assert terminal.wait_for_exit() == 1 and "mistake of its own" in terminal.output.rpartition(LEAVE_TERMINAL)[2]
+
+
 def test_a_mistake_of_the_program_is_one_sentence_and_a_log(tmp_path: Path) -> None:
     setup = """
 from dflash_tui.core.desk.desk import Desk

@@ -47,6 +47,19 @@ def test_a_drafter_that_reads_the_wrong_layers_is_seen(bundled_pair: Path, tmp_p
     assert found.verdict.startswith("Wrong") and "not wired as it was trained" in found.verdict
 
 
+@pytest.mark.parametrize("shift", [1, -1])
+def test_taps_one_layer_off_are_named(bundled_pair: Path, tmp_path: Path, shift: int) -> None:
+    """As where a format counts the embedding as the first output, and another doesn't."""
+    drafter = shutil.copytree(bundled_pair / "drafter", tmp_path / "drafter")
+    config = json.loads((drafter / "config.json").read_text())
+    config["dflash_config"]["target_layer_ids"] = [tap + shift for tap in config["dflash_config"]["target_layer_ids"]]
+    (drafter / "config.json").write_text(json.dumps(config))
+    found = examined(bundled_pair / "target", drafter)
+    assert not found.healthy and found.exact and found.better is not None
+    assert found.better.field == "target_layer_ids" and found.better.acceptance_length > 1.5 * found.acceptance_length
+    assert "target_layer_ids" in found.verdict
+
+
 def test_a_pair_without_a_drafter_is_refused(bundled_pair: Path) -> None:
     decoder = Decoder(load_target(bundled_pair / "target", CPU, no_progress), None, 256)
     with pytest.raises(ValueError, match="drafter"):
