@@ -23,7 +23,7 @@ def parse(parser: argparse.ArgumentParser, quick: str, kernels: bool = False) ->
     if kernels and os.environ.get("TRITON_INTERPRET") != "1":
         parser.error(f"{QUICK} runs kernels on the CPU: set TRITON_INTERPRET=1")
     if kernels:
-        from tests.kernels.quick_interpreter import hurry
+        from support.quick_interpreter import hurry
 
         hurry()
     return parser.parse_args([*quick.split(), *given])

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import settings
 
 from dflash_tui.core.platforms import TERMINALS
-from tests import forked, surroundings
+from support import forked
+from tests import surroundings
 from tests.processor_time import ProcessorTime
 from tests.write_guard import WriteGuard
 

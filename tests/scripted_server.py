@@ -16,7 +16,7 @@ from engine.events import (
     TurnFinished,
     TurnStarted,
 )
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 
 BLOCK = "The server chose its block size when it was started."
 SECRET = "The server doesn't tell what was drafted."

@@ -25,10 +25,9 @@ def test_the_engine_leaves_flags_and_commands_to_front_ends() -> None:
 
 
 def test_ruff_finds_nothing() -> None:
-    command = [sys.executable, "-m", "ruff", "check", "--quiet"]
-    found = subprocess.run(
-        [*command, "engine", "dflash_tui", "tests", "measure", "screenshots"], cwd=ROOT, capture_output=True, text=True
-    )
+    folders = ("engine", "dflash_tui", "support", "tests", "measure", "screenshots")
+    command = [sys.executable, "-m", "ruff", "check", "--quiet", *folders]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
 
 
@@ -43,6 +42,7 @@ SYSTEM_ALONE = re.compile(
 WHERE_SYSTEMS_DIFFER = {
     "dflash_tui/core/platforms.py",
     "engine/machine.py",
+    "engine/files/cache_folder.py",  # whose the folder is where there is no home
     "dflash_tui/llamacpp/child.py",  # a process that imports nothing of this program
     "engine/lab/demo/judging/program_runner.py",  # judges answers that are programs, and is in no wheel
 }
@@ -89,7 +89,7 @@ def test_every_package_is_imported_by_a_test_or_by_what_one_imports() -> None:
     files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for each in PRODUCT for path in sources(each)}
     files |= {name.removesuffix(".__init__"): path for name, path in files.items()}
     reached: set[str] = set()
-    found = {name for path in sources("tests") for name in imported(path)}
+    found = {name for folder in ("tests", "support") for path in sources(folder) for name in imported(path)}
     while found:
         reached |= found
         more = {name for known in found if known in files for name in imported(files[known])}
@@ -98,6 +98,12 @@ def test_every_package_is_imported_by_a_test_or_by_what_one_imports() -> None:
     used = {name.rpartition(".")[0] for name in reached if name in files} | reached
     alone = {name for name in packages if name not in used and not name.startswith("engine.lab")}
     assert len(packages) > 50 and alone <= {"dflash_tui.traces"}
+
+
+def test_measurements_need_no_tests_and_fast_tests_no_measurements() -> None:
+    for folders, others in ((("measure", "support"), "tests."), (("tests",), "measure.")):
+        paths = [path for folder in folders for path in sources(folder)]
+        assert [path for path in paths if any(name.startswith(others) for name in imported(path))] == []
 
 
 PROMISE = re.compile(r"^\| ([^|`]+) \| (`[^|]+) \| (`[^|]+) \|$", re.MULTILINE)

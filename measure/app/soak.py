@@ -23,8 +23,8 @@ from typing import Any
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import PrefillDone, TurnStarted
 from measure.quick import parse
-from tests.app.tape import READY, endless, recorded_steps
-from tests.app.terminal import Terminal
+from support.tape import READY, endless, recorded_steps
+from support.terminal import Terminal
 
 from .soaked import percentile
 
@@ -124,7 +124,7 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.traces.replay_source import ReplaySource
 from measure.app.soaked import run
-from tests.app.tape import Tape
+from support.tape import Tape
 def from_step(step, source):
     source.seek(step)
     return source

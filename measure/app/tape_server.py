@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from engine.events import Step
-from tests.app.tape import endless, recorded_steps
+from support.tape import endless, recorded_steps
 
 MODEL = "tape"
 PAGES: dict[str, dict[str, dict[str, Any]]] = {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from measure.quick import parse
-from tests.app.terminal import Terminal
+from support.terminal import Terminal
 
 from .soak import CLEAR_LINE, CODE, QUIT, SIZE, ScreenReports, User
 

@@ -56,7 +56,7 @@ from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
 from measure.quick import parse
-from tests.engine.checkpoints import (
+from support.checkpoints import (
     FULL,
     SLIDING,
     VOCAB_SIZE,
@@ -64,9 +64,9 @@ from tests.engine.checkpoints import (
     target_config,
     write_drafter,
 )
-from tests.engine.divergence import first_divergence
-from tests.engine.models.published import PUBLISHED, write_published
-from tests.engine.models.reference_drafter import ReferenceDrafter
+from support.divergence import first_divergence
+from support.published import PUBLISHED, write_published
+from support.reference_drafter import ReferenceDrafter
 
 ERROR_RATIO = 1.5
 """How many times the error of ``transformers`` the engine's bf16 error may be, since two ways of rounding differ that

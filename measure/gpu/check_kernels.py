@@ -58,7 +58,7 @@ from measure.gpu.report import Report
 from measure.gpu.shared_memory import LoadedKernels
 from measure.gpu.tree_checks import check_trees
 from measure.quick import parse
-from tests.kernels.routed import route_rows
+from support.routed import route_rows
 
 ROWS = (1, 5, 16)
 PARTS = ("products", "experts", "norms", "attention", "trees", "head", "prompts")

@@ -29,7 +29,7 @@ from engine.pair_loader import DEFAULT_MAX_CONTEXT
 from measure.gpu.random_checkpoint import write_checkpoint
 from measure.gpu.report import Report
 from measure.quick import parse
-from tests.engine.checkpoints import write_tokenizer
+from support.checkpoints import write_tokenizer
 
 QUESTIONS = ("Say something about rivers, and then the same once more.", "And now about the sea, in as many words.")
 TEMPERATURES = (0.0, 0.8)

@@ -24,7 +24,7 @@ from engine.models.attention_backends import choose_backends
 from engine.models.target import TargetModel
 from measure.gpu.report import Report
 from measure.quick import parse
-from tests.kernels.ordered_sums import sum_in_order
+from support.ordered_sums import sum_in_order
 
 PROMPT = 700
 WORSE = 1.15

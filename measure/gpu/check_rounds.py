@@ -31,7 +31,7 @@ from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.gpu.report import Report
 from measure.quick import parse
-from tests.engine.divergence import first_divergence
+from support.divergence import first_divergence
 
 PROMPT_LENGTH = 200
 WRONG_EVERY = 5

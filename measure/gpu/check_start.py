@@ -24,7 +24,7 @@ from typing import Any
 
 from measure.gpu.report import Report
 from measure.quick import parse
-from tests.app.terminal import Terminal
+from support.terminal import Terminal
 
 SIZE = (120, 36)
 QUESTION = "Write a quicksort in Python"
@@ -40,7 +40,7 @@ import sys, torch
 from pathlib import Path
 from measure.gpu.check_exact import write_pair
 from measure.gpu.report import Report
-from tests.engine.checkpoints import write_tokenizer
+from support.checkpoints import write_tokenizer
 pair = Path(sys.argv[1])
 write_pair(pair, False, sys.argv[3], torch.device(sys.argv[2]), Report())
 write_tokenizer(pair / "target")

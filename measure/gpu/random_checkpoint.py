@@ -20,7 +20,7 @@ from engine.lab.bench.weights import random_tensor
 from engine.models.drafter import Drafter
 from engine.models.packed import packable
 from engine.models.target import TargetModel
-from tests.engine.packed_checkpoints import FP8_CONFIG, fp8, in_int32, int4, int4_config
+from support.packed_checkpoints import FP8_CONFIG, fp8, in_int32, int4, int4_config
 
 GROUP = 32
 """Neighbours that share a scale."""

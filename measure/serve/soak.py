@@ -41,7 +41,7 @@ QUESTIONS = (
     "Why is π red?",
 )
 PROGRAM = [sys.executable, "-c", "from dflash_tui.cli.main import program; program()", "serve", "--device", "cpu"]
-SCRIPTED = [sys.executable, "-m", "tests.cli.scripted", "plain", "serve"]
+SCRIPTED = [sys.executable, "-m", "support.scripted", "plain", "serve"]
 
 
 @dataclass

@@ -29,8 +29,8 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Emit
 from engine.commands import Command, GenerationSettings
+from support.scripted_engine import ScriptedEngine
 
-from ..scripted_engine import ScriptedEngine
 from .pilot import SteadyPilot
 
 

@@ -18,8 +18,8 @@ from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
+from support.scripted_engine import PAGE
 
-from ..scripted_engine import PAGE
 from .conftest import Driver, Launch
 
 LONG = PAGE * 400

@@ -14,9 +14,9 @@ from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask, GenerationSettings
+from support.scripted_engine import ScriptedEngine
 from tests.core.sessions.test_archive import write
 
-from ..scripted_engine import ScriptedEngine
 from .conftest import Driver, Launch
 
 

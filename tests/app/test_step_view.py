@@ -21,9 +21,9 @@ from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Place
 from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
+from support.scripted_engine import PAGE
 
-from ..scripted_engine import PAGE
 from .colour_vision import contrast
 from .conftest import Driver, Launch
 

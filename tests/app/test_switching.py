@@ -14,8 +14,8 @@ from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Emit, SourceFactory
 from engine.commands import Close, GenerationSettings
 from engine.events import EngineError
+from support.scripted_engine import ScriptedEngine
 
-from ..scripted_engine import ScriptedEngine
 from .conftest import Driver
 from .pilot import SteadyPilot
 

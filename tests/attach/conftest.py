@@ -14,7 +14,7 @@ from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Happening
 from engine.commands import Ask, Close, GenerationSettings, Message
 from engine.events import EngineError, EngineReady, Step, TurnFinished, event_to_dict
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 
 from .servers import FakeServer, Reply, sse
 

@@ -11,9 +11,9 @@ from dflash_tui.cli.main import main
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Emit, SourceFactory
 from engine.commands import EngineOptions
+from support.scripted import Script, ScriptPlayer
 
 from ..scripted_server import ScriptedServer
-from .scripted import Script, ScriptPlayer
 
 SHORT = "Guess, check, keep what is right and go on from there."
 """What servers answer."""

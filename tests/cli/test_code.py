@@ -8,10 +8,10 @@ from subprocess import DEVNULL, STDOUT
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
+from support.scripted import Script
 
 from .conftest import Program
 from .programs import program as running
-from .scripted import Script
 
 TWO_BLOCKS = ("```html\n<p>é\n", "```\nand\n```python run.py\nprint(1)\n```\n")
 

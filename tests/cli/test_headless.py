@@ -11,9 +11,9 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import Emit, Source, SourceFactory
 from engine.commands import NO_DRAFTER, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, ErrorKind, Step, TurnFinished, event_from_dict
+from support.scripted import ANSWER, Script
 
 from .conftest import Program
-from .scripted import ANSWER, Script
 
 TEXT = "".join(ANSWER)
 PRINTED = f"{TEXT}\n"

@@ -20,8 +20,7 @@ from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.source import Capabilities, Emit, Happening, SourceFactory
 from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, Step
-
-from .scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
+from support.scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
 
 CTRL_C = "\x03"
 HELLO = "".join(ANSWER)

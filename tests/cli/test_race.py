@@ -10,9 +10,9 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race.race import ALONE
 from engine.commands import AUTO
 from engine.events import EngineError
+from support.scripted import Script
 
 from .conftest import Program
-from .scripted import Script
 
 PROMPT = ("race", "-p", "hi")
 OUT_OF_MEMORY = EngineError("device", "The GPU ran out of memory.", "Close something.")

@@ -72,7 +72,7 @@ def test_a_command_is_understood(program: Program, line: str, tmp_path: Path, mo
 def test_piped_lines_work_as_pasted(tmp_path: Path) -> None:
     (line,) = (line for line in COMMANDS if line.startswith("printf"))
     shim = tmp_path / "dflash-chat"
-    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tests.cli.scripted plain "$@"\n')
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m support.scripted plain "$@"\n')
     shim.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "DFLASH_CHAT_STATE": str(tmp_path)}
     done = subprocess.run(line, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30)

@@ -10,9 +10,9 @@ import pytest
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.bundled import bundled_traces
 from engine.events import EngineReady, LoadProgress, TurnFinished, event_from_dict
+from support.scripted import ANSWER
 
 from .conftest import Program
-from .scripted import ANSWER
 
 
 def test_a_headless_run_is_recorded_and_replays(program: Program, tmp_path: Path) -> None:

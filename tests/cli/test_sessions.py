@@ -10,10 +10,10 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import load_session
+from support.scripted import ANSWER
 from tests.core.sessions.test_archive import write
 
 from .conftest import Program
-from .scripted import ANSWER
 
 
 def test_the_list_and_its_words(program: Program) -> None:

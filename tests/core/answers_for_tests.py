@@ -9,8 +9,7 @@ from dflash_tui.core.export.document import CellTable, ExportedAnswer, ExportedP
 from dflash_tui.core.files.running import RunResult
 from engine.commands import GenerationSettings
 from engine.events import EmittedToken, Step
-
-from .events_for_tests import make_step
+from support.events_for_tests import make_step
 
 HOSTILE = "</script><script>alert(1)</script>\x1b[31m\u202e\x00<img src=x onerror=alert(2)>&amp;\ud800 ]]> -->"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from engine.events import Step
-
-from .events_for_tests import make_step
+from support.events_for_tests import make_step
 
 
 @st.composite

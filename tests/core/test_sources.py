@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.events import Match, Step, accepted_in, event_from_dict, event_to_dict, sources_in
 from engine.statistics import TurnMeter
-from tests.core.events_for_tests import make_step, make_tree_step
+from support.events_for_tests import make_step, make_tree_step
 
 
 def sourced(step: Step) -> Step:

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import torch
 from transformers import Gemma4AssistantConfig, Gemma4AssistantForCausalLM, Gemma4TextConfig, PreTrainedModel
 
-from tests.engine.checkpoints import randomised
+from support.checkpoints import randomised
 
 HIDDEN = 48
 KINDS = ["sliding_attention"] * 3 + ["full_attention"]

@@ -18,12 +18,12 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer
+from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer
 from tests.engine.small_decoders import set_stops
 from tests.kernels.live_rows import leave_out_dead_rows
 
 if INTERPRETED:
-    from tests.kernels.quick_interpreter import hurry
+    from support.quick_interpreter import hurry
 
     hurry()
 

@@ -21,7 +21,7 @@ from engine.kv_cache.layer_state import LayerState
 from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.models.target import TargetModel
-from tests.engine.checkpoints import VOCAB_SIZE
+from support.checkpoints import VOCAB_SIZE
 
 MAX_CONTEXT = 2048
 

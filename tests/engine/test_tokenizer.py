@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.commands import Message
 from engine.errors import Option, UsageFailure, WeightsFailure
 from engine.tokenizer import AnswerStream, ChatTokenizer
-from tests.engine.checkpoints import VOCAB_SIZE, write_tokenizer
+from support.checkpoints import VOCAB_SIZE, write_tokenizer
 from tests.pace import examples
 
 BOS, MASK, THINK, OPEN, CLOSE, TURN, TURN_END, NEWLINE = 2, 4, 98, 100, 101, 105, 106, 107

@@ -21,7 +21,7 @@ from engine.hub.pairs import BUNDLED_PAIR
 from engine.models.registry import FAMILIES
 from engine.tokenizer import ChatTokenizer, by_transformers
 from engine.tokenizer_files import FileTokenizer, read_tokenizer
-from tests.engine.checkpoints import SAMPLE_TEXT, write_tokenizer
+from support.checkpoints import SAMPLE_TEXT, write_tokenizer
 from tests.pace import examples
 
 TEXTS = [

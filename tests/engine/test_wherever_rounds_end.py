@@ -67,10 +67,10 @@ def test_an_answer_in_circles_ends_at_the_same_token_whoever_guesses() -> None:
     assert WIDE_ROWS[-1] <= ONCE_MORE
     said = []
     with running(BUNDLED) as session:
-        for turn, wanted in enumerate(({"speculation": False}, {"draft_by": "lookup"}, {"draft_by": "both"}), 1):
+        for turn, wanted in enumerate(({"speculation": False}, {"draft_by": "lookup"}), 1):
             question = ask(turn, "{}[]()<>!@#$%^&*", max_new_tokens=200, **wanted)
             session.service.send(question)
             finished = session.wait_for(TurnFinished, turn)
             said.append([token.id for step in session.steps(turn) for token in step.emitted])
             assert finished.statistics.num_tokens == len(said[-1])
-    assert said[0] == said[1] == said[2] and ONCE_MORE < len(said[0]) < 150
+    assert said[0] == said[1] and ONCE_MORE < len(said[0]) < 150

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.cli.main import program
-from tests.forked import Piped
+from support.forked import Piped
 from tests.hub.server import FakeHub, Repo
 
 TARGET, DRAFTER = "google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engine.kernels.toolchain.jit import INTERPRETED
+from support.ordered_sums import sum_in_order
 from tests.kernels.live_rows import leave_out_dead_rows
-from tests.kernels.ordered_sums import sum_in_order
 
 if INTERPRETED:
-    from tests.kernels.quick_interpreter import hurry
+    from support.quick_interpreter import hurry
 
     hurry()
 

@@ -55,7 +55,7 @@ def test_headless_mode_loads_neither_textual_nor_ahead_of_the_engine_torch() -> 
     code = (
         "import io, sys; sys.stdin = io.TextIOWrapper(io.BytesIO())\n"
         "from dflash_tui.cli.main import main\n"
-        "from tests.cli.scripted import SCRIPTS, ScriptPlayer\n"
+        "from support.scripted import SCRIPTS, ScriptPlayer\n"
         "engine = lambda options: lambda emit: ScriptPlayer(SCRIPTS['plain'], options, emit)\n"
         "assert main(['-p', 'hi', '--json'], engine=engine) == 0"
     )

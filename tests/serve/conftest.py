@@ -16,7 +16,7 @@ import pytest
 from dflash_tui.core.source import Emit, Happening
 from dflash_tui.serve.server import ServeOptions, Serving
 from engine.events import Event, TurnFinished, event_to_dict
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 
 if TYPE_CHECKING:
     import openai

@@ -10,7 +10,7 @@ import pytest
 
 from engine.commands import EngineOptions
 from engine.events import EngineError, Step, TurnFinished, event_to_dict
-from tests.scripted_engine import PAGE, tokenise
+from support.scripted_engine import PAGE, tokenise
 
 from .conftest import Json, Serve, Served
 
@@ -137,7 +137,7 @@ def test_stop_texts_and_tokens_end_an_answer_and_the_engine_s_work(serve: Serve)
 
 
 def test_thoughts_are_no_content(serve: Serve) -> None:
-    from tests.cli.scripted import Script, ScriptPlayer
+    from support.scripted import Script, ScriptPlayer
 
     def player(emit: Any, **_: Any) -> ScriptPlayer:
         return ScriptPlayer(Script(pieces=("a", "b")), EngineOptions(), emit)
@@ -166,7 +166,7 @@ def test_a_question_that_the_engine_can_t_answer(serve: Serve, kind: Any, status
 
 
 def test_an_answer_that_breaks_off_says_so_in_the_stream(serve: Serve) -> None:
-    from tests.cli.scripted import Script, ScriptPlayer
+    from support.scripted import Script, ScriptPlayer
 
     def player(emit: Any, **_: Any) -> ScriptPlayer:
         return ScriptPlayer(

@@ -16,9 +16,9 @@ import pytest
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.serve.server import Serving, listen
 from engine.events import EngineError
+from support.scripted import Script
 from tests.cli.conftest import Program
 from tests.cli.conftest import program as program
-from tests.cli.scripted import Script
 
 PIPE = subprocess.PIPE
 KEY = "a-key-of-some-length"
@@ -27,7 +27,7 @@ KEY = "a-key-of-some-length"
 @contextmanager
 def started(script: str, *flags: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process and all that it said on stdout until it was ready."""
-    command = [sys.executable, "-m", "tests.cli.scripted", script, "serve", "--port", "0", *flags]
+    command = [sys.executable, "-m", "support.scripted", script, "serve", "--port", "0", *flags]
     process = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, env={**os.environ, **environment})
     assert process.stdout is not None
     try:

@@ -11,7 +11,7 @@ import pytest
 
 from engine.commands import Message, Tool, ToolCall
 from engine.events import EngineError
-from tests.scripted_engine import tokenise
+from support.scripted_engine import tokenise
 
 from .conftest import HTTP, Json, Serve, Served, serving
 

@@ -20,9 +20,9 @@ from dflash_tui.serve import watch
 from dflash_tui.serve.server import ServeOptions, Serving
 from dflash_tui.serve.watch import ASKED_ELSEWHERE, LEAVING, WatchSource
 from engine.commands import Close, GenerationSettings
+from support.scripted_engine import ScriptedEngine
 from tests.app.conftest import Driver
 from tests.app.pilot import SteadyPilot
-from tests.scripted_engine import ScriptedEngine
 
 from .conftest import Json
 

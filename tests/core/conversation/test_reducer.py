@@ -20,7 +20,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)

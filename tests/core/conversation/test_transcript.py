@@ -21,9 +21,9 @@ from dflash_tui.core.sessions.turn import CUT_OFF
 from dflash_tui.core.text.spans import Span
 from engine.commands import GenerationSettings
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
+from support.events_for_tests import make_step
 from tests.pace import examples
 
-from ..events_for_tests import make_step
 from ..rounds_for_tests import rounds
 
 QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))

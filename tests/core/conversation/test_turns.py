@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from engine.events import Step, TurnFinished, TurnStarted
+from support.events_for_tests import make_step
 from tests.pace import examples
 
-from ..events_for_tests import make_step
 from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)

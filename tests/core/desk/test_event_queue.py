@@ -13,7 +13,7 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import Step, TurnFinished, TurnStarted
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 
 
 def test_history_session_and_trace_share_their_blocks(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from dflash_tui.core.figures.statistics import AcceptanceStatistics
 from engine.events import Step
 from engine.statistics import TurnMeter
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
 
 

@@ -12,7 +12,7 @@ from dflash_tui.core.figures.statistics import RoundCost, TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts, Table, tables
 from dflash_tui.core.rounds.history import StepHistory
 from engine.events import Step, TurnStarted
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.records.blocks import ROUNDS, decoded
 from dflash_tui.core.records.round_log import Recorder, RoundLog
 from engine.events import Step, TurnStarted
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.traces.steps import turns
 from tests.pace import examples
 

@@ -15,7 +15,7 @@ from dflash_tui.core.records.blocks import ROUNDS, decoded, encoded
 from dflash_tui.core.records.numbers import RecordError
 from dflash_tui.core.records.rows import row_of
 from engine.events import DraftToken, EmittedToken, Step, TreeToken
-from tests.core.events_for_tests import make_step, make_tree_step
+from support.events_for_tests import make_step, make_tree_step
 from tests.core.traces.steps import turns
 from tests.pace import examples
 

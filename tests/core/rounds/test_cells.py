@@ -8,7 +8,7 @@ from hypothesis import given
 
 from dflash_tui.core.rounds.cells import round_cells, round_summary, show_blanks
 from engine.events import Step
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
 
 

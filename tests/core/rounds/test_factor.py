@@ -12,7 +12,7 @@ from dflash_tui.core.rounds.factor import Around, after, factor_of, factors
 from dflash_tui.core.rounds.history import history_of
 from engine.events import Step
 from engine.speculation.one_row import OneRowPasses
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 
 ONE_ROW, DRAFT, ROW, REST = 5.0, 2.0, 0.25, 0.5
 """Milliseconds on a quiet machine: a pass over one row, a draft, a further row of a pass, and all else of a round."""

@@ -14,9 +14,9 @@ from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
 from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
 from engine.sampling.philox import uniform
+from support.events_for_tests import make_step
 from tests.pace import examples
 
-from ..events_for_tests import make_step
 from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)

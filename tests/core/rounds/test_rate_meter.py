@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.records.numbers import SECOND
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.rate_meter import RateMeter
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 
 WAITS, TOKENS = st.integers(1, 700_000), st.integers(1, 16)
 PACES = st.lists(st.tuples(WAITS, TOKENS), min_size=1, max_size=60)

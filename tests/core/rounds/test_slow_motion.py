@@ -20,9 +20,9 @@ from dflash_tui.core.rounds.playback import (
 )
 from dflash_tui.core.rounds.slow_motion import TEACHING_PACE, SlowMotion
 from engine.events import Step
+from support.events_for_tests import make_step
 from tests.pace import examples
 
-from ..events_for_tests import make_step
 from ..rounds_for_tests import rounds
 
 FEW = settings(max_examples=examples(30), deadline=None)

@@ -24,9 +24,8 @@ from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
 from engine.statistics import TurnMeter
+from support.events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
 from tests.pace import examples
-
-from ..events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
 
 SECOND = make_tree_step((0, 1, 0, 0))
 """Keeps three of a tree of fifteen, the middle one a second choice; behind them nothing was verified."""

@@ -22,7 +22,7 @@ from engine.events import (
     TurnStarted,
     WidthChoice,
 )
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.25, "Hello", "sdpa", "sdpa", "0a1b", "2c3d")
 SETTINGS = {"block_size": 16, "temperature": 0.5, "seed": 3}

@@ -25,7 +25,7 @@ from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.pace import examples
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)

@@ -30,8 +30,8 @@ from engine.speculation.costs import CostTable
 from engine.speculation.lookup import continuation, longest_match
 from engine.speculation.one_row import OneRowPasses
 from engine.speculation.trees import CHOICES
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.assistants import lending_keys, write_assistant
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.engine.small_decoders import Answer, ScriptedDrafter, prompt_ids, run_turn

@@ -20,6 +20,7 @@ from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.policy import Policy
 from engine.speculation.trees import WIDE_ROWS
+from support.ordered_sums import sum_in_order
 from tests.engine.decoding.pairs import (
     Drafts,
     Pair,
@@ -40,7 +41,6 @@ from tests.engine.small_decoders import (
     set_stops,
     settings,
 )
-from tests.kernels.ordered_sums import sum_in_order
 
 FLAT = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.02 * row for row in range(16))),))
 """Sixteen rows cost hardly more than one: whole trees are verified."""

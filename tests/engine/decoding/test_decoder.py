@@ -19,8 +19,8 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.sampling.sampling import sample
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
+from support.divergence import first_divergence
 from tests.engine.conftest import TinyPair
-from tests.engine.divergence import first_divergence
 from tests.engine.small_decoders import (
     MAX_CONTEXT,
     Proposal,

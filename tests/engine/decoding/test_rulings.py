@@ -24,7 +24,7 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4 import modules as gemma4
 from engine.models.gemma4.modules import Gemma4
-from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, VOCAB_SIZE, WINDOW, drafter_config, write_drafter
+from support.checkpoints import DRAFT_WINDOW, FULL, SLIDING, VOCAB_SIZE, WINDOW, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import oracle, prompt_ids, run_turn, scripted, settings
 from tests.engine.test_service import BUNDLED, ask, running

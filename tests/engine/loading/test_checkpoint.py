@@ -17,7 +17,7 @@ from engine.errors import DeviceFailure, EngineFailure, WeightsFailure
 from engine.files.shards import missing_weights
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.gemma4.modules import Gemma4
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
+from support.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.edited import edit_tensors
 

@@ -21,10 +21,10 @@ from engine.kernels.weights.kinds import weight_of
 from engine.loading.checkpoint import load_target
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.gemma4.gguf_names import gguf_name
-from tests.engine.checkpoints import FULL, SLIDING, random_target
+from support.checkpoints import FULL, SLIDING, random_target
+from support.packed_checkpoints import PREFIX, is_packed
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.loading.test_packed_checkpoints import IDS, logits
-from tests.engine.packed_checkpoints import PREFIX, is_packed
 
 VOCABULARY = 3000
 

@@ -19,7 +19,6 @@ from engine.kernels.weights.integers import ByteWeight
 from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
-from engine.lab.bench.shapes import read_shape
 from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory, plan_of
 from engine.loading.stored_format import StoredFormat
@@ -28,6 +27,7 @@ from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.mtp.draft_pass import AssistantDraftPass
 from engine.models.packed import hold_in_fewer_bits, packed_weights
+from support.shapes import read_shape
 from tests.engine.conftest import CPU, TinyPair
 
 CUDA = torch.device("cuda", 0)

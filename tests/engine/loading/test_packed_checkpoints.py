@@ -19,9 +19,9 @@ from engine.loading import checkpoint
 from engine.loading.checkpoint import load_target, target_on_meta
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.target import TargetModel
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, random_target, randomised, target_config
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, random_target, randomised, target_config
+from support.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 
 IDS = torch.randint(0, VOCAB_SIZE, (40,), generator=torch.Generator().manual_seed(3))
 

@@ -22,7 +22,7 @@ from engine.loading.checkpoint import load_target, read_target_config
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.pre_norm.names import gguf_name
 from engine.tokenizer import ChatTokenizer
-from tests.engine.checkpoints import VOCAB_SIZE
+from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import edit_config
 from tests.engine.loading.test_packed_checkpoints import IDS, logits

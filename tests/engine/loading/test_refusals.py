@@ -16,10 +16,10 @@ from torch import Tensor
 from engine.errors import UsageFailure, WeightsFailure
 from engine.loading.checkpoint import load_target
 from engine.loading.stored_format import stored_format
-from tests.engine.checkpoints import FULL, SLIDING, random_target
+from support.checkpoints import FULL, SLIDING, random_target
+from support.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import Tensors, edit_tensors
-from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 
 Q, K = (f"{PREFIX}layers.0.self_attn.{name}_proj.weight" for name in "qk")
 DOWN = f"{PREFIX}layers.0.experts.down_proj"

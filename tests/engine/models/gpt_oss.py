@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from tests.engine.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
+from support.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
 
 WINDOW = 12
 YARN = {

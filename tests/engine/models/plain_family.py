@@ -34,7 +34,7 @@ from engine.layer_config import (
 from engine.models.family import ChatFormat, Family, Json, TargetConfig, read_stops
 from engine.models.layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
 from engine.models.target import TargetModel, TargetOutput
-from tests.engine.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
+from support.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
-from tests.engine.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
+from support.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
 
 FAMILIES = ("llama", "qwen3", "qwen3_moe")
 LLAMA3 = {

@@ -20,7 +20,7 @@ from transformers import (
     Qwen3NextForCausalLM,
 )
 
-from tests.engine.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
+from support.checkpoints import VOCAB_SIZE, randomised, write_tokenizer
 
 RECURS, ATTENDS = "linear_attention", "full_attention"
 KINDS = [RECURS, RECURS, RECURS, ATTENDS] * 2

@@ -10,7 +10,7 @@ import pytest
 
 from engine.commands import Message, Tool, ToolCall
 from engine.tokenizer import ChatTokenizer
-from tests.engine.checkpoints import write_tokenizer
+from support.checkpoints import write_tokenizer
 
 PUBLISHED = Path(__file__).parents[1] / "configs" / "gemma-4-chat-template-2026-07-09.jinja"
 THOUGHT = "<|channel>thought\nFirst this,\nthen that.\n<channel|>"

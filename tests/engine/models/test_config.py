@@ -17,7 +17,7 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
-from tests.engine.checkpoints import FULL, SLIDING, target_config
+from support.checkpoints import FULL, SLIDING, target_config
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 

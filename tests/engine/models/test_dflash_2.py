@@ -10,14 +10,14 @@ import torch
 
 from engine.errors import WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
-from engine.lab.bench.shapes import read_shape
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.packed import PackedLinear
 from engine.models.registry import drafter_config_of
-from tests.engine.checkpoints import second_config, write_drafter
+from support.checkpoints import second_config, write_drafter
+from support.shapes import read_shape
 from tests.engine.conftest import TinyPair, no_progress
 
 REFUSED = {

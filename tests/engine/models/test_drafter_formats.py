@@ -17,7 +17,7 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.speculators import LEFTOVERS
 from engine.models.drafter_formats import OTHER_ARCHITECTURES, SLOTS, SPECULATORS
 from engine.models.registry import drafter_config_of
-from tests.engine.checkpoints import drafter_config, second_config, write_drafter
+from support.checkpoints import drafter_config, second_config, write_drafter
 from tests.engine.conftest import TinyPair, no_progress
 
 OF_ZLAB = (

@@ -20,8 +20,6 @@ from engine.events import EngineReady, Event, Step, TurnFinished
 from engine.hub.pairs import known_drafter
 from engine.kv_cache.cache import Cache
 from engine.lab.bench.floor import floor_of
-from engine.lab.bench.shapes import shape_of_checkpoint
-from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter
@@ -30,11 +28,12 @@ from engine.models.registry import FAMILIES, family_of, register
 from engine.models.target import TargetModel
 from engine.runner import Runner
 from engine.tokenizer import AnswerStream, ChatTokenizer
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
+from support.checkpoints import FULL, SLIDING, drafter_config, write_drafter
+from support.reference_drafter import ReferenceDrafter
+from support.shapes import random_pair, shape_of_checkpoint
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.against_transformers import assert_same, assert_same_answers, their_answer
 from tests.engine.models.plain_family import PLAIN, PlainTarget, write_plain_target
-from tests.engine.models.reference_drafter import ReferenceDrafter
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 
 ROOT = Path(__file__).parents[3]

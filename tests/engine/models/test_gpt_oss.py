@@ -25,7 +25,7 @@ from engine.models.packed import PackedLinear
 from engine.models.registry import family_of
 from engine.models.target import TargetModel
 from engine.tokenizer import stream_of
-from tests.engine.checkpoints import FULL, drafter_config, write_drafter
+from support.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import Tensors, copied, edit_config, edit_tensors, refusal
 from tests.engine.models.against_transformers import (

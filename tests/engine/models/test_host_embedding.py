@@ -12,7 +12,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
 from engine.models.host_embedding import HostEmbedding, hold_embedding_on_host
-from tests.engine.checkpoints import VOCAB_SIZE
+from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.models.pre_norm import write_target
 

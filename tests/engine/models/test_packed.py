@@ -14,10 +14,9 @@ from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.kinds import weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
-from engine.lab.bench.shapes import read_shape
-from engine.lab.bench.weights import random_pair
 from engine.models.packed import PackedLinear, hold, pack, packable
 from engine.models.target import TargetModel
+from support.shapes import random_pair, read_shape
 
 CPU = torch.device("cpu")
 

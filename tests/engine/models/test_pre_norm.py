@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
+from support.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import copied, edit_config, refusal
 from tests.engine.models.against_transformers import (

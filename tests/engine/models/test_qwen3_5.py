@@ -27,7 +27,7 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.packed import packed_in
 from engine.models.qwen3_5.modules import GatedDeltaNet, Qwen35Attention, Qwen35Target
 from engine.models.registry import family_of
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import copied
 from tests.engine.models.against_transformers import (

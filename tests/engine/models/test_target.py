@@ -14,7 +14,7 @@ from transformers import Gemma4ForConditionalGeneration
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
 from engine.models.gemma4.modules import Gemma4
-from tests.engine.checkpoints import VOCAB_SIZE, WINDOW
+from support.checkpoints import VOCAB_SIZE, WINDOW
 from tests.engine.conftest import CPU, TinyPair, no_progress
 
 LENGTH = 5 * WINDOW + 30

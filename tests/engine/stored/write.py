@@ -19,7 +19,7 @@ from compressed_tensors.quantization.utils import calculate_qparams
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from tests.engine.checkpoints import SLIDING, random_target
+from support.checkpoints import SLIDING, random_target
 
 FOLDER = Path(__file__).parent
 IGNORED = ["lm_head", "re:.*embed_tokens.*"]

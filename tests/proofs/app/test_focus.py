@@ -13,8 +13,8 @@ from dflash_tui.app.widgets.slider import PACES, BlockSlider, PaceSlider, Temper
 from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from engine.commands import AUTO, Adjust, Ask
+from support.scripted_engine import PAGE
 from tests.app.conftest import Driver, Launch
-from tests.scripted_engine import PAGE
 
 
 async def test_the_first_tab_from_the_prompt_reaches_the_sliders(chat: Driver) -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
-from tests.app.terminal import Terminal
+from support.terminal import Terminal
 
 LEAVE_TERMINAL = "\x1b[?1049l"
 CHAT = """
 from pathlib import Path
 from dflash_tui.app.main import run_chat
 from engine.commands import EngineOptions, GenerationSettings
-from tests.scripted_engine import PAGE, ScriptedEngine
+from support.scripted_engine import PAGE, ScriptedEngine
 from engine.events import EngineError
 import sys
 {setup}
@@ -49,7 +49,7 @@ sys.addaudithook(importing)
 stop("starting")
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.cli.main import main
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 compose = ChatScreen._compose
 async def late(screen):
     await asyncio.to_thread(stop, "composing")

@@ -17,10 +17,10 @@ from dflash_tui.core.source import Happening, StepBatch
 from dflash_tui.core.text.spans import Spans
 from engine.commands import Ask, GenerationSettings
 from engine.events import TurnStarted
+from support.events_for_tests import make_step
+from support.scripted_engine import ScriptedEngine
 from tests.app.conftest import Launch
 from tests.app.pilot import key_event
-from tests.core.events_for_tests import make_step
-from tests.scripted_engine import ScriptedEngine
 
 
 async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import EngineReady, PrefillDone, TurnFinished, TurnStarted
+from support.events_for_tests import make_step
 from tests.app.conftest import Launch
 from tests.app.replaying import replaying
-from tests.core.events_for_tests import make_step
 
 
 @pytest.mark.parametrize(("size", "name"), [((120, 36), "code"), ((80, 24), "code-sampled"), ((60, 18), "maths")])

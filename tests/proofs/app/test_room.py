@@ -13,8 +13,8 @@ from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.source import Capabilities
 from engine.commands import Ask
 from engine.events import EngineError
+from support.scripted_engine import ScriptedEngine
 from tests.app.conftest import Driver, Launch
-from tests.scripted_engine import ScriptedEngine
 
 ANSWER = "word " * 30
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tests.app.terminal import Terminal
+from support.terminal import Terminal
 
 from .test_process import chat
 

@@ -21,9 +21,9 @@ from dflash_tui.cli.headless import prompt
 from dflash_tui.cli.headless.output import StandardOutput
 from dflash_tui.cli.terminal.streams import _BestEffort, prepare_streams
 from dflash_tui.core.exit_codes import ExitCode
+from support.forked import Piped
 from tests.cli.conftest import Program
 from tests.cli.programs import program as running
-from tests.forked import Piped
 
 SOON = 4.0
 """Seconds: a second, the program's own end, and a machine that does other things."""

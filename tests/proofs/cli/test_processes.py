@@ -17,8 +17,8 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.reader import TraceError, read_trace
+from support.forked import Piped
 from tests.cli.programs import program
-from tests.forked import Piped
 
 
 def started(script: str, *flags: str, **streams: int) -> AbstractContextManager[Piped]:
@@ -158,7 +158,7 @@ def test_what_is_printed_at_the_very_end_counts() -> None:
 
 def in_a_shell(words: str) -> subprocess.CompletedProcess[bytes]:
     """The program with redirections behind its flags."""
-    command = f'"{sys.executable}" -m tests.cli.scripted {words}'
+    command = f'"{sys.executable}" -m support.scripted {words}'
     return subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
 
 

@@ -1,7 +1,7 @@
 """A program in a real terminal: tmux draws what a person would see and sends what a person would type.
 
 Every terminal has a tmux server of its own, so that tests share neither windows nor settings, and nobody else's tmux
-is touched. Where the bytes themselves matter, ``tests/app/terminal.py`` has a bare pseudo-terminal.
+is touched. Where the bytes themselves matter, ``support/terminal.py`` has a bare pseudo-terminal.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from dflash_tui.app.main import run_chat
 from engine.commands import EngineOptions, GenerationSettings
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 source = partial(ScriptedEngine, answer={answer!r})
 sys.exit(run_chat(source, GenerationSettings(), Path({out!r})))
 """

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from engine.lab.judging.play import Played, RecordedChoices, RecordedDraft, play
-from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy
 from engine.speculation.trees import ROWS, accepted_path, best_first
 from measure.engine.recorded_costs import LONG, tree_tables
+from support.playing import DraftRecording, Played, RecordedChoices, RecordedDraft, play
 
 TREES = tree_tables()
 SIZES = range(1, 17)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from engine.lab.judging.record import DraftRecording
 from measure.engine.record_drafts import FILE
 from measure.engine.recordings import load_recordings
+from support.playing import DraftRecording
 
 
 @cache

@@ -11,7 +11,7 @@ from engine.commands import Message
 from engine.decoding import decoder
 from engine.events import EngineError, TurnFinished, TurnStarted
 from engine.tokenizer import ChatTokenizer
-from tests.engine.checkpoints import write_tokenizer
+from support.checkpoints import write_tokenizer
 from tests.engine.test_service import BUNDLED, ask, running
 
 QUESTION = "Write a quicksort in Python"

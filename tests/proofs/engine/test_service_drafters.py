@@ -17,8 +17,8 @@ from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.sampling.sampling import Samples, sample
 from engine.tokenizer import ChatTokenizer
+from support.checkpoints import FULL, SLIDING, random_target, write_tokenizer
 from tests.engine.assistants import lending_keys, write_assistant
-from tests.engine.checkpoints import FULL, SLIDING, random_target, write_tokenizer
 from tests.engine.test_service import BUNDLED, Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"

@@ -24,12 +24,12 @@ from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.errors import EngineFailure
 from engine.hub.packaged import folder_of
 from engine.loading.checkpoint import load_drafter, load_target
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
+from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
+from support.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, write_packed
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.loading.test_gguf import q4_0, write_gguf
 from tests.engine.loading.test_plain_gguf import WIDTH, a_model, write
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
-from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, write_packed
 from tests.pace import examples
 
 INDEX = "model.safetensors.index.json"

@@ -25,11 +25,11 @@ from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
-from engine.lab.bench.shapes import read_shape
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
+from support.shapes import read_shape
 from tests.proofs.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[2] / "engine" / "configs"

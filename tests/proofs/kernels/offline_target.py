@@ -17,13 +17,13 @@ from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
-from engine.lab.bench.shapes import read_shape
 from engine.models.attention_backends import TRITON
 from engine.models.family import TargetConfig
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import Gemma4WidePass
 from engine.models.packed import shape_of
 from engine.speculation.trees import WIDE_ROWS
+from support.shapes import read_shape
 from tests.proofs.kernels.offline import Launch, compile_launch, distinct, record, table
 
 META = torch.device("meta")

@@ -15,7 +15,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig
 from engine.models.dflash.config import DFlashConfig
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config
+from support.checkpoints import FULL, SLIDING, drafter_config
 from tests.kernels.tensors import CPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

@@ -21,7 +21,7 @@ from engine.kernels.round.walk import reference_walk, walk
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
-from tests.engine.checkpoints import FULL, SLIDING, random_target, second_config, write_drafter
+from support.checkpoints import FULL, SLIDING, random_target, second_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding.pairs import DRAFT_TILES, HEADS, TILES
 from tests.engine.small_decoders import prompt_ids, run_turn, settings

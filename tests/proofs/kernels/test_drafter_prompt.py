@@ -7,8 +7,7 @@ import torch
 
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
-from engine.lab.bench.shapes import read_shape
-from engine.lab.bench.weights import random_pair
+from support.shapes import random_pair, read_shape
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

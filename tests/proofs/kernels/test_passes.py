@@ -28,9 +28,9 @@ from engine.models.layers import linear, merge_projections
 from engine.models.merged_weights import side_by_side
 from engine.models.target import TargetModel
 from engine.speculation.trees import Node, path_to
+from support.published import PUBLISHED, Published, write_published
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
-from tests.engine.models.published import PUBLISHED, Published, write_published
 from tests.engine.small_decoders import prompt_ids
 
 pytestmark = [

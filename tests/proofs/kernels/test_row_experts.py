@@ -22,7 +22,7 @@ from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.layer_config import CLAMP, Activation
-from tests.kernels.routed import route_rows
+from support.routed import route_rows
 from tests.kernels.tensors import CPU, FP32_AND_BF16, noise, number
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

@@ -13,11 +13,10 @@ from engine.commands import WeightFormat
 from engine.kernels.decode.tiles import TargetTiles
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
-from engine.lab.bench.shapes import read_shape
-from engine.lab.bench.weights import random_pair
 from engine.models.gemma4.decode_pass import Gemma4DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import Gemma4WidePass
+from support.shapes import random_pair, read_shape
 from tests.engine.small_decoders import prompt_ids
 from tests.kernels.tensors import CPU
 from tests.pace import only_in_ci

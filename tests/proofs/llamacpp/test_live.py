@@ -27,7 +27,7 @@ from engine.commands import EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, LoadProgress, Notice, Step, TurnFinished
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.demo.to_gguf import PairFiles
-from tests.engine.divergence import allowed_margin, first_divergence
+from support.divergence import allowed_margin, first_divergence
 from tests.proofs.e2e.chatting import DRONE_PAGE, PROGRAM
 from tests.proofs.e2e.conftest import OpenChat, chat  # noqa: F401  (a fixture)
 from tests.proofs.llamacpp.live import KEY, asked, children, counters, heard, running, served

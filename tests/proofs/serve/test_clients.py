@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.commands import Ask
-from tests.scripted_engine import ScriptedEngine, tokenise
+from support.scripted_engine import ScriptedEngine, tokenise
 from tests.serve.conftest import Served, serving
 
 from .clients import CLIENTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.scripted_engine import PAGE, tokenise
+from support.scripted_engine import PAGE, tokenise
 from tests.serve.conftest import Json, Served
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.serve import connection, web
+from support.scripted_engine import PAGE
 from tests.pace import examples
-from tests.scripted_engine import PAGE
 from tests.serve.conftest import QUESTION, Serve, Served
 
 LINE = "POST /v1/chat/completions HTTP/1.1"

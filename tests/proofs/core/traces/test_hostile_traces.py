@@ -22,7 +22,7 @@ from dflash_tui.core.traces import reader
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SYNC, Frame
 from dflash_tui.core.traces.reader import TraceError
 from engine.events import EngineReady, PrefillDone, Step, TurnStarted
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.traces.steps import long_run, read
 from tests.pace import examples
 from tests.proofs.core.traces.test_traces import state

@@ -29,7 +29,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from tests.core.events_for_tests import make_step
+from support.events_for_tests import make_step
 from tests.core.traces.steps import READY, SETTINGS, long_run, read, turns
 from tests.pace import examples
 

@@ -8,7 +8,7 @@ from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.models.gemma4.prefill_pass import Gemma4PrefillPass
-from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
+from support.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import MAX_CONTEXT, assert_caches_equal_recomputation, prompt_ids, run_turn, settings
 

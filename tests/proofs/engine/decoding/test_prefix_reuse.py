@@ -10,7 +10,7 @@ from engine.commands import GenerationSettings
 from engine.decoding import decoder as decoder_module
 from engine.kv_cache import prefix as prefix_module
 from engine.kv_cache.prefix import MOST_SNAPSHOTS
-from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
+from support.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings
 

@@ -14,6 +14,7 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
+from support.ordered_sums import sum_in_order
 from tests.engine.decoding.pairs import (
     PROMPT,
     Pair,
@@ -33,7 +34,6 @@ from tests.engine.small_decoders import (
     set_stops,
     settings,
 )
-from tests.kernels.ordered_sums import sum_in_order
 from tests.pace import IN_CI
 
 __all__ = ["pair"]

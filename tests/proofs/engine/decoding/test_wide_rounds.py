@@ -20,9 +20,9 @@ from engine.models.gemma4 import wide_pass
 from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import WIDE_ROWS
+from support.ordered_sums import sum_in_order
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES, Pair, assert_same_rounds, copying, of, pair, told
 from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, set_stops, settings
-from tests.kernels.ordered_sums import sum_in_order
 
 __all__ = ["pair"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from engine.lab.training.rows import Encoded, RowDataset, TextRows, batches
-from tests.engine.checkpoints import VOCAB_SIZE
+from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU
 
 FIRST_TEXT_ID = 107

@@ -17,17 +17,16 @@ from engine.kernels.decode import dense, head
 from engine.kernels.prefill import attention
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
-from engine.lab.bench.shapes import read_shape
-from engine.lab.bench.weights import random_pair
 from engine.loading import choose_rounds as starting
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.choose_rounds import choose_rounds, ways_with
 from engine.models.attention_backends import SDPA, TRITON
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
+from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
+from support.ordered_sums import sum_in_order
+from support.shapes import random_pair, read_shape
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES, Pair
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
-from tests.kernels.ordered_sums import sum_in_order
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

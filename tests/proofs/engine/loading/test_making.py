@@ -25,11 +25,11 @@ from engine.loading.checkpoint import load_target, target_on_meta
 from engine.loading.grid import rounded
 from engine.models.packed import packable
 from engine.models.target import TargetModel
-from tests.engine.checkpoints import FULL, SLIDING, random_target
+from support.checkpoints import FULL, SLIDING, random_target
+from support.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, is_packed, write_packed
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import edit_config, edit_tensors
 from tests.engine.loading.test_packed_checkpoints import IDS, logits
-from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, is_packed, write_packed
 
 KINDS = [SLIDING, FULL]
 

@@ -33,7 +33,6 @@ from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
-from engine.lab.bench.shapes import configs_of, period_of, shorten
 from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
@@ -46,7 +45,8 @@ from engine.models.attention_backends import TRITON
 from engine.runner import Runner
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
-from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
+from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
+from support.shapes import configs_of, period_of, shorten
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings

@@ -22,9 +22,9 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.weight_choice import choose_weights
 from engine.models.packed import packed_weights
 from engine.models.target import TargetModel
+from support.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, of_experts
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.qwen3_5 import ATTENDS, RECURS, save, saved, write_target
-from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, of_experts
 
 Tensors = dict[str, Tensor]
 Pack = Callable[[str, Tensor], tuple[Tensors, Tensor]]

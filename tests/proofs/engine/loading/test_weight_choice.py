@@ -15,16 +15,16 @@ from engine.decoding.decoder import GPU_PREFILL_CHUNK, LEAST_PREFILL_CHUNK
 from engine.errors import DeviceFailure, Option, UsageFailure
 from engine.hub.pairs import KNOWN_PAIRS, PairFolders
 from engine.hub.sizes import CONTEXTS, FILE, size_of
-from engine.lab.bench.shapes import read_shape
 from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
 from engine.loading.weight_choice import WeightPlan, choose_weights
 from engine.models.packed import shape_of
 from engine.pair_loader import fitting_format
-from tests.engine.checkpoints import FULL, SLIDING, random_target
+from support.checkpoints import FULL, SLIDING, random_target
+from support.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
+from support.shapes import read_shape
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.models.pre_norm import write_target
-from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
 
 CUDA = torch.device("cuda", 0)
 """Only its kind is asked."""

@@ -22,13 +22,12 @@ from engine.kernels.decode.tile_trials import TileTrial
 from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles, products_of
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
-from engine.lab.bench.shapes import read_shape
-from engine.lab.bench.weights import random_pair
 from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.measured import tiles as tuning
 from engine.measured.tiles import neighbours, tune, with_choice
+from support.shapes import random_pair, read_shape
 from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES
 from tests.engine.small_decoders import prompt_ids

@@ -21,7 +21,7 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.tokenizer import ChatTokenizer
-from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, second_config, write_drafter
+from support.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, second_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import run_turn, settings
 

@@ -21,8 +21,8 @@ from engine.errors import WeightsFailure
 from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
 from engine.models.drafter import Drafter
 from engine.models.gemma4.modules import Gemma4
+from support.checkpoints import FULL, SLIDING, WINDOW, drafter_config, randomised, target_config, write_drafter
 from tests.engine.assistants import assistant_of, lending_keys, write_assistant
-from tests.engine.checkpoints import FULL, SLIDING, WINDOW, drafter_config, randomised, target_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import Answer, prompt_ids, run_turn, settings
 

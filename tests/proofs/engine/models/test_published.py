@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
 from engine.models.gemma4.modules import Gemma4
-from tests.engine.checkpoints import DRAFT_WINDOW, VOCAB_SIZE, WINDOW
+from support.checkpoints import DRAFT_WINDOW, VOCAB_SIZE, WINDOW
+from support.published import PUBLISHED, Reference, write_published
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.models.published import PUBLISHED, Reference, write_published
 
 LENGTH = 5 * max(WINDOW, DRAFT_WINDOW) + 7
 IDS = torch.randint(0, VOCAB_SIZE, (LENGTH,), generator=torch.Generator().manual_seed(7))

@@ -35,7 +35,7 @@ from engine.models.qwen3_5.mtp.draft_pass import QwenMtpDraftPass
 from engine.models.target import TargetModel
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from tests.engine.checkpoints import VOCAB_SIZE
+from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import copied
 from tests.engine.models.qwen3_5 import SHAPE, edit_text_config, save, saved, write_target

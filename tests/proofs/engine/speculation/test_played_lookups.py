@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
-from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from measure.engine import record_drafts
 from measure.engine.recorded_costs import recorded_tables
 from measure.engine.recordings import load_recordings
+from support.playing import NOTHING, DraftRecording, RecordedChoices, RecordedDraft, RecordedLookup, play
 from tests.proofs.engine.played_auto import TREES, chains, never_right, scattered
 from tests.proofs.engine.recorded_lookups import lookups
 

@@ -8,7 +8,6 @@ from math import prod
 
 import pytest
 
-from engine.lab.judging.play import RecordedChoices, RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
@@ -30,6 +29,7 @@ from engine.speculation.trees import (
     placed,
 )
 from measure.engine.recorded_costs import recorded_tables, tree_tables
+from support.playing import RecordedChoices, RecordedDraft, play
 from tests.proofs.engine.played_auto import AHEAD, SURE, adversarial, chains, collapse, play_auto, scattered
 from tests.proofs.engine.recorded import recorded_drafts
 

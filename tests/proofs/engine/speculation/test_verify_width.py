@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lab.judging.play import RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import chain
 from measure.engine.recorded_costs import recorded_tables
+from support.playing import RecordedDraft, play
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
 """A dense model: a pass over 16 rows costs hardly more than over one."""

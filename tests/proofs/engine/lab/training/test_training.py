@@ -29,7 +29,7 @@ from engine.lab.training.rows import Encoded, RowDataset, causal_within_document
 from engine.lab.training.shape import DrafterShape, taps_of
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.target import TargetModel
-from tests.engine.checkpoints import VOCAB_SIZE
+from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.models.pre_norm import LLAMA3, write_target
 from tests.engine.small_decoders import run_turn, settings

@@ -18,7 +18,7 @@ import sys
 import termios
 import time
 
-from ..forked import Forked
+from support.forked import Forked
 
 
 def _run(code: str) -> None:

@@ -15,7 +15,7 @@ from triton.language import core
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 
-from tests.kernels.quick_types import describe_types_once
+from support.quick_types import describe_types_once
 
 
 @cache

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import Gemma4Config, Gemma4ForConditionalGeneration, PreTrainedModel
 
-from tests.engine.tiny_tokenizer import save_tokenizer, train_tokenizer
+from support.tiny_tokenizer import save_tokenizer, train_tokenizer
 
 M = TypeVar("M", bound=PreTrainedModel)
 

@@ -1,4 +1,4 @@
-"""Scripts for the command line; ``python -m tests.cli.scripted SCRIPT [FLAGS]`` runs the program on one of them."""
+"""Scripts for the command line; ``python -m support.scripted SCRIPT [FLAGS]`` runs the program on one of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from tests.scripted_engine import ScriptedEngine
+from support.scripted_engine import ScriptedEngine
 
 ANSWER = ("Hello, ", "wörld 😀\n", "```python hello.py\n", "print('hello')\n", "```\n", "Done")
 

@@ -19,7 +19,7 @@ from typing import BinaryIO
 Environment = Mapping[str, str | None]
 NOTHING: Environment = {}
 _forking = get_context("forkserver")
-_forking.set_forkserver_preload(["tests.cli.scripted", "dflash_tui.app.main"])
+_forking.set_forkserver_preload(["support.scripted", "dflash_tui.app.main"])
 
 
 class Forked:

@@ -32,7 +32,7 @@ from engine.events import (
     rounded,
 )
 from engine.statistics import TurnMeter
-from tests.core.events_for_tests import make_tree_step
+from support.events_for_tests import make_tree_step
 
 PAGE = """Here is a page with three drones that follow each other.
 

@@ -15,7 +15,7 @@ from transformers import (
     Gemma4UnifiedForConditionalGeneration,
 )
 
-from tests.engine.checkpoints import FULL, SLIDING, randomised, target_config
+from support.checkpoints import FULL, SLIDING, randomised, target_config
 
 Reference = Gemma4ForConditionalGeneration | Gemma4UnifiedForConditionalGeneration
 

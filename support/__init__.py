@@ -1,0 +1,1 @@
+"""What tests and measurements share: small checkpoints, scripted engines, terminals, comparisons."""
