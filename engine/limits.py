@@ -32,6 +32,8 @@ class Limit:
     """What people may ask, or do, instead."""
     sure: bool = False
     """Whether the model answers no such question well: then it isn't asked, and ``says`` is the answer."""
+    behind: re.Pattern[str] | None = None
+    """Matches the answers behind which such a question is meant; None for any place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,13 @@ class Limits:
     def of(cls, about: Mapping[str, Any]) -> Limits:
         """Reads the limits in a pair's ``about.json``."""
         kinds = (
-            Limit(re.compile("|".join(each["asks"]), re.I), each["says"], each["instead"], each.get("sure", False))
+            Limit(
+                re.compile("|".join(each["asks"]), re.I),
+                each["says"],
+                each["instead"],
+                each.get("sure", False),
+                re.compile(each["behind"]) if "behind" in each else None,
+            )
             for each in about["limits"]
         )
         return cls(re.compile(about["reads"]["letters"]), about["reads"]["instead"], tuple(kinds))
@@ -63,15 +71,16 @@ class Limits:
         enough = FEW * strange if strange > 1 else strange  # "Olá!" has one, and is read
         return known >= enough and (known > 0 or not pictures)
 
-    def met_by(self, text: str) -> Iterable[Limit]:
-        """The limits that a question comes upon."""
-        return (kind for kind in self.kinds if kind.asks.search(text))
+    def met_by(self, text: str, before: str = "") -> Iterable[Limit]:
+        """The limits that a question comes upon. ``before``: the answer that it follows."""
+        told = (kind for kind in self.kinds if kind.behind is None or kind.behind.search(before))
+        return (kind for kind in told if kind.asks.search(text))
 
-    def refusal(self, text: str) -> tuple[str, str] | None:
+    def refusal(self, text: str, before: str = "") -> tuple[str, str] | None:
         """Why a question gets no answer, and what to ask instead; None where it may get a good one."""
         if not self.reads(text):
             return "I can't read this.", self.instead
-        return next(((kind.says, kind.instead) for kind in self.met_by(text) if kind.sure), None)
+        return next(((kind.says, kind.instead) for kind in self.met_by(text, before) if kind.sure), None)
 
 
 def goes_in_circles(ids: Sequence[int]) -> bool:

@@ -38,6 +38,9 @@ VARIED = (
 )
 """Costs are timed on the tokens of this text: they differ enough to choose experts as other texts do."""
 
+LESS_ALIKE = "At a temperature above 0 it says other things: /temp 0.7"
+"""What to do about an answer that goes round in circles."""
+
 Drain = Callable[[], list[Adjust] | None]
 """Returns the adjustments that arrived since it was last asked; None to end the answer."""
 
@@ -109,7 +112,7 @@ class Runner:
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:
             self.learn_costs()
-        for limit in self._limits.met_by(ask.messages[-1].content if ask.messages else ""):
+        for limit in self._limits.met_by(*_asked(ask)):
             if limit not in self._told:
                 self._told.add(limit)
                 yield Notice(limit.says, limit.instead, ahead=True)
@@ -123,14 +126,14 @@ class Runner:
                 settings = settings.with_changes(change)
             return replace(settings, max_new_tokens=min(settings.max_new_tokens, end)) if end else settings
 
-        said: list[int] = []  # by a model that knows its limits
+        said: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll, ask.compares):
             if isinstance(progress, Round):
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)
-                for token in () if self._limits is ANYTHING or end else progress.emitted:
+                for token in () if end else progress.emitted:
                     said.append(token)
                     if goes_in_circles(said):
                         end = len(said) + ONCE_MORE
@@ -142,7 +145,7 @@ class Runner:
                 yield PrefillDone(ask.turn, progress.milliseconds)
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
-            yield Notice("It went round in circles, and was stopped.", self._limits.instead)
+            yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
         yield finished
 
     def forget(self) -> None:
@@ -156,7 +159,7 @@ class Runner:
             if (wrong := next((each for each in prompt.ids if not 0 <= each < size), None)) is not None:
                 raise UsageFailure(f"No token has the id {wrong}.", f"Ids go from 0 to {size - 1}.")
         elif ask.messages:
-            if (refusal := self._limits.refusal(ask.messages[-1].content)) is not None:
+            if (refusal := self._limits.refusal(*_asked(ask))) is not None:
                 raise UsageFailure(*refusal)
             prompt = self.tokenizer.asked(ask)
         else:
@@ -228,3 +231,9 @@ class Runner:
         costs = time_rounds(self.decoder, list(dict.fromkeys(ids)))
         self.costs_seconds = perf_counter() - started
         return costs
+
+
+def _asked(ask: Ask) -> tuple[str, str]:
+    """The question of a conversation, and the answer before it; empty for none."""
+    last, *before = [message.content for message in reversed(ask.messages) if message.role != "system"] or [""]
+    return last, before[0] if before else ""

@@ -17,6 +17,7 @@ from ..weights import fp8
 from ..weights.fp8 import fp8_words
 from ..weights.matrix import FP8, Matrix, eight_numbers, group_of, restored
 from ..weights.weight import Weight
+from .thread_loads import joined, neighbours, two_scales
 from .tile_shape import TileShape, ahead_of, depend_on, length_of, parts_of, place_of
 
 
@@ -42,10 +43,16 @@ def height_of(weight: Weight, max_rows: int) -> int:
     return 8 if is_packed(weight) and max_rows <= 8 else MAX_ROWS
 
 
+@constexpr_function
+def pieces_of(words: int, weight_format: int) -> int:
+    """In how many pieces the numbers of a row are read that are multiplied by so many words."""
+    return 2 if weight_format == fp8.FP8 else (words + 1) // 2
+
+
 @jit
 def spread(values: tl.tensor) -> tl.tensor:
-    """[1, 8, 1, rows / 8] of one value for each of 8 or 16 rows, laid out as the threads of a warp hold them."""
-    return tl.permute(tl.reshape(values, [values.shape[0] // 8, 8]), 1, 0)[None, :, None, :]
+    """[rows / 8, 1, 8, 1] of one value for each of 8 or 16 rows."""
+    return tl.reshape(values, [values.shape[0] // 8, 8])[:, None, :, None]
 
 
 @constexpr_function
@@ -88,7 +95,7 @@ def multiply_packed(
     loads apart, and where a loop or a branch begins it forgets which is which (MEASUREMENTS.md, "One scoreboard")."""
     steps: tl.constexpr = length_of(cut.DEPTH, cut.BLOCK_K) // cut.BLOCK_K
     ahead: tl.constexpr = ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)
-    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N, 8 * rows.shape[3]], dtype=tl.float32)
+    total = tl.zeros([parts_of(cut.PARTS, cut.BLOCK_K), cut.BLOCK_N, 8 * rows.shape[0]], dtype=tl.float32)
     for step in tl.static_range(steps):
         if step == steps - ahead and last:
             let_next_start()
@@ -217,8 +224,8 @@ def _load_words(
     first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix,
     cut: TileShape,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """Words of a step, counted from 0, int32 [4, 8, parts, BLOCK_N / 8, words], by the threads of a warp, and their
-    scales; if such a step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums
+    """Words of a step, counted from 0, of [BLOCK_N / 8, parts, 8, 4] addresses (``neighbours``), and their scales; if
+    such a step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums
     aren't stored."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
@@ -229,31 +236,29 @@ def _load_words(
     tl.static_assert(per_lane <= 4, "a thread reads 16 bytes at once, no more")
     data, scales = _sources(weight, first, column)
     at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
-    lane = tl.arange(0, 4)[:, None, None, None]
-    block = lane // lanes + tl.arange(0, parts)[None, None, :, None] * (wide // 32)
+    lane = tl.arange(0, 4)[None, None, None, :]
+    block = lane // lanes + tl.arange(0, parts)[None, :, None, None] * (wide // 32)
     past: tl.constexpr = goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED)
     if past:
         block = tl.minimum(block, blocks - 1 - at // 32)
-    eight = tl.arange(0, cut.BLOCK_N // 8)[None, None, None, :]
-    row = tl.arange(0, 8)[None, :, None, None]
-    word = tl.arange(0, per_lane)[None, None, None, None, :]
+    eight = tl.arange(0, cut.BLOCK_N // 8)[:, None, None, None]
+    row = tl.arange(0, 8)[None, None, :, None]
     near = data + (block * (16 * per_block) + row * per_block + lane % lanes * per_lane)
     beside = _panel_of(eight // 2, column, weight, cut) * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
     # Where the step stands comes last, here and below: then all steps share one address and differ by a constant.
-    near = near[:, :, :, :, None] + (beside[:, :, :, :, None] + word)
-    words = tl.load(near + at // 32 * (16 * per_block), mask=there)
+    words = neighbours(near + beside + at // 32 * (16 * per_block), there, per_lane, True)
     if weight.FORMAT == FP8:
-        return words, tl.full([], 0, tl.int32)  # a bare 0 within tuples is no value to Triton 3.7.1
+        return words, 0
     else:
         together: tl.constexpr = group_of(weight.FORMAT) // 32
         groups: tl.constexpr = blocks // together
-        sixteen = tl.arange(0, cut.BLOCK_N // 16)[None, None, None, :]
+        sixteen = tl.arange(0, cut.BLOCK_N // 16)[:, None, None, None]
         beside = _panel_of(sixteen, column, weight, cut) * (groups * 16) + row * 2
         if past or cut.BLOCK_K % (32 * together) != 0:
-            return words, _load_scales(scales + ((at // 32 + block) // together * 16 + beside), there)
+            return words, two_scales(scales + ((at // 32 + block) // together * 16 + beside), there)
         else:
             group = scales + (block // together * 16 + beside)
-            return words, _load_scales(group + at // 32 // together * 16, there)
+            return words, two_scales(group + at // 32 // together * 16, there)
 
 
 @jit
@@ -266,22 +271,8 @@ def _panel_of(sixteen: tl.tensor, column: tl.tensor, weight: Matrix, cut: TileSh
 
 
 @jit
-def _load_scales(at: tl.tensor, there: tl.tensor) -> tl.tensor:
-    """Load two scales that stand side by side from each address ``at`` where ``there`` is true. Scales of one or two
-    bytes come as one register with both, which ``_each_scale`` takes apart when they are needed: to do it here would
-    wait for the memory. Those of four bytes come as two numbers."""
-    dtype: tl.constexpr = at.dtype.element_ty
-    if SIMULATED or dtype == tl.float32:
-        return tl.load(at[:, :, :, :, None] + tl.arange(0, 2)[None, None, None, None, :], mask=there)
-    elif dtype == tl.uint8:
-        return tl.load(at.to(tl.pointer_type(tl.uint16)), mask=there)
-    else:
-        return tl.load(at.to(tl.pointer_type(tl.int32)), mask=there)
-
-
-@jit
 def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
-    """Scales [4, 8, parts, BLOCK_N / 8], taken out of the pairs that ``_load_scales`` read."""
+    """Scales [4, 8, parts, BLOCK_N / 8], taken out of the pairs that ``two_scales`` read."""
     dtype: tl.constexpr = weight.scales.dtype.element_ty
     if pairs.dtype == dtype:
         both = pairs
@@ -289,7 +280,7 @@ def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
         both = tl.join((pairs & 0xFF).to(tl.uint8), (pairs >> 8).to(tl.uint8))
     else:
         both = tl.join(*_both_of(pairs)).to(dtype, bitcast=True)
-    return tl.reshape(both, [4, 8, pairs.shape[2], 2 * pairs.shape[3]])
+    return tl.reshape(tl.permute(both, 3, 2, 1, 0, 4), [4, 8, pairs.shape[1], 2 * pairs.shape[0]])
 
 
 @jit
@@ -297,38 +288,44 @@ def load_rows(
     rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix,
     cut: TileShape,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """What a step, counted from 0, multiplies of the rows, [4, 8, parts, rows / 8, pieces, numbers] by the threads of a
-    warp: in formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers
+    """What a step, counted from 0, multiplies of the rows, of [rows / 8, parts, 8, 4] addresses (``neighbours``): in
+    formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers
     apart."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     words: tl.constexpr = words_of_lane(wide, weight.FORMAT)
     lanes: tl.constexpr = words_of_block(weight.FORMAT) // words
-    pieces: tl.constexpr = 2 if weight.FORMAT == FP8 else (words + 1) // 2
-    numbers: tl.constexpr = 4 * words // pieces
     at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
-    lane = tl.arange(0, 4)[:, None, None, None, None, None]
-    part = tl.arange(0, parts)[None, None, :, None, None, None]
-    piece = tl.arange(0, pieces)[None, None, None, None, :, None]
-    depth = part * wide + lane // lanes * 32 + lane % lanes * (4 * words)
+    lane = tl.arange(0, 4)[None, None, None, :]
+    depth = tl.arange(0, parts)[None, :, None, None] * wide + lane // lanes * 32 + lane % lanes * (4 * words)
     if weight.FORMAT == FP8 and words < 4:  # two of a word's numbers stand 8 further on
         depth -= lane % 2 * 4
-    sources = rows[:, :, :, :, None, None] + depth
-    if SIMULATED or rows.dtype.element_ty != tl.bfloat16:
-        number = piece * 8 + tl.arange(0, numbers)[None, None, None, None, None, :]
-        sources += at
-    else:  # two in a register
-        number = piece * 4 + tl.arange(0, numbers // 2)[None, None, None, None, None, :]
-        aligned: tl.constexpr = 2 * numbers  # bytes: so much is read at a time
-        sources = tl.multiple_of(sources, [aligned] * 6).to(tl.pointer_type(tl.int32)) + at // 2
-    further: tl.constexpr = 16 if SIMULATED or rows.dtype.element_ty != tl.bfloat16 else 8
+    there = True
     if goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED):
         there = depth < weight.K - at
-        low = tl.load(sources + number, mask=there, other=0)
-        return low, 0 if weight.FORMAT == FP8 else tl.load(sources + (number + further), mask=there, other=0)
+    sources = rows + depth + at
+    low = _pieces(sources, there, weight, words)
+    return low, 0 if weight.FORMAT == FP8 else _pieces(sources + 16, there, weight, words)
+
+
+@jit
+def _pieces(sources: tl.tensor, there: tl.tensor, weight: Matrix, WORDS: tl.constexpr) -> tuple[tl.tensor, ...]:
+    """What so many words are multiplied by of the rows, bf16 numbers two in a register, in one piece or two."""
+    pieces: tl.constexpr = pieces_of(WORDS, weight.FORMAT)
+    numbers: tl.constexpr = 4 * WORDS // pieces
+    registers: tl.constexpr = numbers // 2 if sources.dtype.element_ty == tl.bfloat16 and not SIMULATED else numbers
+    first = neighbours(sources, there, registers, False)
+    return first, neighbours(sources + 8, there, registers, False) if pieces == 2 else 0
+
+
+@jit
+def _joined_pieces(x: tl.tensor, weight: Matrix, WORDS: tl.constexpr) -> tl.tensor:
+    """[4, 8, parts, rows / 8, pieces, registers] of what ``_pieces`` loaded."""
+    first = joined(x[0])
+    if pieces_of(WORDS, weight.FORMAT) == 2:
+        return tl.permute(tl.join(first, joined(x[1])), 3, 2, 1, 0, 5, 4)
     else:
-        low = tl.load(sources + number)
-        return low, 0 if weight.FORMAT == FP8 else tl.load(sources + (number + further))
+        return tl.permute(tl.expand_dims(first, 4), 3, 2, 1, 0, 4, 5)
 
 
 @jit
@@ -336,19 +333,21 @@ def _multiplied(total: tl.tensor, tile: tl.tensor, x: tl.tensor, weight: Matrix,
     """Adds to the sums [parts, BLOCK_N, rows] what one step gives: its words (``_load_words``) times its rows
     (``load_rows``)."""
     words, scales = tile
-    low, high = x
+    words = tl.permute(joined(words), 3, 2, 1, 0, 4)
+    low = _joined_pieces(x[0], weight, words.shape[4])
     if weight.FORMAT == FP8:
         a, b, c, d = fp8_words(words, rows)
         return dot(_first_factor(a, b, c, d), _second_factor(low, True), total)
     else:
         a, b, c, d, e, f, g, h = eight_numbers(words, _each_scale(scales, weight), rows, weight)
         total = dot(_first_factor(a, b, c, d), _second_factor(low, False), total)
+        high = _joined_pieces(x[1], weight, words.shape[4])
         return dot(_first_factor(e, f, g, h), _second_factor(high, False), total)
 
 
 @jit
 def _first_factor(a: tl.tensor, b: tl.tensor, c: tl.tensor, d: tl.tensor) -> tl.tensor:
-    """Lays the numbers that were unpacked from a step's words, four tensors shaped as ``_load_words``', out as a
+    """Lays the numbers that were unpacked from a step's words, four tensors [4, 8, parts, columns / 8, words], out as a
     product's first factor [parts, columns, depth], in the order in which ``_second_factor`` has the rows."""
     columns: tl.constexpr = 8 * a.shape[3]
     depth: tl.constexpr = 16 * a.shape[4]

@@ -13,6 +13,7 @@ from typing import Any
 
 from triton import knobs
 from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia import driver as nvidia
 from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
 from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
@@ -94,4 +95,5 @@ def _kernel(launch: str) -> JITFunction:
 
 def _compile(launch: str) -> None:
     kernel = _kernel(launch).preload(launch)
-    CudaLauncher(kernel.src, kernel.metadata)
+    if hasattr(nvidia, "make_launcher"):  # Triton 3.7 has one launcher for all, which comes with the loader
+        CudaLauncher(kernel.src, kernel.metadata)

@@ -47,7 +47,7 @@ def test_other_letters_than_its_own_are_not_read(text: str, reads: bool) -> None
         ("summarize your last answer", "sum up"),
         ("why is the sky blue", "world"),
         ("why is that word orange", "one question in three"),
-        ("What can you do?", "edits"),
+        ("What can you do?", "Nothing else"),
         ("Write a quicksort in Python", ""),
         ("create a single-file HTML animation of a drone swarm", ""),
         ("What is speculative decoding?", ""),
@@ -91,6 +91,28 @@ def test_no_held_out_question_of_its_report_is_refused() -> None:
 )
 def test_what_it_surely_cant_gets_no_answer(text: str, refused: bool) -> None:
     assert (OWN.refusal(text) is not None) is refused and ANYTHING.refusal(text) is None
+
+
+PAGE, PROGRAM = "```html index.html\n<!DOCTYPE html>\n```", "```python\ndef f():\n    pass\n```"
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "refused"),
+    [
+        *((PAGE, text, False) for text in ("Make it red", "slower", "make it 60 drones", "let them follow the mouse")),
+        *((PAGE, text, False) for text in ("call it Summer", "Write a quicksort in Python", "What is a drafter?")),
+        *((PAGE, text, True) for text in ("white background", "more of them", "add a button", "undo that", "save it")),
+        *((PAGE, text, True) for text in ("add the text Welcome", "make it blue and slower", "explain the code")),
+        *((PROGRAM, text, False) for text in ("add type hints", "add a docstring", "rename it to my_sort")),
+        *((PROGRAM, text, True) for text in ("rename items to values", "make it recursive", "in descending order")),
+        *(("", text, False) for text in ("white background", "more of them", "explain the code")),
+        *(("", text, True) for text in ("Why is the text the same with speculation?", "can you edit my files")),
+    ],
+)
+def test_a_change_that_it_never_learnt_is_refused_behind_what_it_would_change(
+    before: str, text: str, refused: bool
+) -> None:
+    assert (OWN.refusal(text, before) is not None) is refused
 
 
 def test_an_answer_that_goes_in_circles_is_seen() -> None:
