@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
-
-from engine.events import Channel
 
 from ..reading import Logprob, Piece
 from .steps import Texts, Token
@@ -43,26 +40,18 @@ class TokenTexts:
 def carry(pieces: Sequence[Piece], own: Sequence[str | None]) -> tuple[list[Piece], list[Piece]]:
     """Cuts ``pieces`` into one for each token, by the tokens' ``own`` texts where those are known. Also returns what no
     token can carry, since a token's text is of one channel. A token without a text is ``control``."""
-    shares = shared("".join(text for _, text in pieces), own)
-    borders = [0, *accumulate(len(text) for _, text in pieces)]
-    carried: list[Piece] = []
-    place, end = 0, 0
-    for share in shares:
+    rest, carried, end, place = list(pieces), list[Piece](), 0, 0
+    for share in shared("".join(text for _, text in pieces), own):
         end += len(share)
-        piece = next((at for at in range(len(pieces)) if borders[at] <= place < borders[at + 1]), None)
-        stop = min(end, borders[piece + 1]) if piece is not None else place
-        if piece is None or stop == place:
+        if not rest or end == place:
             carried.append(("control", ""))
             continue
-        channel: Channel = pieces[piece][0]
-        carried.append((channel, pieces[piece][1][place - borders[piece] : stop - borders[piece]]))
-        place = stop
-    left = [
-        (channel, text[max(place - borders[at], 0) :])
-        for at, (channel, text) in enumerate(pieces)
-        if place < borders[at + 1]
-    ]
-    return carried, left
+        channel, text = rest.pop(0)
+        taken = text[: end - place]
+        carried.append((channel, taken))
+        place += len(taken)
+        rest = [(channel, text[len(taken) :]), *rest] if len(taken) < len(text) else rest
+    return carried, rest
 
 
 def shared(text: str, own: Sequence[str | None]) -> list[str]:
