@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Make = Callable[..., ScriptedEngine]
+HTTP = httpx2.Client(timeout=20)  # for all: making one takes longer than any question
 QUESTION = [{"role": "user", "content": "Write a page"}]
 
 
@@ -48,8 +49,8 @@ class Served:
         return openai.OpenAI(**made)
 
     def post(self, path: str = "chat/completions", **body: Any) -> httpx2.Response:
-        with self.http() as http:
-            return http.post(f"/v1/{path}", json={"messages": QUESTION, **body} if path.startswith("chat") else body)
+        asked = {"messages": QUESTION, **body} if path.startswith("chat") else body
+        return HTTP.post(f"{self.url}/v1/{path}", json=asked)
 
     def chunks(self, path: str = "chat/completions", **body: Any) -> list[Json]:
         """The objects of a stream, which must end as streams do."""
@@ -60,8 +61,7 @@ class Served:
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples with these labels."""
-        with self.http() as http:
-            lines = http.get("/metrics").text.splitlines()
+        lines = HTTP.get(f"{self.url}/metrics").text.splitlines()
         wanted = [f'{key}="{value}"' for key, value in labels.items()]
         found = [line for line in lines if line.startswith(f"{name}{{") and all(each in line for each in wanted)]
         assert found, name

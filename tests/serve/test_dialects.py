@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import httpx2
 import pytest
 
 from engine.commands import Message, Tool, ToolCall
 from engine.events import EngineError
-from support.scripted_engine import PAGE, tokenise
+from support.scripted_engine import tokenise
 
-from .conftest import Json, Serve, Served, serving
+from .conftest import HTTP, Json, Serve, Served, serving
 
-QUESTION = "Write a page"
+QUESTION, ANSWER = "Write a page", "Well, it is late, and nobody reads."
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Zürich"}}\n</tool_call>'
 FUNCTION = {"name": "weather", "description": "Says it.", "parameters": SCHEMA}
@@ -155,10 +156,20 @@ def calling() -> Iterator[Served]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """One that knows no tools."""
+    with serving(answer=ANSWER, round_seconds=0.0) as running:
+        yield running
+
+
+def post(served: Served, path: str, **body: object) -> httpx2.Response:
+    return HTTP.post(f"{served.url}{path}", json=body)
+
+
 def ask(served: Served, way: Way, stream: bool, **more: object) -> list[Json]:
     """The objects that come back: one, or those of a stream."""
-    with served.http() as http:
-        answer = http.post(way.path, json={**way.body, "stream": stream, **more})
+    answer = post(served, way.path, **{**way.body, "stream": stream, **more})
     assert answer.status_code == 200, answer.text
     if not stream:
         return [answer.json()]
@@ -172,10 +183,10 @@ def said(way: Way, told: list[Json], stream: bool) -> Said:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_text_is_the_same_everywhere_and_rounds_come_to_who_asks(served: Served, way: Way, stream: bool) -> None:
-    assert said(way, ask(served, way, stream), stream) == (PAGE, [])
+    assert said(way, ask(served, way, stream), stream) == (ANSWER, [])
     assert served.engine.asked[-1].messages == (Message("user", QUESTION),)
     told = ask(served, way, stream, return_dflash_events=True)
-    assert said(way, told, stream) == (PAGE, [])
+    assert said(way, told, stream) == (ANSWER, [])
     events = [event for each in told for event in each.get("dflash", ())]
     assert events == served.told(served.engine.asked[-1].turn)
 
@@ -223,28 +234,27 @@ def test_without_tools_what_is_written_is_text(calling: Served, way: Way) -> Non
     ],
 )
 def test_refusals_are_sentences_in_every_dialect(calling: Served, way: Way, more: Json, words: str) -> None:
-    with calling.http() as http:
-        answer = http.post(way.path, json={**way.body, **way.tools, **more})
+    answer = post(calling, way.path, **{**way.body, **way.tools, **more})
     assert answer.status_code in (400, 404) and words in way.error(answer.json())
 
 
 def test_a_model_that_knows_no_tools_says_so(served: Served, way: Way) -> None:
-    with served.http() as http:
-        answer = http.post(way.path, json={**way.body, **way.tools})
+    answer = post(served, way.path, **way.body, **way.tools)
     assert answer.status_code == 400 and "knows no tools" in way.error(answer.json())
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_an_engine_s_error_reaches_everybody(serve: Serve, way: Way, stream: bool) -> None:
+def test_an_engine_s_error_reaches_everybody(serve: Serve) -> None:
     error = EngineError("usage", "The conversation has 9 tokens, the context holds 8.", "Ask less.")
-    with serve(turn_error=error) as served, served.http() as http:
-        answer = http.post(way.path, json={**way.body, "stream": stream})
-        assert "the context holds 8. Ask less." in answer.text
-        assert answer.status_code == 400 or stream
+    with serve(turn_error=error) as served:
+        for way in WAYS.values():
+            for stream in (False, True):
+                answer = post(served, way.path, **way.body, stream=stream)
+                assert "the context holds 8. Ask less." in answer.text
+                assert answer.status_code == 400 or stream
 
 
 def test_figures_are_those_of_the_answer(served: Served) -> None:
-    written = len(tokenise(PAGE))
+    written = len(tokenise(ANSWER))
     usage = ask(served, WAYS["messages"], False)[0]["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (28, 12, written)
     usage = ask(served, WAYS["responses"], True)[-1]["response"]["usage"]
@@ -254,19 +264,18 @@ def test_figures_are_those_of_the_answer(served: Served) -> None:
 
 
 def test_what_ollama_s_clients_ask_besides(served: Served) -> None:
-    with served.http() as http:
-        for path in ("/api/tags", "/api/ps"):
-            assert [each["model"] for each in http.get(path).json()["models"]] == ["demo/gemma4-tiny"]
-        assert http.get("/api/version").json()["version"]
-        about = http.post("/api/show", json={"model": "Gemma4-Tiny:latest"}).json()
-        assert about["capabilities"] == ["completion"] and about["model_info"]["dflash.context_length"] == 4096
-        assert "There is no model" in http.post("/api/show", json={"model": "x"}).json()["error"]
-        body = {"prompt": "Once", "stream": False, "options": {"num_predict": 5, "seed": 3}}
-        assert http.post("/api/generate", json=body).json()["response"] == PAGE
-        assert http.post("/api/generate", json={"model": "gemma4-tiny"}).json()["done_reason"] == "load"
-        schema = http.post("/api/chat", json={**WAYS["Ollama"].body, "format": SCHEMA})
-        assert schema.status_code == 400 and schema.json()["error"].startswith("format can't be had")
-        asked = served.engine.asked[-1]
-        assert (asked.settings.max_new_tokens, asked.settings.seed) == (5, 3) and asked.messages[-1].content == "Once"
-        raw = http.post("/api/generate", json={**body, "raw": True}).json()
-        assert raw["response"] == PAGE and served.engine.asked[-1].prompt == "Once"
+    for path in ("/api/tags", "/api/ps"):
+        assert [each["model"] for each in HTTP.get(served.url + path).json()["models"]] == ["demo/gemma4-tiny"]
+    assert HTTP.get(f"{served.url}/api/version").json()["version"]
+    about = post(served, "/api/show", model="Gemma4-Tiny:latest").json()
+    assert about["capabilities"] == ["completion"] and about["model_info"]["dflash.context_length"] == 4096
+    assert "There is no model" in post(served, "/api/show", model="x").json()["error"]
+    body: Json = {"prompt": "Once", "stream": False, "options": {"num_predict": 5, "seed": 3}}
+    assert post(served, "/api/generate", **body).json()["response"] == ANSWER
+    assert post(served, "/api/generate", model="gemma4-tiny").json()["done_reason"] == "load"
+    schema = post(served, "/api/chat", **WAYS["Ollama"].body, format=SCHEMA)
+    assert schema.status_code == 400 and schema.json()["error"].startswith("format can't be had")
+    asked = served.engine.asked[-1]
+    assert (asked.settings.max_new_tokens, asked.settings.seed) == (5, 3) and asked.messages[-1].content == "Once"
+    assert post(served, "/api/generate", **body, raw=True).json()["response"] == ANSWER
+    assert served.engine.asked[-1].prompt == "Once"

@@ -8,11 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.serve.tool_calls import CallReader, Part
 from engine.commands import CallSyntax, Tool, ToolCall
+
+from ..pace import examples
 
 SHAPES = {
     "text": {"type": "string"},
@@ -94,6 +96,7 @@ def plain(call: ToolCall) -> bool:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=examples(28), deadline=None)
 @given(calls=st.lists(CALLS, min_size=1, max_size=2), before=st.sampled_from(["", "Well.\n\n"]), places=CUTS)
 def test_what_was_called_is_read_wherever_it_is_cut(
     way: str, calls: list[ToolCall], before: str, places: list[int]
@@ -108,6 +111,7 @@ def test_what_was_called_is_read_wherever_it_is_cut(
 
 
 @pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=examples(28), deadline=None)
 @given(call=CALLS, after=SAYINGS, at=st.integers(0, 10**6), places=CUTS)
 @example(ToolCall("now", {}), "", 20, [])
 def test_what_is_no_call_stays_the_text_it_was(
@@ -124,6 +128,7 @@ def test_what_is_no_call_stays_the_text_it_was(
 
 
 @pytest.mark.parametrize("syntax", ["gemma4", "qwen", "llama", "harmony"])
+@settings(max_examples=examples(28), deadline=None)
 @given(pieces=st.lists(SAYINGS, max_size=6))
 def test_an_answer_without_calls_passes_as_it_is(syntax: CallSyntax, pieces: list[str]) -> None:
     assert read(syntax, pieces) == ("".join(pieces), [])
