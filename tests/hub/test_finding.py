@@ -216,7 +216,7 @@ def test_a_folder_without_a_config(tmp_path: Path) -> None:
     assert "config.json" in str(refusal(str(tmp_path)))
 
 
-@pytest.mark.parametrize("shard", ["", ".", "..", "../x", "/x", "a/b", "a\0", 3, None])
+@pytest.mark.parametrize("shard", ["", ".", "..", "../x", "/x", "a/../b", "a\0", 3, None])
 def test_an_index_leads_nowhere_else(shard: object, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
     with pytest.raises(WeightsFailure, match="which file holds which tensor"):

@@ -111,9 +111,9 @@ class RateGauge(Gauge):
         ascii = options_of(self).ascii
         faster = self.facts.turn.speed_up
         number = self._speed if faster is None else f"{faster.times:.1f}×"
-        about = "about, " if faster is not None and faster.about else ""
-        head = TOKENS_PER_SECOND.name if faster is None else f"{about}times {AS_FAST}"
-        head = head if len(head) <= self.size.width else f"{about}{SPEED_UP.name}"
+        about = ", about" if faster is not None and faster.about else ""
+        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}{about}"
+        head = head if len(head) <= self.size.width else f"{SPEED_UP.name}{about}"
         digits = large_number(number, ascii)
         told = self._told()
         room_beside = self.size.width - len(digits[0]) - 2
