@@ -14,6 +14,8 @@ from engine.commands import CallSyntax, Tool, ToolCall
 Part = str | ToolCall
 """What an answer is made of."""
 
+MOST_ENDS = 8
+"""How many marks at a call's end are tried: more don't stand in one call's texts."""
 QUOTE = '<|"|>'
 """What Gemma 4 writes around a string."""
 _PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|true|false|null|[\s{}\[\],:].*|\".*", re.DOTALL)
@@ -147,6 +149,8 @@ class CallReader:
         """The mark with which ``held`` begins; "" for none."""
         self._looked = 0
         """How much of ``held`` was searched for the mark that ends it."""
+        self._ends = 0
+        """How many such marks were found that left no call."""
         self._blanks = ""
         """Blanks that are text where text follows."""
         self._before: Part = ""
@@ -168,7 +172,7 @@ class CallReader:
             if not self._mark:
                 place, self._mark = self._next_mark(last)
                 parts += self._said([self._held[:place]])
-                self._held, self._looked = self._held[place:], len(self._mark)
+                self._held, self._looked, self._ends = self._held[place:], len(self._mark), 0
             if not self._mark or (found := self._call(last)) is None:
                 break
             parts += self._said(found)
@@ -188,15 +192,16 @@ class CallReader:
         leaves no call may have stood in a text of the call, and the next one is tried."""
         closing = self._syntax.marks[self._mark]
         begin = 0 if self._mark in self._syntax.keeps else len(self._mark)
-        while closing and (end := self._held.find(closing, self._looked)) >= 0:
+        while closing and self._ends < MOST_ENDS and (end := self._held.find(closing, self._looked)) >= 0:
             self._looked = end + len(closing)
             if (found := self._read(self._held[begin:end])) is not None:
                 self._held = self._held[self._looked :]
                 return found
-        if not last:
+            self._ends += 1
+        if not last and self._ends < MOST_ENDS:
             self._looked = max(self._looked, len(self._held) - len(closing) + 1) if closing else self._looked
             return None
-        if (found := self._read(self._held[begin:])) is not None:
+        if self._ends < MOST_ENDS and (found := self._read(self._held[begin:])) is not None:
             self._held = ""
             return found
         self._held = self._held[len(self._mark) :]

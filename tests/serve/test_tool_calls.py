@@ -143,6 +143,7 @@ def test_an_answer_without_calls_passes_as_it_is(syntax: CallSyntax, pieces: lis
         ("qwen", '<tool_call>\n{"name": "find", "arguments": [1]}\n</tool_call>'),
         ("qwen", f'<tool_call>\n{{"name": "find", "arguments": {"[" * 100_000}}}\n</tool_call>'),
         ("qwen", "<tool_call>\n<function=find>\n<parameter=text>\nx\n</function>\n</tool_call>"),
+        ("qwen", "<tool_call></tool_call>" * 3000),
         ("gemma4", "<|tool_call>call:find{text:two words}<tool_call|>"),
         ("gemma4", "<|tool_call>find<tool_call|>"),
         ("llama", '{"name": "unknown", "parameters": {}}'),
