@@ -47,7 +47,7 @@ MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
 
-CallSyntax = Literal["gemma4", "qwen", "llama", "harmony"]
+CallSyntax = Literal["gemma", "qwen", "llama", "harmony"]
 """How a model writes a call of a tool into its answer."""
 
 

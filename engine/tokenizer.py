@@ -40,7 +40,7 @@ PROBES = ("one", "two")
 """Two questions: a template that writes the same for both leaves the question out."""
 PROBED = Tool("probe", "Probes.", {"type": "object", "properties": {"word": {"type": "string", "description": "Any."}}})
 CALL_SIGNS: Mapping[CallSyntax, tuple[str, ...]] = {
-    "gemma4": ("<|tool_call>call:probe{",),
+    "gemma": ("<|tool_call>call:probe{",),
     "harmony": ("to=functions.probe",),
     "qwen": ("<tool_call>\n{", "<tool_call>\n<function=probe>"),
     "llama": ('{"name": "probe", "parameters": ',),

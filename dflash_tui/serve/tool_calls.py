@@ -129,7 +129,7 @@ class _Syntax:
 
 _TO, _COMMENTARY = "to=functions.", "<|channel|>commentary"
 _SYNTAXES: Mapping[CallSyntax, _Syntax] = {
-    "gemma4": _Syntax({"<|tool_call>": "<tool_call|>"}, _gemma),
+    "gemma": _Syntax({"<|tool_call>": "<tool_call|>"}, _gemma),
     "qwen": _Syntax({"<tool_call>": "</tool_call>"}, _qwen),
     "llama": _Syntax({"<|python_tag|>": "", "{": ""}, _llama, ("{",), ("{",)),
     "harmony": _Syntax({_COMMENTARY: "", _TO: "", f" {_TO}": ""}, _harmony, (_COMMENTARY, _TO, f" {_TO}")),

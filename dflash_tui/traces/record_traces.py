@@ -42,7 +42,7 @@ class Answering:
 
     def answer(self, turn: int, messages: tuple[Message, ...], settings: GenerationSettings) -> list[Event]:
         """Everything that the engine says of one turn. Raises :class:`RecordingError` when it fails."""
-        self._engine.send(Ask(turn, messages, settings))
+        self._engine.send(Ask(turn, messages, settings, compares=True))
         return self._until(TurnFinished)
 
     def warm_up(self, settings: GenerationSettings) -> None:

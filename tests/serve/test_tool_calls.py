@@ -49,7 +49,7 @@ def harmony(call: ToolCall) -> str:
 
 
 WAYS: dict[str, tuple[CallSyntax, Write]] = {
-    "Gemma 4": ("gemma4", lambda call: f"<|tool_call>call:{call.name}{gemma(call.arguments)}<tool_call|>"),
+    "Gemma 4": ("gemma", lambda call: f"<|tool_call>call:{call.name}{gemma(call.arguments)}<tool_call|>"),
     "Qwen3": ("qwen", lambda call: f"<tool_call>\n{in_json('arguments', call)}\n</tool_call>"),
     "Qwen3.5": ("qwen", tags),
     "gpt-oss": ("harmony", harmony),
@@ -127,7 +127,7 @@ def test_what_is_no_call_stays_the_text_it_was(
         assert calls or text == said
 
 
-@pytest.mark.parametrize("syntax", ["gemma4", "qwen", "llama", "harmony"])
+@pytest.mark.parametrize("syntax", ["gemma", "qwen", "llama", "harmony"])
 @settings(max_examples=examples(28), deadline=None)
 @given(pieces=st.lists(SAYINGS, max_size=6))
 def test_an_answer_without_calls_passes_as_it_is(syntax: CallSyntax, pieces: list[str]) -> None:
@@ -144,8 +144,8 @@ def test_an_answer_without_calls_passes_as_it_is(syntax: CallSyntax, pieces: lis
         ("qwen", f'<tool_call>\n{{"name": "find", "arguments": {"[" * 100_000}}}\n</tool_call>'),
         ("qwen", "<tool_call>\n<function=find>\n<parameter=text>\nx\n</function>\n</tool_call>"),
         ("qwen", "<tool_call></tool_call>" * 3000),
-        ("gemma4", "<|tool_call>call:find{text:two words}<tool_call|>"),
-        ("gemma4", "<|tool_call>find<tool_call|>"),
+        ("gemma", "<|tool_call>call:find{text:two words}<tool_call|>"),
+        ("gemma", "<|tool_call>find<tool_call|>"),
         ("llama", '{"name": "unknown", "parameters": {}}'),
         ("llama", '{"city": "Oslo"} is JSON'),
         ("llama", 'As JSON: {"name": "find", "parameters": {}}'),

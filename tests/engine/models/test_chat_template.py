@@ -104,7 +104,7 @@ def test_tools_are_declared_called_and_answered_as_published(
     name: str, system: str, tokenizers: tuple[ChatTokenizer, ChatTokenizer]
 ) -> None:
     talk = [*(Message(*each) for each in SYSTEM_TEXTS[system]), Message(USER, "Hi!"), *CALLED[name]]  # type: ignore[arg-type]
-    assert [each.calls for each in tokenizers] == ["gemma4", "gemma4"]
+    assert [each.calls for each in tokenizers] == ["gemma", "gemma"]
     for thinking, answering in product((False, True), repeat=2):
         ours, published = (each._written(talk, thinking, answering, TOOLS) for each in tokenizers)
         assert ours == published, (thinking, answering)

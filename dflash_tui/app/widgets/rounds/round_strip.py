@@ -9,7 +9,7 @@ from textual.widget import Widget
 from dflash_tui.core.figures.labels import COLOURS, SERVERS
 from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
 from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
-from dflash_tui.core.text.wrapping import shortened
+from dflash_tui.core.text.wrapping import shortened, width_of
 from engine.events import Step
 
 STYLES: dict[Fate, str] = {
@@ -96,8 +96,9 @@ def _cells(step: Step, width: int) -> tuple[Content, Content]:
 
 
 def visible(text: str) -> str:
-    """A token with its blanks shown, cut to the length of a cell."""
-    return shortened(show_blanks(text), LONGEST_CELL)
+    """A token with its blanks shown, cut to the length of a cell; a sign in the place of one that takes no room."""
+    shown = shortened(show_blanks(text), LONGEST_CELL)
+    return shown if width_of(shown) else "\N{REPLACEMENT CHARACTER}"
 
 
 def probability(value: float) -> str:
