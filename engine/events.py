@@ -84,6 +84,9 @@ class EngineReady:
     known."""
     calls: CallSyntax | None = None
     """How the target writes calls of tools; None where its chat template knows no tools, and where that isn't known."""
+    sampling: dict[str, float] | None = None
+    """How the target's makers sample: fields of :class:`engine.commands.GenerationSettings`, and a repetition penalty,
+    which isn't computed here (``generation_config.json``); None where they don't say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +313,7 @@ Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFini
 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
-    "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None,
+    "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None, "sampling": None,
     "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""

@@ -14,6 +14,7 @@ from .commands import AUTO, EngineOptions, WeightFormat
 from .decoding.decoder import Decoder
 from .events import EngineReady, Event, LoadProgress, Notice
 from .files.fingerprint import fingerprint
+from .files.generation_config import published_sampling
 from .hub.fetching import Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
 from .hub.sizes import CONTEXTS, size_of
@@ -89,6 +90,7 @@ class LoadedPair:
             drafter_hash=self.fingerprints[1],
             recurs=len(target.config.attention) < len(target.config.layers),
             calls=self.tokenizer.calls,
+            sampling=published_sampling(self.folders.target),
         )
 
 

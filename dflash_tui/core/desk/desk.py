@@ -59,6 +59,8 @@ class Desk:
         """The number of the question that the user is writing anew; None while there is none."""
         self._turned: tuple[int, Part] | None = None
         """The version that was turned to last, until another question is asked."""
+        self._told_of_makers = ""
+        """What was said last of how a model's makers sample."""
         self.resumed: Conversation | None = None
         """An older conversation whose model has not been compared with the present one yet."""
 
@@ -220,6 +222,9 @@ class Desk:
         """Take note that a source can answer; whoever applies events calls this."""
         self._tell_other_model()
         self.models.ready(self.chat, ready)
+        if (words := self.presets.makers_words(ready)) and words != self._told_of_makers:
+            self._told_of_makers = words
+            self.face.say(words, "end")
 
     # The tree
 

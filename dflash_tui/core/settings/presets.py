@@ -20,10 +20,13 @@ from .decoding import SETTINGS, WORDS, of_flags
 
 SYSTEM = "system"
 _SETTINGS = {setting.flag: setting for setting in SETTINGS}
+_SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
 _KNOWN = (SYSTEM, *_SETTINGS)
 """What a preset may say."""
 NONE = "none"
 """Stands for no preset: what the program was started with."""
+OF_MODEL = "model"
+"""Stands for the settings with which the model's makers sample, where they say so."""
 _NO_SYSTEM = (NONE, "off")
 
 
@@ -62,6 +65,12 @@ def find_preset(name: str, config: Config) -> Preset:
     if SYSTEM in values:
         values[SYSTEM] = _system(name, table[SYSTEM])
     return Preset(name, values)
+
+
+def preset_of_model(sampling: Mapping[str, float]) -> Preset:
+    """The settings with which a model's makers sample, as a preset; ``sampling`` as in ``EngineReady``."""
+    flags = {_SETTINGS_BY_NAME[name].flag: value for name, value in sampling.items() if name in _SETTINGS_BY_NAME}
+    return Preset(OF_MODEL, flags)
 
 
 def preset_in_force(config: Config, system: str | None, settings: GenerationSettings) -> Preset | None:

@@ -150,3 +150,17 @@ def test_every_command_says_what_it_does_and_takes() -> None:
     for command in COMMANDS.values():
         assert command.id and command.title and (command.slash or command.keys)
         assert command.usage.startswith(f"/{command.slash}") and command.argument("x").usage.endswith(")")
+
+
+def test_how_a_models_makers_sample_is_told_once_and_is_a_preset(sit: Sit) -> None:
+    sampling = {"temperature": 0.7, "top_k": 20, "top_p": 0.8, "repetition_penalty": 1.1}
+    seat = sit(ready=replace(READY, sampling=sampling))
+    told = [each for each in seat.face.said if "makers" in each]
+    assert len(told) == 1 and "temperature 0.7, top-k 20, top-p 0.8: /preset model" in told[0]
+    assert "repetition_penalty of 1.1 isn't computed" in told[0]
+    assert "Presets: model" in seat.type("/preset") and "model is in force" in seat.type("/preset model", "hi")
+    settings = seat.source.asked[-1].settings
+    assert (settings.temperature, settings.top_k, settings.top_p) == (0.7, 20, 0.8)
+    assert seat.type("/preset none") and seat.desk.chat.settings.temperature == 0
+    plain = sit()
+    assert not [each for each in plain.face.said if "makers" in each] and "no presets" in plain.type("/preset")
