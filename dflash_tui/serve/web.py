@@ -38,7 +38,8 @@ UNKNOWN, MAX_HEADER = "x-ignored-parameters", 1000
 """The header that names parameters of the request which nobody here knows, and its most characters."""
 
 
-_PATHS = ", ".join(["/v1/models", "/health", "/metrics", "/dflash", *(each.path for each in DIALECTS)])
+_OLLAMAS = ["/api/tags", "/api/ps", "/api/show", "/api/version"]
+_PATHS = ", ".join(["/v1/models", "/health", "/metrics", "/dflash", *_OLLAMAS, *(each.path for each in DIALECTS)])
 
 
 class Gone(Exception):
