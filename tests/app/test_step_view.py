@@ -245,10 +245,10 @@ def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
 @pytest.mark.parametrize("width", [78, 58])
 def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     step = replace(make_step(11, 15), verify_width=13, choice=WidthChoice(0.0004, 0.2, 700.0))
-    scene = Scene(inspect_step(step, 7, 107, None, 6.5), keys=("Esc close",))
+    scene = Scene(inspect_step(step, 7, 107, None, 1.5), keys=("Esc close",))
     *_, choice, cost, _ = map(str, scene_lines(scene, width, 9))
     assert "the 13th is kept in under 0.1" in choice and choice.endswith("0.20 ms")
-    assert cost.endswith("one at a time: 12 × 6.5 = 78.0 ms")
+    assert cost.endswith("one at a time: 12 × 1.5 = 18.0 ms")
 
 
 @pytest.mark.alone

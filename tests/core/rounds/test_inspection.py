@@ -176,12 +176,14 @@ def test_a_memory_is_spoken_of_where_there_is_one() -> None:
 
 def test_the_cost_is_compared_only_with_what_was_measured() -> None:
     assert "one at a time: not measured" in inspect_step(step_at(0), 0, 0, SEED).cost[0]
-    measured = inspect_step(step_at(0), 0, 0, SEED, plain_ms=6.5).cost
+    measured = inspect_step(step_at(0), 0, 0, SEED, plain_ms=6.0).cost
     assert measured == (
-        "guess 3.1 + check 6.4 + rest 0.5 = 10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
-        "10.0 ms for 3 tokens · one at a time: 3 × 6.5 = 19.5 ms",
-        "10.0 ms for 3 tokens · one at a time: 19.5 ms",
+        "guess 3.1 + check 6.4 + rest 0.5 = 10.0 ms for 3 tokens · one at a time: 3 × 6.0 = 18.0 ms",
+        "10.0 ms for 3 tokens · one at a time: 3 × 6.0 = 18.0 ms",
+        "10.0 ms for 3 tokens · one at a time: 18.0 ms",
     )
+    dear = inspect_step(step_at(0), 0, 0, SEED, plain_ms=9.0).cost[0]
+    assert dear.endswith("3 × 6.4 = 19.2 ms"), "one row costs no more than this round's check did"
 
 
 def test_the_end_mark_and_half_a_character_have_names() -> None:
