@@ -13,12 +13,12 @@ from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Step
 from engine.runner import Runner
+from measure.quick import parse
 
 QUESTIONS = {
     "": ("Write a quicksort in Python", "create a single-file HTML animation of a drone swarm"),
     "smollm2": ("Why is the sky blue?", "Give me three tips for sleeping well"),
 }
-TOKENS = 200
 
 
 def main() -> None:
@@ -26,22 +26,23 @@ def main() -> None:
     parser.add_argument("--target", choices=list(QUESTIONS), default="")
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--runs", type=int, default=3, help="turns of each question at a start")
+    parser.add_argument("--tokens", type=int, default=200, help="of an answer, at most")
     parser.add_argument("--busy", action="store_true")
-    wanted = parser.parse_args()
+    wanted = parse(parser, "--starts 1 --runs 1 --tokens 40")
     if wanted.starts == 1:
-        _start(wanted.target, wanted.runs)
+        _start(wanted.target, wanted.runs, wanted.tokens)
         return
     noise = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted.busy else None
     try:
         for _ in range(wanted.starts):
             again = [sys.executable, "-m", "measure.engine.speed_up", "--starts", "1", "--runs", str(wanted.runs)]
-            subprocess.run([*again, "--target", wanted.target], check=True)
+            subprocess.run([*again, "--target", wanted.target, "--tokens", str(wanted.tokens)], check=True)
     finally:
         if noise is not None:
             noise.kill()
 
 
-def _start(target: str, runs: int) -> None:
+def _start(target: str, runs: int, tokens: int) -> None:
     """Print a line for each question of a start."""
     runner = Runner.load(EngineOptions(target=target or None), lambda _: None, lambda: False)
     assert runner is not None
@@ -49,7 +50,7 @@ def _start(target: str, runs: int) -> None:
     for question in QUESTIONS[target]:
         shown, measured, least = [], [], 0.0
         for _ in range(runs):
-            alone, drafted = _answer(runner, question, False), _answer(runner, question, True)
+            alone, drafted = _answer(runner, question, tokens, False), _answer(runner, question, tokens, True)
             found = factor_of(drafted, -1, around)
             around = Around(after(around, drafted))
             shown.append(found.told(2) if found is not None else "-")
@@ -64,8 +65,8 @@ def _start(target: str, runs: int) -> None:
         )
 
 
-def _answer(runner: Runner, question: str, speculation: bool) -> StepHistory:
-    settings = GenerationSettings(speculation=speculation, max_new_tokens=TOKENS)
+def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> StepHistory:
+    settings = GenerationSettings(speculation=speculation, max_new_tokens=tokens)
     ask = Ask(1, (Message("user", question),), settings, compares=True)
     return history_of(event for event in runner.answer(ask, lambda: []) if isinstance(event, Step))
 

@@ -137,6 +137,7 @@ def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
         assert terminal.wait_for_exit() == 3
 
 
+@pytest.mark.terminals
 def test_a_mistake_behind_the_keyboard_ends_with_a_code_too(tmp_path: Path) -> None:
     setup = "from dflash_tui.app.keyboard import Translator\nTranslator.messages = lambda self, found: 1 / 0"
     with chat(tmp_path, setup=setup) as terminal:
