@@ -44,8 +44,10 @@ TALK = [
     Message("system", "You are terse."),
     Message("user", "What is 12345 × ½?  \n\n\tIt's naïve: 日本語 🙂 I'LL wait."),
     Message("assistant", "def f(x):\n    return x\n\n"),
-    Message("user", "<empty_output> and <jupyter_code>"),
+    Message("user", "<output> and <code>"),
 ]
+MARKS = "<empty_output> and <jupyter_code>"
+"""Control tokens: text in a question, themselves in a text without a template."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -103,6 +105,11 @@ def test_texts_become_the_ids_of_transformers() -> None:
         ids = tokenizer.prompt(talk, thinking=False).ids
         assert list(ids) == expected
         assert tokenizer.raw_prompt(talk[-1].content).ids == tuple(reference.encode(talk[-1].content))
+    assert tokenizer.raw_prompt(MARKS).ids == tuple(reference.encode(MARKS))
+    asked = tokenizer.prompt([Message("user", MARKS)], thinking=False).ids
+    assert not set(reference.encode(MARKS, add_special_tokens=False)[:1]) & set(asked) and MARKS in reference.decode(
+        asked
+    )
 
 
 def test_answers_are_those_of_transformers(both: Both) -> None:
