@@ -25,7 +25,7 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.registry import FAMILIES, family_of, register
 from engine.models.target import TargetModel
 from engine.runner import Runner
-from engine.tokenizer import AnswerStream, ChatTokenizer
+from engine.tokenization.tokenizer import AnswerStream, ChatTokenizer
 from support.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from support.reference_drafter import ReferenceDrafter
 from support.shapes import random_pair, shape_of_checkpoint

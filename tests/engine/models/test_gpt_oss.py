@@ -23,7 +23,7 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.packed import PackedLinear
 from engine.models.registry import family_of
 from engine.models.target import TargetModel
-from engine.tokenizer import stream_of
+from engine.tokenization.tokenizer import stream_of
 from support.checkpoints import FULL, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import Tensors, copied, edit_config, edit_tensors, refusal
