@@ -96,7 +96,7 @@ class Runner:
             return None
         runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed, loaded.folders.limits)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(loaded.plan, emit)
+        runner.prepare_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
         emit(loaded.ready(runner.max_block_size, perf_counter() - started))
@@ -175,7 +175,7 @@ class Runner:
             )
         return prompt
 
-    def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
+    def prepare_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
         """Lets the GPU run the rounds by itself where it can, and draft in 8 bits where there is memory. Runs a few
         rounds, so that the first question doesn't pay for first-time set-up."""
         target, drafting = self.decoder.target, plan.drafting
