@@ -127,8 +127,8 @@ class DFlashDraftPass:
             gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
             project(buffers.act, layer.weights.down, buffers.down, tiles.down)
             add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
-        # Row j of a block predicts position j, so the anchor's row predicts nothing.
-        rows = buffers.padded[1:]
+        # Row j of a block predicts position j, so the anchor's row predicts nothing; unless the first row drafts.
+        rows = buffers.padded[config.first_slot :][:MAX_ROWS]
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
         self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
 

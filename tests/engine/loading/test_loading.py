@@ -26,7 +26,7 @@ from engine.measured.store import store
 from engine.measured.tiles import as_data
 from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
 from engine.runner import Runner
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair
 
 

@@ -10,30 +10,30 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .commands import AUTO, EngineOptions, WeightFormat
-from .decoding.decoder import Decoder
-from .events import EngineReady, Event, LoadProgress, Notice
-from .files.fingerprint import fingerprint
-from .files.generation_config import published_sampling
-from .hub.fetching import Fetching
-from .hub.pairs import PairFolders, find_pair, is_here
-from .hub.sizes import CONTEXTS, size_of
-from .kernels.weights.int8 import Int8Weight
-from .kernels.weights.integers import ByteWeight
-from .loading import checkpoint
-from .loading.left_out import left_out
-from .loading.memory_plan import MemoryPlan, available_memory
-from .loading.one_block import lay_together
-from .loading.precompile import Compiling, compiling_beside
-from .loading.weight_choice import WeightPlan, choose_weights
-from .machine import cores
-from .measured.threads import ThreadChoice
-from .models.dflash.weights import hold_in_8_bits
-from .models.drafter import Drafter
-from .models.host_embedding import hold_embedding_on_host
-from .models.packed import gives_same_bits_by_any_threads, hold_in_fewer_bits
-from .models.target import TargetModel
-from .tokenizer import ChatTokenizer, tokenizer_beside
+from ..commands import AUTO, EngineOptions, WeightFormat
+from ..decoding.decoder import Decoder
+from ..events import EngineReady, Event, LoadProgress, Notice
+from ..files.fingerprint import fingerprint
+from ..files.generation_config import published_sampling
+from ..hub.fetching import Fetching
+from ..hub.pairs import PairFolders, find_pair, is_here
+from ..hub.sizes import CONTEXTS, size_of
+from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.integers import ByteWeight
+from ..machine import cores
+from ..measured.threads import ThreadChoice
+from ..models.dflash.weights import hold_in_8_bits
+from ..models.drafter import Drafter
+from ..models.host_embedding import hold_embedding_on_host
+from ..models.packed import gives_same_bits_by_any_threads, hold_in_fewer_bits
+from ..models.target import TargetModel
+from ..tokenization.tokenizer import ChatTokenizer, tokenizer_beside
+from . import checkpoint
+from .left_out import left_out
+from .memory_plan import MemoryPlan, available_memory
+from .one_block import lay_together
+from .precompile import Compiling, compiling_beside
+from .weight_choice import WeightPlan, choose_weights
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

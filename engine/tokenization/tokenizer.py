@@ -11,17 +11,17 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from .commands import Ask, CallSyntax, Message, Tool, ToolCall
+from ..commands import Ask, CallSyntax, Message, Tool, ToolCall
+from ..decoding.decoder import Prompt
+from ..errors import Option, UsageFailure, WeightsFailure
+from ..events import Channel
+from ..files.json_fields import read_json
+from ..files.pointers import refuse_pointer
+from ..gc_pause import gc_paused
+from ..models.family import Headers
+from ..models.registry import family_of, text_config
+from ..speculation.lookup import num_agreed
 from .control_marks import ControlMarks, encode_broken
-from .decoding.decoder import Prompt
-from .errors import Option, UsageFailure, WeightsFailure
-from .events import Channel
-from .files.json_fields import read_json
-from .files.pointers import refuse_pointer
-from .gc_pause import gc_paused
-from .models.family import Headers
-from .models.registry import family_of, text_config
-from .speculation.lookup import num_agreed
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from .commands import Message, Tool
+from ..commands import Message, Tool
 
 _NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 """What Unicode keeps for use inside programs. One that no text holds stands inside each mark while the template, which

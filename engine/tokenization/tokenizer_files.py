@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
+from ..files.word_splits import WORDS
 from .chat_template import ChatTemplate
-from .files.word_splits import WORDS
 
 ASK_FOR_MORE = (
     "auto_map",
