@@ -1,32 +1,12 @@
-"""The bundled pair as GGUF, converted once for all workers, and small files that only have a header."""
+"""Small files of llama.cpp's that only have a header."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gguf
 import numpy as np
-import pytest
-from filelock import FileLock
-
-if TYPE_CHECKING:
-    from engine.lab.demo.to_gguf import PairFiles
-
-
-@pytest.fixture(scope="session")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> PairFiles:
-    from engine.lab.demo.to_gguf import PairFiles, convert_pair  # loads torch
-
-    root = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent
-    folder = root / "gguf-pair"
-    with FileLock(root / "gguf-pair.lock"):
-        if not folder.exists():
-            convert_pair(root / "gguf-pair-in-the-making").target.parent.rename(folder)
-    return PairFiles(folder / "target.gguf", folder / "drafter.gguf")
 
 
 def write_gguf(path: Path, architecture: str = "llama", vocabulary: int = 10, **keys: Any) -> Path:
