@@ -1,8 +1,9 @@
 """Processor seconds of a test run by folder: user and system time of the tests' process and of the programs that they
 started and waited for. Under ``pytest-xdist`` each worker counts its own, and the process that reports adds them up.
 
-``budget.toml`` says what each folder may take in ``make test``, in units of a loop that is timed at the start, so that
-a slow machine is not at fault. With ``BUDGETS=true``, as in ``.ci/run``, a run above one fails."""
+``budget.toml`` says what each folder may take in ``make test``, in units of a loop, so that a slow machine is not at
+fault. A processor's pace changes threefold within a run where others share it, so the loop is timed again and again
+between the tests. With ``BUDGETS=true``, as in ``.ci/run``, a run above one fails."""
 
 from __future__ import annotations
 
@@ -19,8 +20,14 @@ import pytest
 SETTING_UP = "collecting, imports"
 """What a process used outside its tests."""
 WORKERS_FIGURES = "processor_seconds"
-ADDITIONS = 1_000_000
-"""Of the loop that is the unit of a budget."""
+LOOP = "loop"
+LOOPS = "loops"
+ADDITIONS = 50_000
+"""Of one loop."""
+UNIT = 1_000_000
+"""Additions that are the unit of a budget."""
+EVERY = 1.0
+"""Processor seconds of tests between two loops."""
 TEST = re.compile(r"^ *(?:async )?def test_", re.MULTILINE)
 
 
@@ -30,8 +37,8 @@ def spent() -> float:
     return now.user + now.system + now.children_user + now.children_system
 
 
-def unit() -> float:
-    """Processor seconds of the loop."""
+def loop() -> float:
+    """Processor seconds of one loop."""
     began, total = process_time(), 0
     while total < ADDITIONS:
         total += 1
@@ -46,7 +53,9 @@ class ProcessorTime:
         self.seconds: Counter[str] = Counter()
         self.ran: set[str] = set()
         """Test functions."""
-        self.unit = min(unit() for _ in range(3))
+        self.pace: Counter[str] = Counter()
+        """Loops, and processor seconds of all of them."""
+        self.next_loop = 0.0
 
     @pytest.hookimpl(wrapper=True, trylast=True)  # inside the locks: waiting for them takes next to nothing, too
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -55,10 +64,21 @@ class ProcessorTime:
             return (yield)
         finally:
             self.seconds[self.folder_of(item.path)] += spent() - before
+            self.time_the_loop()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
             self.ran.add(report.nodeid.partition("[")[0])
+
+    def time_the_loop(self) -> None:
+        if process_time() >= self.next_loop:
+            self.pace.update({LOOP: loop(), LOOPS: 1})
+            self.next_loop = process_time() + EVERY
+
+    @property
+    def unit(self) -> float:
+        """Processor seconds of the unit, by the loops of all workers."""
+        return self.pace[LOOP] / self.pace[LOOPS] * UNIT / ADDITIONS
 
     def folder_of(self, path: Path) -> str:
         """The folder right below ``tests`` that a file lies in; ``tests`` for a file that lies in none."""
@@ -69,17 +89,21 @@ class ProcessorTime:
         return first if below else self.tests.name
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        self.seconds[SETTING_UP] += spent() - self.seconds.total()
+        self.time_the_loop()
+        self.seconds[SETTING_UP] += spent() - self.seconds.total() - self.pace[LOOP]
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output[WORKERS_FIGURES] = dict(self.seconds)
+            output[LOOPS] = dict(self.pace)
         elif os.environ.get("BUDGETS") == "true" and self.above():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
         """A worker of ``pytest-xdist`` has ended; one that crashed has sent nothing."""
-        self.seconds.update(getattr(node, "workeroutput", {}).get(WORKERS_FIGURES, {}))
+        output = getattr(node, "workeroutput", {})
+        self.seconds.update(output.get(WORKERS_FIGURES, {}))
+        self.pace.update(output.get(LOOPS, {}))
 
     def above(self) -> list[str]:
         """The folders above their budgets, in words."""

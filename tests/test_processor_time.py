@@ -37,6 +37,7 @@ def test_workers_figures_add_up_without_what_one_that_crashed_never_sent(tmp_pat
         reporting.pytest_testnodedown(node)
         reporting.pytest_testnodedown(node)
     assert reporting.seconds["core"] == 4.0 and set(reporting.seconds) == {"core", SETTING_UP}
+    assert reporting.unit == pytest.approx(worker.unit)
 
 
 @pytest.mark.parametrize(

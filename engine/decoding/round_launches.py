@@ -10,7 +10,7 @@ from functools import partial
 
 import torch
 
-from ..kernels.decode.tiles import DraftTiles, TargetTiles
+from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import DraftTree, accept_rows, accept_tree
 from ..kernels.round.choices import Choices
 from ..kernels.round.grow import grow_tree
@@ -79,11 +79,14 @@ class RoundLaunches:
         """The tree of the round that runs; None where this pair verifies chains."""
         self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
         self.drafter: DraftPass | None = None
+        self._first_drafts = False
         self._block, self._mask_token, self._most_drafted = torch.zeros_like(self.target.ids), 0, MAX_ROWS
         self.drafter_probability = torch.zeros(MAX_ROWS, device=device)
         if drafter is not None and decoder.draft_cache is not None:
             state, choices = self.state, None if self.tree is None else self.tree.choices
-            rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
+            self._first_drafts = drafter.config.first_drafts
+            width = state.block_rows if self._first_drafts else state.draft_width
+            rows = RoundRows(state.cursor, width, state.ingest_start, state.ingest_rows)
             tokens, features = self.ids[1 : MAX_ROWS + 1], self.target.features[:MAX_ROWS]
             bound = DraftBinding(features, tokens, rows, draft_tiles, head, choices)
             self.drafter = drafter.draft_pass(target, decoder.draft_cache, bound)
@@ -189,6 +192,7 @@ class RoundLaunches:
         state.pending.fill_(min(context, pending))
         state.width.fill_(width)
         state.draft_width.fill_(min(width, self._most_drafted))
+        state.block_rows.fill_(min(width, self._most_drafted) - 1)
         rows = text[: self.widest]
         self.ids[: len(rows)] = torch.tensor(rows)
 
@@ -285,6 +289,7 @@ class RoundLaunches:
             alone=alone,
             ingests=ingests,
             most_drafted=self._most_drafted,
+            first_drafts=self._first_drafts,
         )
 
 

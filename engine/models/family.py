@@ -63,6 +63,17 @@ class TargetConfig(ABC):
         """A model of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTables:
+    """Which tables a drafter brings. What it doesn't bring, and what equals its target's, it borrows."""
+
+    embedding: bool = False
+    head: bool = False
+    vocabulary: int | None = None
+    """How many tokens it drafts among, where these are not all of the target's: rows of its own head, each with the
+    target's id of its token."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrafterConfig(ABC):
     """What every drafter's config has. A kind adds what its own modules need, and reads it from JSON."""
@@ -78,6 +89,12 @@ class DrafterConfig(ABC):
     """The target's layers that are tapped: the drafter reads their *outputs*."""
     vocab_size: int | None
     """The target's vocabulary size; None where the config doesn't say."""
+    tables: OwnTables = OwnTables()
+
+    @property
+    def first_drafts(self) -> bool:
+        """Whether a block's first row, the anchor's, drafts, too: then it runs a row fewer than ``block_size``."""
+        return False
 
     @property
     @abstractmethod

@@ -23,9 +23,9 @@ MAX_STOPS = 16
 
 AT_CURSOR, AT_ANCHOR, AT_END, AT_BLOCK_SIZE, AT_DONE = (constant(4 * place) for place in range(5))
 AT_PENDING, AT_WIDTH, AT_DRAFT_WIDTH, AT_INGEST_START, AT_INGEST_ROWS = (constant(4 * place) for place in range(5, 10))
-AT_STOPS, AT_RECORD = constant(40), constant(64)
-"""Where stop tokens and record lie among the numbers of a ``RoundState``. Every part begins at a multiple of 16 bytes,
-so that kernels may be given each by itself."""
+AT_STOPS, AT_BLOCK_ROWS, AT_RECORD = constant(40), constant(56), constant(64)
+"""Where stop tokens, rows of the drafter's block and record lie among the numbers of a ``RoundState``. Every part
+begins at a multiple of 16 bytes, so that kernels may be given each by itself."""
 
 WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = (constant(place) for place in range(7))
 """Places in a record: the rows that were verified, the drafts that were accepted, the tokens that were emitted, the new
@@ -119,6 +119,11 @@ class RoundState:
         return self._part(AT_DRAFT_WIDTH)
 
     @property
+    def block_rows(self) -> Tensor:
+        """How many rows the drafter runs of a block whose first row drafts: one fewer than ``draft_width``."""
+        return self._part(AT_BLOCK_ROWS)
+
+    @property
     def ingest_start(self) -> Tensor:
         """The first row that enters the drafter's context, where a round takes some in."""
         return self._part(AT_INGEST_START)
@@ -149,13 +154,15 @@ def begin_round(
     alone: bool,
     ingests: bool,
     most_drafted: int = MAX_ROWS,
+    first_drafts: bool = False,
 ) -> None:
     """Begins a round: decides how many rows run; sets ``ids`` and ``block``, int64 [16] each, to the anchor and masks.
     ``alone``: the target writes this token by itself. ``ingests``: pending rows enter the drafter's context; otherwise
-    they stay pending. ``most_drafted``: rows of the drafter's block."""
+    they stay pending. ``most_drafted``: the anchor and the most that is drafted. ``first_drafts``: the block's first
+    row drafts, too."""
     _begin[(1,)](
         state.numbers, ids, block, mask_token,
-        ALONE=alone, INGESTS=ingests, MOST_DRAFTED=most_drafted, num_warps=1,
+        ALONE=alone, INGESTS=ingests, MOST_DRAFTED=most_drafted, FIRST_DRAFTS=first_drafts, num_warps=1,
     )  # fmt: skip
 
 
@@ -168,6 +175,7 @@ def _begin(
     ALONE: tl.constexpr,
     INGESTS: tl.constexpr,
     MOST_DRAFTED: tl.constexpr,
+    FIRST_DRAFTS: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     let_next_start()
@@ -182,6 +190,8 @@ def _begin(
     tl.store(state + AT_WIDTH, tl.maximum(width, 1) * live)
     drafted = tl.minimum(width, MOST_DRAFTED)
     tl.store(state + AT_DRAFT_WIDTH, tl.where(drafted >= 2, drafted, 0) * live)
+    if FIRST_DRAFTS:
+        tl.store(state + AT_BLOCK_ROWS, tl.where(drafted >= 2, drafted - 1, 0) * live)
     tl.store(state + AT_RECORD + DRAFTED, tl.maximum(drafted, 1) * live)
     if INGESTS:
         tl.store(state + AT_INGEST_START, position - waiting)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from ...kv_cache.cache import Cache
 from ...models.dflash.modules import DFlashDrafter
@@ -34,15 +33,6 @@ class Reading(NamedTuple):
     """The field of the config that says so."""
     acceptance_length: float
     """Tokens that a block yields behind the tokens of the target's own greedy texts."""
-
-
-class _AnchorDrafts(DFlashDrafter):
-    """A drafter whose block's first row drafts, so that each guess stands one place further left."""
-
-    def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        ids = torch.full((block_size,), self.config.mask_token_id, device=self.norm.weight.device)
-        ids[0] = anchor
-        return self.hidden(self.embed(target, ids), cache)[:-1]
 
 
 def better_reading(target: TargetModel, drafter: Drafter, texts: Sequence[tuple[Sequence[int], int]]) -> Reading | None:
@@ -73,8 +63,9 @@ def _others(target: TargetModel, drafter: DFlashDrafter) -> Iterator[tuple[str, 
         other.config = replace(config, embedding_scale=scale)
         yield f"with embeddings scaled by {scale:g}", "input_embedding_scale", other
     other = copy(drafter)
-    other.__class__ = _AnchorDrafts
-    yield "with a first row that drafts", "sample_from_anchor", other
+    other.config = replace(config, first_slot=0 if config.first_slot else 1)
+    row = "a first row that drafts" if config.first_slot else "a first row that drafts nothing"
+    yield f"with {row}", "sample_from_anchor", other
 
 
 @torch.inference_mode()

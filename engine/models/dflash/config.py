@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from ...commands import NO_DRAFTER
 from ...errors import Option, WeightsFailure
@@ -47,6 +47,17 @@ class SecondConfig:
     """The rank of the matrices that say how tokens follow one another."""
 
 
+@dataclass(frozen=True, slots=True)
+class MarkovConfig:
+    """What DSpark has beside what DFlash has: a head that corrects each guess by the one before it."""
+
+    rank: int
+    gated: bool = False
+    """Whether the block's row weighs what the guess before says."""
+    confidence: Literal["none", "of rows", "of rows and guesses"] = "none"
+    """What says how likely each guess is accepted: nothing, the block's row, or that and the guess before."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DFlashConfig(DrafterConfig):
     """A DFlash drafter (z-lab's layout). ``dflash_config.X`` wins over a top-level ``X``."""
@@ -64,13 +75,14 @@ class DFlashConfig(DrafterConfig):
     second: SecondConfig | None = None
     """What DFlash 2 has besides: convolutions around its layers' branches, and drafts chosen one behind the other. None
     for DFlash."""
+    markov: MarkovConfig | None = None
+    """What DSpark has besides; None for others."""
+    first_slot: Literal[0, 1] = 1
+    """The first row of a block that drafts. With 0 the anchor's row drafts the token behind it, and a block has a row
+    less than ``block_size``, which counts the anchor and the drafts wherever they stand."""
 
     leftovers: tuple[str, ...] = ("lm_head.",)
     """Beginnings of tensor names that its file may hold and that stay on disk: it uses the target's head."""
-
-    def with_leftovers(self, beginnings: tuple[str, ...]) -> DFlashConfig:
-        """The same drafter in files that hold more of what is not read."""
-        return replace(self, leftovers=beginnings)
 
     @classmethod
     def second_from_json(cls, config: Json) -> DFlashConfig:
@@ -98,6 +110,10 @@ class DFlashConfig(DrafterConfig):
             embedding_scale=optional_number(merged, "input_embedding_scale"),
             logit_softcap=optional_number(merged, "final_logit_softcapping"),
         )  # fmt: skip
+
+    @property
+    def first_drafts(self) -> bool:
+        return self.first_slot == 0
 
     @property
     def sizes(self) -> tuple[int, int]:

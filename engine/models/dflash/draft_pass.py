@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...kernels.decode.attention import AttendScratch, attend_rows
+from ...kernels.decode.attention.attend_rows import AttendScratch, attend_rows
+from ...kernels.decode.attention.context_store import ContextStores, store_context
 from ...kernels.decode.block_conv import block_conv, conv_and_norm
-from ...kernels.decode.context_store import ContextStores, store_context
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.tile_trials import TileTrials
-from ...kernels.decode.tiles import DraftTiles, draft_tiles
+from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.decode.products.head import HeadOutput, head_rows
+from ...kernels.decode.tiling.tile_trials import TileTrials
+from ...kernels.decode.tiling.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
@@ -127,8 +127,8 @@ class DFlashDraftPass:
             gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
             project(buffers.act, layer.weights.down, buffers.down, tiles.down)
             add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
-        # Row j of a block predicts position j, so the anchor's row predicts nothing.
-        rows = buffers.padded[1:]
+        # Row j of a block predicts position j, so the anchor's row predicts nothing; unless the first row drafts.
+        rows = buffers.padded[config.first_slot :][:MAX_ROWS]
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
         self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_block_conv
-from ...kernels.decode.head import capped_logits
+from ...kernels.decode.products.head import capped_logits
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.shared.heads import HeadNorms
@@ -212,11 +212,13 @@ class DFlashDrafter(Drafter):
         return capped_logits(rows, target.head_weight, self.config.logit_softcap)
 
     def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """Normed hidden states [block_size - 1, hidden]: row j predicts the j-th position behind the anchor, without
-        the shift by one of autoregressive models."""
-        ids = torch.full((block_size,), self.config.mask_token_id, device=self.norm.weight.device)
+        """Normed hidden states [block_size - 1, hidden], of the rows that draft: the j-th is about the j-th position
+        behind the anchor. By default it stands there, without the shift by one of autoregressive models; where the
+        first row drafts, it stands one before."""
+        first = self.config.first_slot
+        ids = torch.full((block_size - 1 + first,), self.config.mask_token_id, device=self.norm.weight.device)
         ids[0] = anchor
-        return self.hidden(self.embed(target, ids), cache)[1:]
+        return self.hidden(self.embed(target, ids), cache)[first:]
 
     def embed(self, target: TargetModel, ids: Tensor) -> Tensor:
         """Embeddings [n, hidden] of a block, scaled exactly once: by the drafter's config, else as the target does."""

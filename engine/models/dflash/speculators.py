@@ -3,6 +3,7 @@ taps that count from the embedding, rows and logits without the target's scale a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...errors import WeightsFailure
@@ -20,16 +21,15 @@ LEFTOVERS = ("lm_head.", "embed_tokens.", "verifier_norm.", "verifier_lm_head.",
 
 
 def read_speculators(config: Json) -> DFlashConfig:
-    """Reads the ``config.json`` of a ``dflash`` or ``dflash2``. Raises ``WeightsFailure`` for a damaged one, a reduced
-    vocabulary, and one whose first row drafts."""
+    """Reads the ``config.json`` of a ``dflash`` or ``dflash2``. Raises ``WeightsFailure`` for a damaged one, and for a
+    reduced vocabulary."""
     fields = Fields(config, "the drafter's config.json")
     second = fields.text("speculators_model_type", ("dflash", "dflash2")) == "dflash2"
     layers = fields.nested("transformer_layer_config")
     vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
     if fields.integer("draft_vocab_size", 1, MAX_VOCABULARY, vocabulary) != vocabulary:
         _refuse("with a vocabulary and a head of its own (draft_vocab_size)")
-    if fields.flag("sample_from_anchor", False):
-        _refuse("whose first row drafts, too (sample_from_anchor)")
+    first_drafts, block = fields.flag("sample_from_anchor", False), fields.integer("block_size", 2, 1 << 10, 8)
     taps = fields.integers("aux_hidden_state_layer_ids", 0, MAX_LAYERS)
     if 0 in taps:
         _refuse("that reads the target's embedding (aux_hidden_state_layer_ids)")
@@ -38,15 +38,16 @@ def read_speculators(config: Json) -> DFlashConfig:
         **(SECOND_DEFAULTS if second else {}),
         **{name: value for name, value in config.items() if name != "transformer_layer_config"},
         **config["transformer_layer_config"],
-        "block_size": fields.integer("block_size", 2, 1 << 10, 8),
+        "block_size": block + first_drafts,  # theirs counts rows, whichever of them draft
         "target_layer_ids": [tap - 1 for tap in taps],  # 0 is the embedding, as in hidden_states of transformers
         "input_embedding_scale": 1.0,  # trained on raw rows of the embedding, whatever the target's scale
         "final_logit_softcapping": None,  # and without the target's cap
     }
+    flat.pop("sample_from_anchor", None)
     if fields.flag("sliding_window_non_causal", second):
         flat["is_causal"] = False
     reader = DFlashConfig.second_from_json if second else DFlashConfig.from_json
-    return reader(flat).with_leftovers(LEFTOVERS)
+    return replace(reader(flat), leftovers=LEFTOVERS, first_slot=0 if first_drafts else 1)
 
 
 def _refuse(what: str) -> None:

@@ -63,6 +63,8 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
     assert isinstance(ours, DFlashConfig) and isinstance(same, DFlashConfig)
     assert replace(ours, leftovers=()) == replace(same, embedding_scale=1.0, leftovers=())
     assert ours.layers[0].causal is not second and (second or not ours.layers[1].causal)
+    first = drafter_config_of(as_speculators(theirs, sample_from_anchor=True))
+    assert first == replace(ours, first_slot=0, block_size=ours.block_size + 1)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,6 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
         *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
         ({"speculators_model_type": "novel"}, "speculators_model_type"),
         ({"draft_vocab_size": 32}, "draft_vocab_size"),
-        ({"sample_from_anchor": True}, "first row drafts"),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),
         ({"draft_ffn_type": "moe"}, "mixtures of experts"),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.choices import Choices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
@@ -43,11 +44,13 @@ class FollowingPicker:
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("picker", [ArgmaxPicker(), FollowingPicker()])
+@pytest.mark.parametrize(("picker", "first"), [(ArgmaxPicker(), 0), (ArgmaxPicker(), 1), (FollowingPicker(), 1)])
 @torch.inference_mode()
-def test_a_draft_is_what_the_picker_makes_of_the_logits(picker: Picker, dense_pair: TinyPair) -> None:
+def test_a_draft_is_what_the_picker_makes_of_the_logits(
+    picker: Picker, first: Literal[0, 1], dense_pair: TinyPair
+) -> None:
     target, drafter = deepcopy(dense_pair.target), deepcopy(dense_pair.drafter)
-    drafter.picker = picker
+    drafter.picker, drafter.config = picker, replace(drafter.config, first_slot=first)
     width = len(drafter.config.target_layer_ids) * drafter.config.hidden_size
     features = torch.randn(MAX_ROWS, width, generator=torch.Generator().manual_seed(3))
     caches = [Cache(drafter.config.layers, CONTEXT, MAX_ROWS, torch.float32, CPU) for _ in range(2)]
@@ -57,7 +60,7 @@ def test_a_draft_is_what_the_picker_makes_of_the_logits(picker: Picker, dense_pa
     assert torch.equal(expected.ids, picker.pick(drafter.logits(target, rows), rows, ANCHOR).ids)
     if isinstance(picker, FollowingPicker):
         assert (torch.cat((torch.tensor([ANCHOR]), expected.ids)).diff() % 2 == 1).all()
-    where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK, 0, 11)))
+    where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK - 1 + first, 0, 11)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
     launched = DFlashDraftPass(drafter, target, caches[1], features, tokens, where, DRAFT_TILES)
     launched.block[0] = ANCHOR
