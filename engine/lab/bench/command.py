@@ -18,7 +18,7 @@ from ...commands import AUTO, FORMAT_NAMES, BlockSize, WeightFormat
 from ...decoding.decoder import Decoder
 from ...decoding.device_rounds import DeviceRounds
 from ...errors import DeviceFailure, EngineFailure
-from ...kernels.decode.target_tiles import target_tiles
+from ...kernels.decode.tiling.target_tiles import target_tiles
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import INTERPRETED
 from ...kernels.weights.int8 import Int8Weight

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ...layer_config import AttentionConfig
-from ..toolchain.card import HOPPER, Card
-from ..toolchain.jit import MAX_ROWS, cdiv
+from ....layer_config import AttentionConfig
+from ...toolchain.card import HOPPER, Card
+from ...toolchain.jit import MAX_ROWS, cdiv
 from .attend_full import MOST_SPLITS
 
 

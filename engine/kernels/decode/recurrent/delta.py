@@ -14,12 +14,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ...kv_cache.delta_state import DeltaState, Moment
-from ...layer_config import DELTA_TAPS, DeltaConfig
-from ..reference.delta import EPS, DeltaRows, DeltaWeights
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
-from .tiles import RowTiles
+from ....kv_cache.delta_state import DeltaState, Moment
+from ....layer_config import DELTA_TAPS, DeltaConfig
+from ...reference.delta import EPS, DeltaRows, DeltaWeights
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, cdiv, jit, tl
+from ..tiling.tiles import RowTiles
 
 VALUES, FOLDED = 4, 8
 """Value channels of a program that runs rows, and of one that folds them in, of which there are many more. The order of

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...layer_config import Activation
-from ..shared.activation import activate
-from ..toolchain.early_launch import early_kernel, wait_for_inputs
-from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
-from ..weights import plain
-from ..weights.matrix import FP8, Matrix, scaled
-from ..weights.weight import Weight
-from .dense import begin_gate_up, gate_up_tile, multiply_rows
-from .packed import height_of
-from .prefetch import prefetch
-from .tile_shape import depth_of_split, length_of
-from .tiles import Tiles
+from ....layer_config import Activation
+from ...shared.activation import activate
+from ...toolchain.early_launch import early_kernel, wait_for_inputs
+from ...toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
+from ...weights import plain
+from ...weights.matrix import FP8, Matrix, scaled
+from ...weights.weight import Weight
+from ..products.dense import begin_gate_up, gate_up_tile, multiply_rows
+from ..products.packed import height_of
+from ..products.prefetch import prefetch
+from ..products.tile_shape import depth_of_split, length_of
+from ..tiling.tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
 LOWEST = tl.constexpr(-(2**31)) if HAS_TRITON else None

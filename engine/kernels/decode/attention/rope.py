@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..reference.norm import rms_norm, rms_norm_rounded_first
-from ..reference.rope import apply_rope, rope_table
-from ..round.tree_rows import TreeRows
-from ..shared.heads import HeadNorms, cos_sin, inverse_rms, norm_pairs, turn_pairs
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
-from .tiles import RowTiles
+from ...reference.norm import rms_norm, rms_norm_rounded_first
+from ...reference.rope import apply_rope, rope_table
+from ...round.tree_rows import TreeRows
+from ...shared.heads import HeadNorms, cos_sin, inverse_rms, norm_pairs, turn_pairs
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, tl
+from ..tiling.tiles import RowTiles
 
 
 @early_kernel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ...layer_config import DeltaConfig
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
+from ....layer_config import DeltaConfig
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, tl
+from ..tiling.tiles import RowTiles
 from .delta import Projected
-from .tiles import RowTiles
 
 
 def norm_and_gate(

@@ -3,8 +3,8 @@ normed, turned, and, where they belong to the program's keys, stored."""
 
 from __future__ import annotations
 
-from ..shared.heads import cos_sin, inverse_rms, load_halves, norm_pairs, store_halves, turn_pairs
-from ..toolchain.jit import jit, tl
+from ...shared.heads import cos_sin, inverse_rms, load_halves, norm_pairs, store_halves, turn_pairs
+from ...toolchain.jit import jit, tl
 
 
 @jit

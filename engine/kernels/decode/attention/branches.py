@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
+from ...toolchain.jit import MAX_ROWS, cdiv, jit, tl
 
 TREE_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 

@@ -4,9 +4,9 @@ rows with narrow weights as columns read past shared memory: Triton 3.6.)"""
 
 from __future__ import annotations
 
-from ..shared.heads import cos_sin, inverse_rms, load_halves, norm_pairs, store_halves, turn_pairs
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, dot, jit, tl
+from ...shared.heads import cos_sin, inverse_rms, load_halves, norm_pairs, store_halves, turn_pairs
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, dot, jit, tl
 from .add_splits import ALL_SPLITS, FEW_SPLITS, Parts, add_splits, add_splits_of_one_row
 from .branches import split_in_window, unpack
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from ..toolchain.card import Card
+from ...toolchain.card import Card
 from .tiles import Tiles
 
 AllTiles = TypeVar("AllTiles")

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ...layer_config import AttentionConfig
-from ..reference.attention import reference_attention
-from ..round.tree_rows import TreeRows
-from ..shared.heads import HeadNorms
-from ..toolchain.card import card_of
-from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two
+from ....layer_config import AttentionConfig
+from ...reference.attention import reference_attention
+from ...round.tree_rows import TreeRows
+from ...shared.heads import HeadNorms
+from ...toolchain.card import card_of
+from ...toolchain.jit import MAX_ROWS, cdiv, power_of_two
+from ..tiling.tiles import RowTiles, most_registers
 from .add_splits import ALL_SPLITS
 from .attend_full import _attend_full, _combine_splits
 from .attend_full_one_row import _attend_full_one_row
@@ -28,7 +29,6 @@ from .attend_tiles import AttendTiles, FullTiles, WindowTiles, attend_tiles, num
 from .attend_window import _attend_window
 from .branches import most_branches
 from .rope import norm_rope_store, norm_rope_store_reference
-from .tiles import RowTiles, most_registers
 
 LOG2_E = log2(e)
 COMBINED_LANES, COMBINING_WARPS = 128, 2

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...layer_config import Activation
-from ..shared.activation import activate
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
-from ..weights.matrix import FP8, Matrix, load_factor, scaled
-from ..weights.weight import Weight
+from ....layer_config import Activation
+from ...shared.activation import activate
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
+from ...weights.matrix import FP8, Matrix, load_factor, scaled
+from ...weights.weight import Weight
+from ..tiling.tiles import Tiles
 from .packed import first_words, gate_and_up, height_of, multiply_once, rows_of_pass
 from .prefetch import prefetch
 from .tile_shape import TileShape, depth_of_split, last_asked, length_of, place_of
-from .tiles import Tiles
 
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:

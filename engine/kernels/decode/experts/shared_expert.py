@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, power_of_two, tl
-from .norm import NormStyle, reference_add_and_norm
-from .tiles import ROW_TILES, RowTiles
+from ...shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, power_of_two, tl
+from ..norm import NormStyle, reference_add_and_norm
+from ..tiling.tiles import ROW_TILES, RowTiles
 
 
 def reference_after_experts(

@@ -8,18 +8,26 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ...layer_config import Activation
-from ..shared.activation import activate, activate_clamped
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
-from ..weights.matrix import FP8, Matrix, load_factor, scaled
-from ..weights.weight import Weight
-from .dense import begin_project, project_tile
-from .packed import first_words, gate_and_up, height_of, is_packed, load_rows, multiply_one_of_many, rows_of_pairs
-from .prefetch import prefetch
+from ....layer_config import Activation
+from ...shared.activation import activate, activate_clamped
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
+from ...weights.matrix import FP8, Matrix, load_factor, scaled
+from ...weights.weight import Weight
+from ..products.dense import begin_project, project_tile
+from ..products.packed import (
+    first_words,
+    gate_and_up,
+    height_of,
+    is_packed,
+    load_rows,
+    multiply_one_of_many,
+    rows_of_pairs,
+)
+from ..products.prefetch import prefetch
+from ..products.tile_shape import TileShape, last_asked, length_of, place_of
+from ..tiling.tiles import Tiles
 from .router import Assignment
-from .tile_shape import TileShape, last_asked, length_of, place_of
-from .tiles import Tiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...kv_cache.layer_cache import LayerCache
-from ..shared.heads import HeadNorms, cos_sin
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
+from ....kv_cache.layer_cache import LayerCache
+from ...shared.heads import HeadNorms, cos_sin
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, tl
 
 
 class ContextStores:

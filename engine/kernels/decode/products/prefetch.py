@@ -3,8 +3,8 @@ the two: a product's first tiles, attention's first keys and values."""
 
 from __future__ import annotations
 
-from ..toolchain.jit import SIMULATED, constexpr_function, jit, power_of_two, tl
-from ..weights.matrix import INT8, Matrix
+from ...toolchain.jit import SIMULATED, constexpr_function, jit, power_of_two, tl
+from ...weights.matrix import INT8, Matrix
 
 
 @constexpr_function

@@ -11,12 +11,12 @@ as eight rows (``height_of``), for half the products."""
 
 from __future__ import annotations
 
-from ..toolchain.early_launch import let_next_start
-from ..toolchain.jit import MAX_ROWS, SIMULATED, constexpr_function, dot, jit, tl
-from ..weights import fp8
-from ..weights.fp8 import fp8_words
-from ..weights.matrix import FP8, Matrix, eight_numbers, group_of, restored
-from ..weights.weight import Weight
+from ...toolchain.early_launch import let_next_start
+from ...toolchain.jit import MAX_ROWS, SIMULATED, constexpr_function, dot, jit, tl
+from ...weights import fp8
+from ...weights.fp8 import fp8_words
+from ...weights.matrix import FP8, Matrix, eight_numbers, group_of, restored
+from ...weights.weight import Weight
 from .thread_loads import joined, neighbours, two_scales
 from .tile_shape import TileShape, ahead_of, depend_on, length_of, parts_of, place_of
 

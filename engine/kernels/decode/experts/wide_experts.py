@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, power_of_two, tl
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, power_of_two, tl
 from .router import Assignment
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...commands import WeightFormat
-from ...layer_config import MoeConfig
-from ..toolchain.card import Card
-from ..weights.kinds import PACKED
+from ....commands import WeightFormat
+from ....layer_config import MoeConfig
+from ...toolchain.card import Card
+from ...weights.kinds import PACKED
 from .tiles import PLAIN_TILES, FormatTiles, Sizes, TargetTiles, on_card
 
 

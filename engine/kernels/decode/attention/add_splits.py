@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..shared.sinks import sink_score
-from ..toolchain.jit import constexpr_function, jit, tl
+from ...shared.sinks import sink_score
+from ...toolchain.jit import constexpr_function, jit, tl
 
 FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
 """How many splits of a single row are added without a loop: behind a short text, and of a window of 1024."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..toolchain.jit import SIMULATED, constexpr_function, jit, tl
+from ...toolchain.jit import SIMULATED, constexpr_function, jit, tl
 
 
 @constexpr_function

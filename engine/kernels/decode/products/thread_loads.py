@@ -9,7 +9,7 @@ registers."""
 
 from __future__ import annotations
 
-from ..toolchain.jit import SIMULATED, constexpr_function, jit, tl
+from ...toolchain.jit import SIMULATED, constexpr_function, jit, tl
 
 
 @constexpr_function

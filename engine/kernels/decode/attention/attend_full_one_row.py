@@ -4,8 +4,8 @@ among it."""
 
 from __future__ import annotations
 
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import dot, jit, tl
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import dot, jit, tl
 from .attend_full import add_keys, split_size
 from .new_heads import begin_heads, finish_heads, repeated, weights_of_heads
 

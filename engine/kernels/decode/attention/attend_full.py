@@ -4,12 +4,12 @@ the rows. A key is read once for the whole tile."""
 
 from __future__ import annotations
 
-from ..shared.sinks import sink_score
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, SIMULATED, dot, jit, tl
+from ...shared.sinks import sink_score
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, SIMULATED, dot, jit, tl
+from ..products.prefetch import prefetch_into_l2
 from .add_splits import Parts
 from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
-from .prefetch import prefetch_into_l2
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
 """The most splits into which one row's keys are cut."""

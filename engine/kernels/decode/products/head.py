@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, jit, power_of_two, tl
-from ..weights.matrix import Matrix, scaled
-from ..weights.weight import Weight
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, cdiv, jit, power_of_two, tl
+from ...weights.matrix import Matrix, scaled
+from ...weights.weight import Weight
+from ..tiling.tiles import ROW_TILES, RowTiles, Tiles
 from .dense import multiply_rows
-from .tiles import ROW_TILES, RowTiles, Tiles
 
 
 def capped_logits(hidden: Tensor, embedding: Weight, softcap: float | None) -> Tensor:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from ..toolchain.card import HOPPER, Card
-from ..toolchain.jit import MAX_ROWS
+from ...toolchain.card import HOPPER, Card
+from ...toolchain.jit import MAX_ROWS
 
 RESIDENT = 2
 """How many programs of a product a multiprocessor holds, at least: while one waits for its next tiles, the other

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, dot, tl
-from ..weights.matrix import Matrix, load_factor, scaled
-from ..weights.weight import Weight
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.jit import MAX_ROWS, cdiv, dot, tl
+from ...weights.matrix import Matrix, load_factor, scaled
+from ...weights.weight import Weight
+from ..tiling.tiles import Tiles
 from .dense import load_rows
 from .head import HeadOutput, leave_best
 from .tile_shape import last_asked
-from .tiles import Tiles
 
 
 def wide_head_rows(hidden: Tensor, embedding: Weight, softcap: float | None, out: HeadOutput, tiles: Tiles) -> None:

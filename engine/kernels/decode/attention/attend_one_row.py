@@ -3,8 +3,8 @@ for bytes, so all that needs no input, keys and values among it, comes before th
 
 from __future__ import annotations
 
-from ..toolchain.early_launch import early_kernel, wait_for_inputs
-from ..toolchain.jit import tl
+from ...toolchain.early_launch import early_kernel, wait_for_inputs
+from ...toolchain.jit import tl
 from .add_splits import Parts
 from .attend_window import attend_split
 from .new_heads import begin_heads, finish_heads, repeated, weights_of_heads
