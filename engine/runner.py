@@ -20,14 +20,14 @@ from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
 from .loading.choose_rounds import Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan
+from .loading.pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .loading.precompile import Compiling
 from .measured.costs import time_rounds
 from .measured.store import known_costs
-from .pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .speculation.auto import Auto
 from .speculation.costs import CostTable
 from .speculation.live_costs import LiveCosts
-from .tokenizer import ChatTokenizer
+from .tokenization.tokenizer import ChatTokenizer
 from .turn_events import TurnEvents
 
 VARIED = (

@@ -28,7 +28,7 @@ from .events import (
 from .files.json_fields import DOWNLOAD_AGAIN
 from .speculation.trees import LOOKED_UP
 from .statistics import TurnMeter
-from .tokenizer import stream_of
+from .tokenization.tokenizer import stream_of
 
 if TYPE_CHECKING:
     from .runner import Runner

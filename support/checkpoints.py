@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import Gemma4Config, Gemma4ForConditionalGeneration, PreTrainedModel
+from transformers import PreTrainedModel
+from transformers.models.gemma4 import Gemma4Config, Gemma4ForConditionalGeneration
 
 from support.tiny_tokenizer import save_tokenizer, train_tokenizer
 

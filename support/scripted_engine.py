@@ -204,26 +204,27 @@ class ScriptedEngine:
 
     def _round(self, turn: int, index: int, place: int, block: int, temperature: float, started: float) -> Step:
         left = self._answer[place:]
-        if index == 0:
-            draft, accepted, emitted = (), 0, (EmittedToken(7, left[0], "plain"),)
-        elif self._trees:
+        draft: tuple[DraftToken, ...] = ()
+        emitted: tuple[EmittedToken, ...] = (EmittedToken(7, left[0], "plain"),)
+        accepted = 0
+        if index and self._trees:
             made = self._tree_round(left[: min(block, len(left))])
             return replace(
                 made, turn=turn, index=index, time=self._since(started, place + len(made.emitted)),
                 draft_ms=3.1, verify_ms=6.4, total_ms=9.8, context_length=52 + place, block_size=block,
                 temperature=temperature, choice=TREE_CHOICE,
             )  # fmt: skip
-        else:
+        if index:
             width = min(block - 1, len(left) - 1)
             accepted = min(width, int(self._random.expovariate(0.18)))
             wrong = [DraftToken(9, " moon", 0.31, 0.08)] if accepted < width else []
             rest = left[accepted + 1 : width]
-            texts = [*left[:accepted]]
             sure = [rounded(self._random.uniform(0.1, 1.0), PROBABILITY_STEPS) for _ in range(width)]
-            kept = [DraftToken(8, text, p, p) for text, p in zip(texts, sure, strict=False)]
-            draft = (*kept, *wrong, *(DraftToken(8, text, p) for text, p in zip(rest, sure, strict=False)))
+            kept = list(zip(left[:accepted], sure, strict=False))
+            fallen = [DraftToken(8, text, p) for text, p in zip(rest, sure, strict=False)]
+            draft = (*(DraftToken(8, text, p, p) for text, p in kept), *wrong, *fallen)
             own = EmittedToken(8, left[accepted], "corrected" if accepted < width else "bonus", probability=0.62)
-            given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
+            given = [EmittedToken(8, text, "accepted", probability=p) for text, p in kept]
             emitted = (*given, own)
         return Step(
             turn, index, self._since(started, place + len(emitted)), draft, accepted, emitted, len(draft) + 1,

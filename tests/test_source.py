@@ -103,7 +103,8 @@ def test_every_package_is_imported_by_a_test_or_by_what_one_imports() -> None:
 
 
 def test_measurements_need_no_tests_and_fast_tests_no_measurements() -> None:
-    for folders, others in ((("measure", "support"), "tests."), (("tests",), "measure.")):
+    """Nor the lab, which is judged by proofs."""
+    for folders, others in ((("measure", "support"), "tests."), (("tests",), "measure."), (("tests",), "engine.lab")):
         paths = [path for folder in folders for path in sources(folder)]
         assert [path for path in paths if any(name.startswith(others) for name in imported(path))] == []
 

@@ -20,6 +20,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.files.places import log_file, settle_home
 from dflash_tui.core.settings.config import Config
+from dflash_tui.core.text.harmless import signed
 from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
 
@@ -122,7 +123,7 @@ def _unexpected(error: Exception) -> Problem:
     try:
         where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with where.open("a", encoding="utf-8", errors="replace") as file:
-            traceback.print_exception(error, file=file)
+            file.write(signed("".join(traceback.format_exception(error))))
         hint = f"That is a fault of its own. Please report it with the end of {where}."
     except OSError:
         hint = f"That is a fault of its own, at {traceback.extract_tb(error.__traceback__)[-1]}. Please report it."

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ..kernels.decode.tiles import TargetTiles
+from ..kernels.decode.tiling.tiles import TargetTiles
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
 from ..kernels.weights.weight import Weight

@@ -10,7 +10,7 @@ from functools import partial
 
 import torch
 
-from ..kernels.decode.tiles import DraftTiles, TargetTiles
+from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import DraftTree, accept_rows, accept_tree
 from ..kernels.round.choices import Choices
 from ..kernels.round.grow import grow_tree

@@ -18,6 +18,7 @@ from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
 from .failures import explained
 from .fetching import FetchCancelled, Fetching
+from .names import names_in
 
 CONNECTIONS = 4
 """How many files are received at a time."""
@@ -112,8 +113,8 @@ class CachedModel:
 def cached_models() -> list[CachedModel]:
     """The models in the cache that have, or should have, safetensors weights; unfinished downloads included."""
     models = []
-    for folder in sorted(cache_directory().glob("models--*--*")):
-        name = folder.name.removeprefix("models--").replace("--", "/", 1)
+    for name in names_in(cache_directory()):
+        folder = cache_directory() / f"models--{name.replace('/', '--')}"
         sizes = [blob.stat().st_size for blob in (folder / "blobs").glob("*")]
         snapshot = cached_folder(name)
         whole = snapshot is not None and missing_weights(snapshot) is None

@@ -17,7 +17,7 @@ from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
-from ..kernels.decode.attention import AttendScratch
+from ..kernels.decode.attention.attend_rows import AttendScratch
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache

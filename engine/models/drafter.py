@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from ..kernels.decode.head import HeadOutput
-from ..kernels.decode.tile_trials import TileTrials
-from ..kernels.decode.tiles import DraftTiles
+from ..kernels.decode.products.head import HeadOutput
+from ..kernels.decode.tiling.tile_trials import TileTrials
+from ..kernels.decode.tiling.tiles import DraftTiles
 from ..kernels.round.choices import Choices
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import weight_of

@@ -19,7 +19,7 @@ from engine.lab.training.generation import GeneratedAnswer, Sampler, generate, s
 from engine.lab.training.measures import Speculation, speculation
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.dflash.modules import DFlashDrafter
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from measure.quick import parse
 
 from .questions import held_out

@@ -24,7 +24,7 @@ from engine.hub.pairs import find_pair
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
 from engine.models.target import TargetModel
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from measure.quick import parse
 
 from .questions import questions

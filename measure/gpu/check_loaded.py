@@ -23,9 +23,9 @@ from engine.commands import AUTO, GenerationSettings, Message, WeightFormat
 from engine.events import LoadProgress, Step
 from engine.lab.bench.shapes import SHAPES, configs_of, period_of, shorten
 from engine.loading.memory_plan import plan_memory
+from engine.loading.pair_loader import DEFAULT_MAX_CONTEXT
 from engine.models.host_embedding import HostEmbedding
 from engine.models.registry import drafter_config_of, family_of
-from engine.pair_loader import DEFAULT_MAX_CONTEXT
 from measure.gpu.random_checkpoint import write_checkpoint
 from measure.gpu.report import Report
 from measure.quick import parse

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.commands import Message, Tool, ToolCall
-from engine.control_marks import ControlMarks, encode_broken
 from engine.errors import UsageFailure, WeightsFailure
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.control_marks import ControlMarks, encode_broken
+from engine.tokenization.tokenizer import ChatTokenizer
 
 PAIR = Path(__file__).parents[2] / "engine" / "demo" / "pair" / "target"
 TOKENIZER = ChatTokenizer(PAIR)

@@ -11,7 +11,7 @@ import torch
 
 from engine import environment, machine
 from engine.errors import DeviceFailure, EngineFailure, failure_of
-from engine.pair_loader import use_fitting_threads
+from engine.loading.pair_loader import use_fitting_threads
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from engine.events import (
 )
 from engine.models.gemma4.modules import Gemma4
 from engine.service import EngineService
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
 
 E = TypeVar("E")

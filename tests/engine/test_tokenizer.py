@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.commands import Message
 from engine.errors import Option, UsageFailure, WeightsFailure
-from engine.tokenizer import AnswerStream, ChatTokenizer
+from engine.tokenization.tokenizer import AnswerStream, ChatTokenizer
 from support.checkpoints import VOCAB_SIZE, write_tokenizer
 from tests.pace import examples
 

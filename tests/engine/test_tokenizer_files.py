@@ -19,8 +19,8 @@ from engine.commands import Message
 from engine.files.word_splits import WORDS
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.models.registry import FAMILIES
-from engine.tokenizer import ChatTokenizer, by_transformers
-from engine.tokenizer_files import FileTokenizer, read_tokenizer
+from engine.tokenization.tokenizer import ChatTokenizer, by_transformers
+from engine.tokenization.tokenizer_files import FileTokenizer, read_tokenizer
 from support.checkpoints import SAMPLE_TEXT, write_tokenizer
 from tests.pace import examples
 

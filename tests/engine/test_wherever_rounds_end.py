@@ -15,7 +15,7 @@ from engine.events import Step, TurnFinished
 from engine.limits import ONCE_MORE
 from engine.runner import Runner
 from engine.speculation.trees import WIDE_ROWS
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
 from tests.engine.test_service import BUNDLED, ask, running
 

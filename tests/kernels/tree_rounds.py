@@ -9,8 +9,8 @@ from math import exp, isclose
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree, reference_path
 from engine.kernels.round.choices import Choices
 from engine.kernels.round.grow import grow_tree

@@ -18,7 +18,7 @@ from engine.commands import Close, EngineOptions
 from engine.errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
 from engine.events import EngineError, EngineReady, Notice
 from engine.files.gguf_header import read_header
-from tests.llamacpp.conftest import write_gguf
+from tests.llamacpp.headers import write_gguf
 
 ROOMY = Machine(64 << 30, version="1.2")
 DFLASH = {"architecture": "dflash", "target_hidden_size": 64, "block_size": 16, "target_layers": [2, 4]}

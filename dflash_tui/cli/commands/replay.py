@@ -22,6 +22,7 @@ from ..headless.render import render_events, render_text
 from ..logs import log_to_file
 from ..problems import Problem, show_problem
 from ..terminal.background import has_screen, suited_theme
+from ..terminal.saying import say
 
 
 class Pace(click.ParamType[float]):
@@ -60,7 +61,7 @@ def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, o
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
     loaded, and no GPU is needed. Into a pipe: the answers' text."""
     if list_them:
-        print("\n".join([DEMO, *bundled_traces()]))
+        say("\n".join([DEMO, *bundled_traces()]))
         return ExitCode.OK
     path = find_trace(trace)
     if stream_json or not has_screen():

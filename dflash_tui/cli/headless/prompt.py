@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -12,6 +11,7 @@ from typing import TextIO
 from dflash_tui.core.exit_codes import ExitCode
 
 from ..problems import Problem
+from ..terminal.saying import remark
 
 MAX_PROMPT_BYTES = 2 * 1024 * 1024
 """More than the longest context (256 Ki tokens of four characters); an endless pipe stops here."""
@@ -66,7 +66,7 @@ def _read_bytes(stdin: TextIO, timeout: float | None) -> bytes:
         except Empty:
             if deadline is not None and time.monotonic() >= deadline:
                 raise _still_open(bool(data)) from None
-            print(f"{WAITING if not data else OPEN} Where nothing is to come: < /dev/null", file=sys.stderr, flush=True)
+            remark(f"{WAITING if not data else OPEN} Where nothing is to come: < /dev/null")
             said = True
             continue
         if isinstance(piece, OSError):

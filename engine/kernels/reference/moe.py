@@ -1,4 +1,4 @@
-"""Mixture of experts for any number of rows; ``decode/router.py`` and ``decode/experts.py`` are kernels for 16."""
+"""Mixture of experts for any number of rows; ``decode/experts/`` has kernels for 16."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ...speculation.trees import CHOICES
-from ..decode.head import HeadOutput
-from ..decode.tiles import ROW_TILES, Tiles
+from ..decode.products.head import HeadOutput
+from ..decode.tiling.tiles import ROW_TILES, Tiles
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from ..decode.tiles import SHARED_WITH_PACKED, FormatTiles, TargetTiles, Tiles
+from ..decode.tiling.tiles import SHARED_WITH_PACKED, FormatTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
 from .panels import DEPTH, PackedWeight, Rows, from_panels, scales_from_panels, scales_to_panels, to_panels
 from .weight import Weight

@@ -18,17 +18,17 @@ from ...commands import AUTO, FORMAT_NAMES, BlockSize, WeightFormat
 from ...decoding.decoder import Decoder
 from ...decoding.device_rounds import DeviceRounds
 from ...errors import DeviceFailure, EngineFailure
-from ...kernels.decode.target_tiles import target_tiles
+from ...kernels.decode.tiling.target_tiles import target_tiles
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import INTERPRETED
 from ...kernels.weights.kinds import MAKERS
 from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ...loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
+from ...loading.pair_loader import use_fitting_threads
 from ...loading.stored_format import stored_format
 from ...models.drafter import Drafter
 from ...models.packed import format_of_target, shape_of
 from ...models.target import TargetModel
-from ...pair_loader import use_fitting_threads
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest

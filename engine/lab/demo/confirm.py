@@ -22,7 +22,7 @@ from ...decoding.decoder import Decoder, Prompt, Round
 from ...hub.pairs import BUNDLED_PAIR
 from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ...speculation.lookup import num_agreed
-from ...tokenizer import ChatTokenizer
+from ...tokenization.tokenizer import ChatTokenizer
 from ..judging.selftest import margin
 from .held_out import HeldOutQuestion, read_questions
 from .judging.checks import verdicts

@@ -16,7 +16,7 @@ from ...kv_cache.cache import Cache
 from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
 from ...speculation.lookup import num_agreed
-from ...tokenizer import ChatTokenizer
+from ...tokenization.tokenizer import ChatTokenizer
 from .play import RecordedDraft
 from .readings import Reading, better_reading
 from .record import record_blocks

@@ -22,7 +22,7 @@ from ...loading.checkpoint import load_drafter, load_target
 from ...models.dflash.config import DFlashConfig
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
-from ...tokenizer import ChatTokenizer
+from ...tokenization.tokenizer import ChatTokenizer
 from .answers import Answers, AnswerSettings, RecordedAnswer, drawn, load_all, record_answers
 from .blocks import DECAY
 from .generation import GeneratedAnswer, Sampler, generate, speculate

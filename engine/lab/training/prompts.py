@@ -13,7 +13,7 @@ from pathlib import Path
 from ...commands import Message
 from ...errors import UsageFailure
 from ...models.target import TargetModel
-from ...tokenizer import ChatTokenizer
+from ...tokenization.tokenizer import ChatTokenizer
 from .generation import Sampler, generate
 
 MARK = "MARK"

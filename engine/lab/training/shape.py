@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import UsageFailure
 from ...models.family import TargetConfig
-from ...tokenizer import ChatTokenizer
+from ...tokenization.tokenizer import ChatTokenizer
 
 BYTES = 2
 """Bytes of a stored number."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...kernels.decode.attention import AttendScratch, attend_rows
+from ...kernels.decode.attention.attend_rows import AttendScratch, attend_rows
+from ...kernels.decode.attention.context_store import ContextStores, store_context
 from ...kernels.decode.block_conv import block_conv, conv_and_norm
-from ...kernels.decode.context_store import ContextStores, store_context
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.tile_trials import TileTrials
-from ...kernels.decode.tiles import DraftTiles, draft_tiles
+from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.decode.products.head import HeadOutput, head_rows
+from ...kernels.decode.tiling.tile_trials import TileTrials
+from ...kernels.decode.tiling.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_block_conv
-from ...kernels.decode.head import capped_logits
+from ...kernels.decode.products.head import capped_logits
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.shared.heads import HeadNorms

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import torch
 from torch import Tensor
 
-from ...kernels.decode.head import HeadOutput, pick_rows
-from ...kernels.decode.tiles import Tiles
+from ...kernels.decode.products.head import HeadOutput, pick_rows
+from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import Choices, pick_choices
 from ...kernels.round.walk import CANDIDATES, reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS

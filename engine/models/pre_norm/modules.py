@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ...kernels.decode.head import capped_logits
-from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.products.head import capped_logits
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ...kernels.reference.attention import sink_attention
 from ...kernels.reference.moe import route
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table

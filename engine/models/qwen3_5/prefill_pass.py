@@ -10,8 +10,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.delta import Projected, prepare_rows, scan_rows, take_by_kernels
-from ...kernels.decode.gates import gate_heads, norm_and_gate
+from ...kernels.decode.recurrent.delta import Projected, prepare_rows, scan_rows, take_by_kernels
+from ...kernels.decode.recurrent.gates import gate_heads, norm_and_gate
 from ...kernels.prefill.attention import chunk_attention
 from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join, spread

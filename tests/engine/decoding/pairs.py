@@ -19,7 +19,7 @@ from engine.decoding.decoder import Decoder, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles
+from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter

@@ -16,8 +16,8 @@ from engine.commands import EngineOptions
 from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event, LoadProgress
-from engine.kernels.decode.target_tiles import target_tiles
-from engine.kernels.decode.tiles import Tiles, draft_tiles, with_least_memory
+from engine.kernels.decode.tiling.target_tiles import target_tiles
+from engine.kernels.decode.tiling.tiles import Tiles, draft_tiles, with_least_memory
 from engine.kernels.toolchain.card import HOPPER, Card, representative, stand_in
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.choose_rounds import Say, TimedTiles, Way, derived_tiles, identity_of
@@ -26,7 +26,7 @@ from engine.measured.store import store
 from engine.measured.tiles import as_data
 from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
 from engine.runner import Runner
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair
 
 

@@ -21,7 +21,7 @@ from engine.kernels.weights.kinds import bytes_of, weight_of
 from engine.loading.checkpoint import load_target, read_target_config
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.pre_norm.names import gguf_name
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.edited import edit_config

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.commands import Message, Tool, ToolCall
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from support.checkpoints import write_tokenizer
 
 PUBLISHED = Path(__file__).parents[1] / "configs" / "gemma-4-chat-template-2026-07-09.jinja"

@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from dflash_tui.serve.tool_calls import CallReader
 from engine.commands import Message, Tool, ToolCall
 from engine.errors import UsageFailure
-from engine.tokenizer import AnswerStream, ChatTokenizer, stream_of
+from engine.tokenization.tokenizer import AnswerStream, ChatTokenizer, stream_of
 
 TALK = [
     Message("system", "Be brief."),

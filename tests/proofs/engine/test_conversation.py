@@ -10,7 +10,7 @@ import pytest
 from engine.commands import Message
 from engine.decoding import decoder
 from engine.events import EngineError, TurnFinished, TurnStarted
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from support.checkpoints import write_tokenizer
 from tests.engine.test_service import BUNDLED, ask, running
 

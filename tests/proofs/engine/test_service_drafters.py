@@ -16,7 +16,7 @@ from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.sampling.sampling import Samples, sample
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from support.checkpoints import FULL, SLIDING, random_target, write_tokenizer
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.test_service import BUNDLED, Session, ask, check_steps, running

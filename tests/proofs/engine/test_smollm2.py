@@ -28,8 +28,8 @@ from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.drafter import Drafter
 from engine.models.packed import hold_in_fewer_bits
 from engine.speculation.auto import Auto
-from engine.tokenizer import ChatTokenizer
-from engine.tokenizer_files import read_tokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer_files import read_tokenizer
 from measure.engine.questions import held_out, questions
 from measure.engine.smollm2 import NEAR, Both, answers, differences, load
 from tests.engine.small_decoders import run_turn, settings

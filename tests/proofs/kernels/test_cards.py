@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from engine.decoding.decoder import GPU_PREFILL_CHUNK
-from engine.kernels.decode.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
-from engine.kernels.decode.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
-from engine.kernels.decode.tiles import (
+from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
+from engine.kernels.decode.tiling.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
+from engine.kernels.decode.tiling.tiles import (
     DRAFT_TILES,
     DRAFT_TILES_IN_8_BITS,
     RESIDENT,

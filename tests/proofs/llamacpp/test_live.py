@@ -69,7 +69,7 @@ def test_where_its_text_leaves_ours(pair: PairFiles) -> None:
     """Both run the same weights, rounded differently on the way: they part only where two tokens are nearly equal."""
     from engine.decoding.decoder import Decoder
     from engine.loading.checkpoint import load_target
-    from engine.tokenizer import ChatTokenizer
+    from engine.tokenization.tokenizer import ChatTokenizer
     from tests.engine.small_decoders import run_turn
 
     target = load_target(BUNDLED_PAIR / "target", torch.device("cpu"), lambda *_: None)

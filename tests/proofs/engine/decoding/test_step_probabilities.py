@@ -17,7 +17,7 @@ from engine.events import PROBABILITY_STEPS, Step, rounded
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.runner import Runner
 from engine.sampling.sampling import target_probabilities
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import MAX_CONTEXT, faulty, oracle, prompt_ids, run_turn, scripted, settings
 

@@ -22,7 +22,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine import pair_loader
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -33,7 +32,7 @@ from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
-from engine.loading import checkpoint
+from engine.loading import checkpoint, pair_loader
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import load_drafter, load_target

@@ -17,9 +17,9 @@ from engine.hub.pairs import KNOWN_PAIRS, PairFolders
 from engine.hub.sizes import CONTEXTS, FILE, size_of
 from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
+from engine.loading.pair_loader import fitting_format
 from engine.loading.weight_choice import WeightPlan, choose_weights
 from engine.models.packed import shape_of
-from engine.pair_loader import fitting_format
 from support.checkpoints import FULL, SLIDING, random_target
 from support.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
 from support.shapes import read_shape
@@ -41,7 +41,7 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Free:
     def have(nbytes: int) -> None:
         for module in (memory_plan, weight_choice):
             monkeypatch.setattr(module, "available_memory", lambda device: nbytes)
-        monkeypatch.setattr("engine.pair_loader.available_memory", lambda device: nbytes)
+        monkeypatch.setattr("engine.loading.pair_loader.available_memory", lambda device: nbytes)
 
     return have
 
@@ -173,7 +173,7 @@ def test_int4_from_floats_names_a_checkpoint_that_was_trained_for_it(
 
 
 def test_a_pair_that_is_not_here_is_found_in_what_fits(free: Free, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.pair_loader.is_here", lambda name: False)
+    monkeypatch.setattr("engine.loading.pair_loader.is_here", lambda name: False)
     size = size_of(MIXTURE)
     assert size is not None
     for weights, gigabytes in (("bf16", 80), ("fp8", 48), ("int4", 24), (None, 8)):
@@ -181,7 +181,7 @@ def test_a_pair_that_is_not_here_is_found_in_what_fits(free: Free, monkeypatch: 
         assert fitting_format(EngineOptions(MIXTURE), 32_768, CUDA) == weights
     assert fitting_format(EngineOptions(MIXTURE), 32_768, CPU) is None
     assert fitting_format(EngineOptions(MIXTURE, weights="fp8"), 32_768, CPU) == "fp8"
-    monkeypatch.setattr("engine.pair_loader.is_here", lambda name: True)
+    monkeypatch.setattr("engine.loading.pair_loader.is_here", lambda name: True)
     free(24 * 10**9)
     assert fitting_format(EngineOptions(MIXTURE), 32_768, CUDA) is None, "its files decide"
 

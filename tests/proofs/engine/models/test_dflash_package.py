@@ -20,7 +20,7 @@ from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from support.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, second_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import run_turn, settings

@@ -15,7 +15,7 @@ from engine.lab.judging.record import record_blocks
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.auto import Auto
 from engine.speculation.trees import CHOICES, accepted_path, best_first
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from measure.engine.recorded_costs import recorded_tables
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn

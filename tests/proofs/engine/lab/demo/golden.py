@@ -13,7 +13,7 @@ from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.small_decoders import Answer, run_turn
 
 GOLDEN = Path(__file__).with_name("golden.json")

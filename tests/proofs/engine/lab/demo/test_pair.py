@@ -12,7 +12,7 @@ from engine.commands import Message
 from engine.hub.pairs import BUNDLED_PAIR as PAIR
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
 
 TARGET_PREFIX = "model.language_model."

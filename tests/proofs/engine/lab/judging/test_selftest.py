@@ -14,7 +14,7 @@ from engine.decoding.decoder import Decoder
 from engine.lab.judging.play import RecordedDraft
 from engine.lab.judging.selftest import DepartedText, RightByPosition, SelfTest, _bins, _positions, self_test
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.tokenizer import ChatTokenizer
+from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
 
 PROMPTS = ("Write a quicksort in Python", "what is 47 + 38?")

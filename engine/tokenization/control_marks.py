@@ -1,0 +1,79 @@
+"""Keeps what people write from becoming control tokens: only the chat template's own marks begin and end messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from ..commands import Message, Tool
+
+_NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
+"""What Unicode keeps for use inside programs. One that no text holds stands inside each mark while the template, which
+may look for marks in its messages, is rendered; the tokenizer never sees it."""
+
+
+class ControlMarks:
+    """The texts that a tokenizer would take for control tokens."""
+
+    def __init__(self, marks: Iterable[str], of_thoughts: Iterable[str] = ()) -> None:
+        """``of_thoughts``: marks around a thought, which stay in the model's own messages: templates look for them
+        there, and leave earlier thoughts out."""
+        of_turns, of_both = set(marks) - set(of_thoughts), set(marks) | set(of_thoughts)
+        self._in_answers, self._elsewhere = _pattern(of_turns), _pattern(of_both)
+
+    def broken(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[Message], list[Tool], str]:
+        """The messages and tools with each mark in them broken behind its first character, and what breaks them, which
+        is in no text of theirs otherwise; an empty string where nothing was broken."""
+        text = "".join([*(message.content for message in messages), *_texts([asdict(each) for each in tools])])
+        text += "".join(_texts([dict(call.arguments) for message in messages for call in message.calls]))
+        if not self._elsewhere.search(text):
+            return list(messages), list(tools), ""
+        breaker = next((each for each in _NONCHARACTERS if each not in text), _NONCHARACTERS[-1])
+
+        def break_in(value: Any, pattern: re.Pattern[str] = self._elsewhere) -> Any:
+            match value:
+                case str():
+                    return pattern.sub(lambda mark: mark[0][0] + breaker + mark[0][1:], value)
+                case Mapping():
+                    return {break_in(key): break_in(each) for key, each in value.items()}
+                case list():
+                    return [break_in(each) for each in value]
+            return value
+
+        said = [
+            replace(
+                message,
+                content=break_in(message.content, self._in_answers if message.role == "assistant" else self._elsewhere),
+                calls=tuple(replace(call, arguments=break_in(call.arguments)) for call in message.calls),
+            )
+            for message in messages
+        ]
+        return said, [Tool(**break_in(asdict(tool))) for tool in tools], breaker
+
+
+def _texts(value: Any) -> list[str]:
+    """All texts in a JSON value, names of fields among them."""
+    match value:
+        case str():
+            return [value]
+        case Mapping():
+            return [*_texts(list(value)), *_texts(list(value.values()))]
+        case list():
+            return [text for each in value for text in _texts(each)]
+    return []
+
+
+def _pattern(marks: set[str]) -> re.Pattern[str]:
+    """What finds the longest of marks at a place; nothing where there are none."""
+    longest_first = sorted(filter(None, marks), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+
+
+def encode_broken(rendered: str, breaker: str, encode: Callable[[str], list[int]]) -> list[int]:
+    """The ids of a rendered conversation. What stands on both sides of a breaker is encoded apart, so that no token
+    reaches across."""
+    if not breaker:
+        return encode(rendered)
+    return [token for part in rendered.split(breaker) if part for token in encode(part)]
