@@ -12,17 +12,18 @@ import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
+from ..events import WidthChoice
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
-from ..speculation.choice import Choice, ChoiceNumbers, RoundPlan
+from ..speculation.choice import ChoiceNumbers, RoundPlan
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
 from ..speculation.trees import CHOICES
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .pieces import Ingestion, Proposal, Verification
-from .records import RoundRecord
+from .records import read_round
 from .round_launches import AHEAD, RoundLaunches
 from .rounds import Poll, Round, require_numbers
 
@@ -57,7 +58,7 @@ class EnqueuedRound:
     """The policy that learns from the round; None where none chooses."""
     chosen_by: ChoiceNumbers | None
     """The numbers by which the device chooses how much to verify; None where it verifies whole drafts."""
-    pause: Choice | None
+    pause: WidthChoice | None
     """Why the round has no draft, where the policy wanted none."""
     is_tree: bool
     plan: RoundPlan
@@ -219,43 +220,31 @@ class DeviceRounds:
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
         """Waits for a round and enters it into the turn; None for one that came after the end."""
-        oldest.place.stopwatch.wait()
-        record = RoundRecord.read(oldest.place.record, oldest.is_tree, oldest.plan)
-        if record is None:
-            return None
-        require_numbers(record.chances)
-        turn.settings = oldest.settings
         watch = oldest.place.stopwatch
-        draft_ms, verify_ms = watch.milliseconds(BEGUN, oldest.drafted), watch.milliseconds(oldest.drafted, VERIFIED)
+        watch.wait()
+        price = None if oldest.chosen_by is None else oldest.chosen_by.price
+        read = read_round(oldest.place.record, oldest.is_tree, oldest.plan, oldest.settings, price)
+        if read is None:
+            return None
+        done, outcome = read
+        require_numbers(outcome.chances)
+        turn.settings = oldest.settings
+        done.draft_ms = watch.milliseconds(BEGUN, oldest.drafted)
+        done.verify_ms = watch.milliseconds(oldest.drafted, VERIFIED)
+        done.total_ms = watch.milliseconds(BEGUN, VERIFIED)
         if oldest.policy is not None:
-            drafted = record.drafted_rows - 1
-            oldest.policy.took(oldest.context, drafted, len(record.tree) + 1, draft_ms, verify_ms)
-            chances = record.chances if oldest.plan.draft else ()
-            taken = record.match is not None and not oldest.is_tree
-            outcome = turn.lookup_outcome(record.emitted, taken, record.beside)
-            oldest.policy.observe(chances, record.tree, record.path, oldest.context, outcome)
-        self._commit(turn, record, oldest)
-        finish = turn.book(record.emitted)
-        return Round(
-            emitted=record.emitted,
-            probabilities=record.probabilities,
-            verify_width=len(record.tree) + 1,
-            total_ms=watch.milliseconds(BEGUN, VERIFIED),
-            context_length=turn.cache.length,
-            settings=turn.settings,
-            finish=finish,
-            draft_ids=record.draft_ids,
-            draft_probabilities=tuple(position[0] for position in record.chances),
-            target_probabilities=record.target_probabilities,
-            num_accepted=len(record.path),
-            draft_ms=draft_ms,
-            verify_ms=verify_ms,
-            choice=_choice(oldest, record),
-            tree=record.told,
-            match=record.match,
-            num_agreed=record.num_agreed,
-            alone_ms=self._alone_ms(turn, oldest),
-        )
+            drafted = outcome.drafted_rows - 1
+            oldest.policy.took(oldest.context, drafted, done.verify_width, done.draft_ms, done.verify_ms)
+            chances = outcome.chances if oldest.plan.draft else ()
+            taken = done.match is not None and not oldest.is_tree
+            looked_up = turn.lookup_outcome(done.emitted, taken, outcome.beside)
+            oldest.policy.observe(chances, outcome.tree, outcome.path, oldest.context, looked_up)
+        self._commit(turn, done, outcome.drafted_rows, oldest)
+        done.finish = turn.book(done.emitted)
+        done.context_length = turn.cache.length
+        done.choice = done.choice or oldest.pause
+        done.alone_ms = self._alone_ms(turn, oldest)
+        return done
 
     def _alone_ms(self, turn: Turn, done: EnqueuedRound) -> float | None:
         """What a round of one row takes by the costs that are measured here; None where this round doesn't tell."""
@@ -264,19 +253,12 @@ class DeviceRounds:
             return None
         return policy.alone_ms(done.context)
 
-    def _commit(self, turn: Turn, record: RoundRecord, done: EnqueuedRound) -> None:
-        """Brings the host's view of the caches up to date: the rows that the round wrote and committed, and those that
-        the drafter took in."""
+    def _commit(self, turn: Turn, done: Round, drafted_rows: int, oldest: EnqueuedRound) -> None:
+        """Brings the host's view of the caches up to date: the rows that the round wrote and committed, the anchor's
+        and those of all emitted tokens but the last, and those that the drafter took in."""
         start = turn.cache.length
-        if turn.draft_cache is not None and done.ingests:
-            turn.draft_cache.follow(start, written=start + record.drafted_rows)
-        turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
-        if turn.draft_cache is not None and done.ingests_own:
+        if turn.draft_cache is not None and oldest.ingests:
+            turn.draft_cache.follow(start, written=start + drafted_rows)
+        turn.prefix.follow((turn.anchor, *done.emitted[:-1]), written=start + done.verify_width)
+        if turn.draft_cache is not None and oldest.ingests_own:
             turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
-
-
-def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:
-    """Why this many drafted tokens were verified; None where no policy chose."""
-    if done.chosen_by is None or not record.chances:
-        return done.pause
-    return Choice(len(record.tree), record.edge_chance, record.edge_cost_ms, done.chosen_by.price)
