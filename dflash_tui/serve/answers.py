@@ -89,7 +89,6 @@ class AnswerProgress:
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
-        """Adds a token to a piece; returns whether the answer ends with it."""
         if token.id in self._wanted.stop_ids:
             self._stop_id = token.id
         elif token.channel == "thought" and self._wanted.kind == "chat":

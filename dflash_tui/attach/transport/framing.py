@@ -174,7 +174,6 @@ class Framing:
         self._name = ""
 
     def _told_by(self, said: Any, text: str) -> Iterator[Json | str]:
-        """The events of a text whose JSON is ``said``."""
         if said == _DONE:
             self.done = True
         elif self._name == "error":

@@ -79,7 +79,6 @@ class TilePass(Gemma4DecodePass):
         expert_gate_up_rows(self._buffers.expert_input, routed.gate_up, self._nothing, act, up_tiles, dense)
 
     def run_experts(self, routed: Gemma4Experts, together: WideRows, assignment: WideAssignment) -> None:
-        """Runs the experts of a layer for all tiles at once."""
         found = assignment.together
         pairs, rows = found.weights.numel(), len(found.weights)
         act = together.pair_act[:pairs]
