@@ -5,26 +5,27 @@ end of an answer have no rows and change nothing."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
+from ..kernels.round import state as layout
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import Choice, ChoiceNumbers, RoundPlan
+from ..speculation.lookup import LookupMatch
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
-from ..speculation.trees import CHOICES
+from ..speculation.trees import CHOICES, LOOKED_UP, Node, chain, extended, is_chain, placed
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
-from .pieces import Ingestion, Proposal, Verification
-from .records import RoundRecord
-from .round_launches import AHEAD, RoundLaunches
-from .rounds import Poll, Round, require_numbers
+from .round_launches import AHEAD, Ingestion, Proposal, RoundLaunches, Verification
+from .rounds import Poll, Round, Verified, require_numbers, verified
 
 INGEST_BATCH = MAX_ROWS
 """Tokens that the target wrote alone wait for the drafter, which takes in this many at once, or all of them when it
@@ -280,3 +281,96 @@ def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:
     if done.chosen_by is None or not record.chances:
         return done.pause
     return Choice(len(record.tree), record.edge_chance, record.edge_cost_ms, done.chosen_by.price)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """What a round on the device did. A chain is described as the tree that it is."""
+
+    tree: Sequence[Node]
+    """The drafted tokens that were verified, in row order."""
+    drafted_rows: int
+    """Rows of the draft, the anchor's included; 1 without one."""
+    draft_ids: tuple[int, ...]
+    chances: tuple[tuple[float, ...], ...]
+    """By position, the probabilities of the drafter's choices."""
+    edge_chance: float
+    edge_cost_ms: float
+    """Milliseconds that verifying the token at the edge adds: with its chance and the price, what decided how much was
+    verified."""
+    path: Sequence[int]
+    """The accepted drafts' rows, in the order of the text."""
+    committed: tuple[int, ...]
+    """The tokens whose rows enter the caches: the anchor, then all emitted ones but the last."""
+    emitted: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    target_probabilities: tuple[float, ...]
+    """The target's probabilities of first choices, up to the first one behind the accepted path."""
+    told: tuple[Verified, ...]
+    """The tree with its tokens; empty where it was a chain."""
+    match: LookupMatch | None
+    """The match by which drafts were looked up; None where all are the drafter's."""
+    beside: tuple[int, ...]
+    """By position, which of the drafter's choices a looked up chain that entered a tree went on with."""
+    num_agreed: int
+    """How many tokens of the looked up chain, from the first on, the drafter guessed, too."""
+
+    @classmethod
+    def read(cls, record: Tensor, is_tree: bool, plan: RoundPlan) -> RoundRecord | None:
+        """Reads an int32 record on the host. ``is_tree``: whether the round was to draft a tree. None for a round
+        behind the end."""
+        width, drafted_rows = _number(record, layout.WIDTH), _number(record, layout.DRAFTED) if plan.draft else 1
+        if width == 0:
+            return None
+        found = _number(record, layout.LOOKED_UP) if plan.lookup else 0
+        looked_up, beside = (0, _ints(record, layout.BESIDE_CHOICES, found)) if is_tree else (found, ())
+        accepted, emitted = _number(record, layout.ACCEPTED), _number(record, layout.EMITTED)
+        drafted = looked_up or drafted_rows - 1
+        lanes = layout.MOST_LANES if plan.is_wide else MAX_ROWS
+        tokens = _ints(record, layout.list_at(layout.ROWS, lanes), lanes)
+        if is_tree:
+            given = _reals(record, layout.CHOICE_PROBABILITIES, drafted * CHOICES)
+            chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
+            every = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(beside)))
+            parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
+            tree = placed(parents, numbers, every)
+            draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)
+        else:
+            given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
+            chances = every = tuple((each,) for each in given)
+            tree = chain(width - 1)
+            draft_ids, path = tokens[1 : drafted + 1], tuple(range(lanes))
+        judged = min(accepted + 1, width - 1 if is_chain(tree) else drafted)
+        guesses = looked_up or any(node.choice == LOOKED_UP for node in tree)
+        length, distance = _number(record, layout.MATCH_LENGTH), _number(record, layout.MATCH_DISTANCE)
+        edge_chance, edge_cost_ms = _reals(record, layout.CHANCE, 1)[0], _reals(record, layout.COST_MS, 1)[0]
+        return cls(
+            tree=tree,
+            drafted_rows=drafted_rows,
+            draft_ids=draft_ids,
+            chances=chances,
+            edge_chance=edge_chance,
+            edge_cost_ms=edge_cost_ms,
+            path=path[1 : accepted + 1],
+            committed=tuple(tokens[row] for row in path[:emitted]),
+            emitted=_ints(record, layout.list_at(layout.TOKENS, lanes), emitted),
+            probabilities=_reals(record, layout.list_at(layout.PROBABILITIES, lanes), emitted),
+            target_probabilities=_reals(record, layout.list_at(layout.TARGET_PROBABILITIES, lanes), judged),
+            told=verified(tree, every, tokens),
+            match=LookupMatch(length, distance) if guesses else None,
+            beside=beside,
+            num_agreed=_number(record, layout.AGREED) if looked_up else 0,
+        )
+
+
+def _number(record: Tensor, place: Any) -> int:
+    return int(record[int(place)])
+
+
+def _ints(record: Tensor, start: Any, count: int) -> tuple[int, ...]:
+    return tuple(record[int(start) : int(start) + count].tolist())
+
+
+def _reals(record: Tensor, start: Any, count: int) -> tuple[float, ...]:
+    """Reads ``count`` fp32 numbers that a record holds as int32 bits."""
+    return _ints(record.view(torch.float32), start, count)
