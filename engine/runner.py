@@ -9,10 +9,10 @@ from time import perf_counter
 import torch
 
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
-from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
+from .decoding.decoder import Decoder, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
 from .errors import Option, UsageFailure
-from .events import Event, LoadProgress, Notice, PrefillDone
+from .events import Event, LoadProgress, Notice, TurnStarted
 from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
@@ -129,7 +129,7 @@ class Runner:
         said: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
-        for progress in self.decoder.decode(prompt, poll, ask.compares):
+        for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)
@@ -139,10 +139,8 @@ class Runner:
                         end = len(said) + ONCE_MORE
                         break
                 yield turn.step(progress)
-            elif isinstance(progress, PrefillStarted):
-                yield turn.begun(progress.num_reused)
             else:
-                yield PrefillDone(ask.turn, progress.milliseconds)
+                yield turn.begun(progress) if isinstance(progress, TurnStarted) else progress
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)

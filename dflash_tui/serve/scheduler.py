@@ -203,15 +203,17 @@ class Scheduler:
 
     # The end
 
-    async def end(self, seconds: float) -> None:
+    async def end(self, seconds: float) -> int:
         """Takes no more requests, tells those who wait so, and stops the running answer after its round. Waits for that
-        at most ``seconds``."""
+        at most ``seconds``. Returns how many get no whole answer."""
+        unanswered = len(self._queue) + (self._current is not None)
         self._close(closed := ApiFailure(503, ENDING, code="ending"))
         if self._current is not None:
             self._send(Stop())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), seconds)
             self._abandon(closed)
+        return unanswered
 
     @property
     def closed(self) -> ApiFailure | None:

@@ -110,6 +110,8 @@ class Serving:
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._ending = False
+        self.unanswered = 0
+        """How many requests its end left without a whole answer."""
         self._noted: dict[str, float] = {}
         """When each kind of trouble was last logged."""
         self._thread = Thread(target=self._run, name="server", daemon=True)
@@ -128,7 +130,7 @@ class Serving:
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
                 ending = asyncio.run_coroutine_threadsafe(self.scheduler.end(ROUND_SECONDS), self._loop)
-                ending.result(ROUND_SECONDS + 1)
+                self.unanswered = ending.result(ROUND_SECONDS + 1)
             self._server.should_exit = True
             self._thread.join(SEND_SECONDS + JOIN_SECONDS)
         self._socket.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -129,13 +130,18 @@ class _Server:
         """Serve until a signal ends it; returns that signal's exit code. Raises :class:`Problem` when the engine
         fails."""
         use_short_turns()
+        why = "an error"
         with signals_into(self._inbox):
             self._serving.start()
             try:
-                return self._follow()
+                code = self._follow()
+                why = "SIGINT" if code is ExitCode.INTERRUPTED else "SIGTERM"
+                return code
             finally:
                 self._status.finish()
                 self._end()
+                left = self._serving.unanswered
+                _log(f"ended by {why}", *([f"{counted(left, 'request')} without a whole answer"] if left else []))
 
     def _follow(self) -> int:
         while True:
@@ -217,5 +223,9 @@ def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
         parts.append("its client went")
     elif finished.reason == "error":
         parts.append("failed")
+    _log(*parts)
+
+
+def _log(*parts: str) -> None:
     with suppress(OSError, ValueError):  # nobody reads the log any more
         remark(f"{time.strftime('%H:%M:%S')} {' · '.join(parts)}")
