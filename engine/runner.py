@@ -16,7 +16,6 @@ from .events import Event, LoadProgress, Notice, TurnStarted
 from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
-from .kernels.weights.int8 import Int8Weight
 from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
 from .loading.choose_rounds import Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
@@ -96,7 +95,7 @@ class Runner:
             return None
         runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed, loaded.folders.limits)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(loaded.plan, emit)
+        runner.prepare_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
         emit(loaded.ready(runner.max_block_size, perf_counter() - started))
@@ -173,7 +172,7 @@ class Runner:
             )
         return prompt
 
-    def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
+    def prepare_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
         """Lets the GPU run the rounds by itself where it can, and draft in 8 bits where there is memory. Runs a few
         rounds, so that the first question doesn't pay for first-time set-up."""
         target, drafting = self.decoder.target, plan.drafting
@@ -184,7 +183,8 @@ class Runner:
             from_file = kept_tiles(self.decoder, drafting.head_in_8_bits)
             derived = derived_tiles(self.decoder, drafting.head_in_8_bits)
             ways = [*([from_file] if from_file else []), *ways_with(*derived)]
-            head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
+            drafter = self.decoder.drafter
+            head = drafter.head_in_8_bits(target) if drafter is not None and drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
         if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
             self._time_tiles(emit)

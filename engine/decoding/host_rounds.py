@@ -135,7 +135,8 @@ class HostRounds:
             first = drafter.draft(turn.target, turn.anchor, width, cache)
             ids, chances = first.ids[:, None], first.probabilities[:, None]
         else:
-            chances, ids = drafter.probabilities(turn.target, turn.anchor, width, cache).topk(choices)
+            chances, places = drafter.probabilities(turn.target, turn.anchor, width, cache).topk(choices)
+            ids = drafter.tokens(places)
         drafted = Drafted(tuple(map(tuple, ids.tolist())), tuple(map(tuple, chances.tolist())))
         require_numbers(drafted.chances)
         return drafted
