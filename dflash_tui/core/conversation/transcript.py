@@ -24,6 +24,7 @@ def recall(turn: StoredTurn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState
         return None
     reducer = Reducer()
     reducer.place_of = lambda _: place
+    reducer.speed_up_of = lambda _: turn.speed_up
     for event in events:
         reducer.apply(event)
     assert reducer.turn is not None, "the events begin with the turn's"
@@ -122,5 +123,5 @@ def _text_only(turn: StoredTurn, place: tuple[int, int]) -> tuple[Spans, Spans]:
     gap = "" if not answer else "\n" if answer.endswith("\n") else "\n\n"
     words = [*([Span(f"{thought}\n\n", "thought")] if thought else []), Span(answer, "text")]
     failed = [Span(f"✗ {error}\n", "error")] if error else []
-    figures = noted(f"{gap}{turn_summary(turn.finished())}", version_spans(*place), "\n\n")
+    figures = noted(f"{gap}{turn_summary(turn.finished(), turn.speed_up)}", version_spans(*place), "\n\n")
     return Spans.of(words), Spans.of([*failed, *figures])

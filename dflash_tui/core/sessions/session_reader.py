@@ -4,18 +4,20 @@ turn that isn't there, or that comes later, follows the one before it: there is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any, get_args
 
 from engine.events import FinishReason, TurnStarted
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
+from ..figures.speed_up import SpeedUp
 from ..files.running import RunResult
 from .session_file import Line
 from .session_lines import block_in, step_text
 from .turn import StoredTurn
 
-_OF_TURNS = ("started", "prefilled", "text", "rounds", "finished", "error", "ran")
+_OF_TURNS = ("started", "prefilled", "text", "rounds", "finished", "speed_up", "error", "ran")
 MODEL = ("target", "drafter", "server", "dialect", "times")
 """What a ``model`` line tells."""
 
@@ -161,6 +163,11 @@ def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
             if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], list):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
+        case "speed_up":
+            times = float(line["times"])
+            if not 0 < times < inf:
+                raise ValueError("that is no number of times")
+            turn.speed_up = SpeedUp(times, line["about"] is True)
         case "ran":
             turn.runs.append(RunResult.from_line(line))
         case "error":

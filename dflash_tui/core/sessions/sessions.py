@@ -5,7 +5,8 @@ line. A file holds
 ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
 ``rounds`` (a block of them), ``finished`` and ``error`` lines, among them what each round said of the
 latest turn (a text, or a list of answer and thought, without an object around it), between them
-``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
+``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``speed_up`` (how many times as fast as
+its target alone it was), ``title``, ``here``, ``branch``,
 ``taken_back`` and ``resumed``; other types are skipped.
 
 The file is a tree (:mod:`..conversation.tree`) told in order. A question follows the turn at which the conversation
@@ -30,6 +31,7 @@ from engine.events import Clock, Event, Step
 from ..attachments.attachment import Attachment, content_line
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
 from ..conversation.tree import Tree
+from ..figures.speed_up import SpeedUp
 from ..files.places import sessions_directory
 from ..files.running import RunResult
 from ..platforms import close
@@ -126,6 +128,10 @@ class SessionLog:
     def ran(self, turn: int, result: RunResult) -> None:
         """Write what came of running a code block of that turn's answer."""
         self._note({"type": "ran", "turn": turn, **result.to_line()})
+
+    def speed_up(self, turn: int, factor: SpeedUp) -> None:
+        """Write how many times as fast as its target alone an answer was."""
+        self._note({"type": "speed_up", "turn": turn, "times": round(factor.times, 3), "about": factor.about})
 
     def knows(self, files: Iterable[Attachment]) -> None:
         """The file holds the contents of these already."""

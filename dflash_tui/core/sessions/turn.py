@@ -21,6 +21,7 @@ from engine.statistics import TurnMeter
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT
+from ..figures.speed_up import SpeedUp
 from ..files.running import RunResult
 from ..traces.checked_events import is_sound
 from .session_lines import StepText, steps_in
@@ -56,6 +57,8 @@ class StoredTurn:
     hint: str = ""
     statistics: Sequence[Any] = ()
     """The fields of ``TurnStatistics``, in their order."""
+    speed_up: SpeedUp | None = None
+    """How many times as fast as its target alone it was when it ended, where that was known."""
     beside: QuestionContext = NOTHING
     """What went with the question."""
     runs: list[RunResult] = field(default_factory=list)

@@ -144,7 +144,7 @@ class DFlashDrafter(Drafter):
 
     branch_ends = ("post_attention_layernorm.weight",)
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
-    never_packed = ("codebook",)  # of which single rows are looked up
+    never_packed = ("codebook", "embed_tokens.weight")  # of which single rows are looked up
     config: DFlashConfig
     picker: Picker = ArgmaxPicker()
     """Picks the drafted ids from the logits."""
@@ -156,6 +156,7 @@ class DFlashDrafter(Drafter):
         self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
         self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self._bring_tables(config.hidden_size)
         if config.second is not None:
             assert config.vocab_size is not None
             self.candidate_selector = CandidateSelector(config.hidden_size, config.vocab_size, config.second.rank)
@@ -202,14 +203,14 @@ class DFlashDrafter(Drafter):
 
     def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
         rows = self.rows(target, anchor, block_size, cache)
-        return self.picker.pick(self.logits(target, rows), rows, anchor)
+        return self.picker.pick(self.logits(target, rows), rows, anchor, self.token_ids)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
-        """fp32 logits [n, vocabulary] of normed rows [n, hidden], by the target's head."""
-        return capped_logits(rows, target.head_weight, self.config.logit_softcap)
+        """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""
+        return capped_logits(rows, self.head_of(target), self.config.logit_softcap)
 
     def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """Normed hidden states [block_size - 1, hidden], of the rows that draft: the j-th is about the j-th position
@@ -223,7 +224,7 @@ class DFlashDrafter(Drafter):
     def embed(self, target: TargetModel, ids: Tensor) -> Tensor:
         """Embeddings [n, hidden] of a block, scaled exactly once: by the drafter's config, else as the target does."""
         scale = target.embedding_scale if self.config.embedding_scale is None else self.config.embedding_scale
-        scaled: Tensor = target.embed_tokens(ids) * scale
+        scaled: Tensor = self.embedding_of(target)(ids) * scale
         return scaled
 
     def _rope(self, start: int, end: int, cache: Cache) -> RopeTable:

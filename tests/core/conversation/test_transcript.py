@@ -25,6 +25,7 @@ from support.events_for_tests import make_step
 from tests.pace import examples
 
 from ..rounds_for_tests import rounds
+from ..sessions.test_sessions import READY
 
 QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 STARTED = TurnStarted(1, 5, 2, {"seed": 3, "speculation": True}, "question")
@@ -138,3 +139,30 @@ def test_a_thousand_tokens_take_little_room(tmp_path: Path) -> None:
     steps = [make_step(9, 15, index=index, time=0.01 * index, text=f"w{index} ") for index in range(100)]
     size = kept(tmp_path, turn_of(steps)).path.stat().st_size
     assert size < 60_000, f"{size / 100:.0f} bytes a round"
+
+
+def test_an_answer_keeps_how_many_times_as_fast_it_was(tmp_path: Path) -> None:
+    """The second has too few rounds for a number of its own: it counts with the first's, which a later chat lacks."""
+    log = SessionLog.create(tmp_path)
+    chat = Chat(GenerationSettings(), lambda command: None, lambda: log)
+    log.record(READY)
+    chat.apply(READY)
+    for turn, rounds_of in ((1, 40), (2, 6)):
+        chat.ask("question")
+        steps = [make_step(3, 5, index=index, time=index / 100) for index in range(1, rounds_of)]
+        steps = [replace(step, turn=turn, alone_ms=1.0 + step.index % 3 / 20) for step in steps]
+        first = replace(make_step(0, 0, index=0), turn=turn)
+        for event in (replace(STARTED, turn=turn), first, *steps, TurnFinished(turn, "stop", "", "")):
+            log.record(event)
+            chat.apply(event)
+    shown = [turn.snapshot.speed_up for turn in chat.turns]
+    log.close()
+    assert None not in shown and shown[1] is not None and shown[1].told() in list(retell(chat)[1])[-1].text
+    conversation = load_session(log.path)
+    again = told(conversation)[1]
+    found = [turn.snapshot.speed_up for turn in again.turns]
+    exported = [answer.speed_up for answer in conversation_document(conversation).answers]
+    for each in (found, exported):
+        assert [(one.told(2), one.about) for one in each if one] == [(one.told(2), one.about) for one in shown if one]
+    below = [[list(spans)[-1].text.strip() for spans in retell(each)] for each in (chat, again)]
+    assert below[0] == below[1]
