@@ -28,6 +28,7 @@ from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
 from ..merged_weights import biases_of, side_by_side
 from ..target import TargetModel
 from .config import DFlashConfig
+from .markov import STAY_FLOATS, MarkovPicker, markov_parts
 from .picker import ArgmaxPicker, CandidateSelector, Picker, SelectorPicker
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class DFlashDrafter(Drafter):
 
     branch_ends = ("post_attention_layernorm.weight",)
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
-    never_packed = ("codebook", "embed_tokens.weight")  # of which single rows are looked up
+    never_packed = ("codebook", "embed_tokens.weight", *STAY_FLOATS)  # of which single rows are looked up, or small
     config: DFlashConfig
     picker: Picker = ArgmaxPicker()
     """Picks the drafted ids from the logits."""
@@ -151,10 +152,16 @@ class DFlashDrafter(Drafter):
             assert config.vocab_size is not None
             self.candidate_selector = CandidateSelector(config.hidden_size, config.vocab_size, config.second.rank)
             self.picker = SelectorPicker(self.candidate_selector, config.block_size - 1)
+        if config.markov is not None:
+            assert config.vocab_size is not None
+            drafted = config.tables.vocabulary or config.vocab_size
+            parts = markov_parts(config.hidden_size, config.vocab_size, drafted, config.markov)
+            self.markov_head, self.confidence_head = parts
+            self.picker = MarkovPicker(*parts, config.block_size - 1)
 
     @property
     def chained(self) -> bool:
-        return self.config.second is not None
+        return self.config.second is not None or self.config.markov is not None
 
     @property
     def in_8_bits(self) -> bool:
@@ -196,7 +203,11 @@ class DFlashDrafter(Drafter):
         return self.picker.pick(self.logits(target, rows), rows, anchor, self.token_ids)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
+        rows = self.rows(target, anchor, block_size, cache)
+        logits, picker = self.logits(target, rows), self.picker
+        if isinstance(picker, MarkovPicker):
+            return picker.probabilities(logits, rows, anchor, self.token_ids)
+        return logits.softmax(dim=-1)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""
