@@ -78,7 +78,7 @@ class Scheduler:
         """Counts what the engine does, for ``/metrics``; None until it is ready."""
         self._send = send
         self._most_waiting = most_waiting
-        self._note = note
+        self.note = note
         self._queue: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
@@ -164,7 +164,7 @@ class Scheduler:
         self._current = None
         try:
             meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
-            self._note(ticket, event)
+            self.note(ticket, event)
         finally:
             self._advance()  # who waits isn't held up by what can't be noted
 

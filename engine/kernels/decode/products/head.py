@@ -40,6 +40,9 @@ class HeadOutput:
     """fp32 [16]: the softmax probability, at temperature 1, of ``token``."""
     peak: Tensor
     """fp32 [16]: the logit of ``token``; any token's probability is exp(logit - peak) * probability."""
+    ids: Tensor | None = None
+    """int64 [vocab]: the ids by which ``token`` tells tokens, for a head with a vocabulary of its own; None where they
+    are its rows' numbers."""
 
     @classmethod
     def allocate(
@@ -88,7 +91,7 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
     """The most likely token of each row and its probability, from what ``head_rows`` left of each tile."""
     count = out.tile_best.shape[1]
     _pick[(max_rows,)](
-        out.tile_best, out.tile_token, out.tile_mass, out.token, out.probability, out.peak,
+        out.tile_best, out.tile_token, out.tile_mass, out.token, out.probability, out.peak, out.ids,
         TILES=count, BLOCK=power_of_two(count), **tiles.options,
     )  # fmt: skip
 
@@ -147,6 +150,7 @@ def _pick(
     token: tl.tensor,
     probability: tl.tensor,
     peak: tl.tensor,
+    ids: tl.tensor,
     TILES: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
@@ -162,6 +166,7 @@ def _pick(
     winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
     winner = tl.where(winner == 2147483647, 0, winner)  # only NaNs: see `leave_best`
     total = tl.sum(mass * tl.exp(best - highest), axis=0)
-    tl.store(token + row, winner.to(tl.int64))
+    said = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
+    tl.store(token + row, said)
     tl.store(probability + row, 1.0 / total)
     tl.store(peak + row, highest)
