@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_block_conv
 from ...kernels.decode.products.head import capped_logits
+from ...kernels.prefill.products import product
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.shared.heads import HeadNorms
@@ -28,7 +29,7 @@ from ..merged_weights import biases_of, side_by_side
 from ..target import TargetModel
 from .config import DFlashConfig
 from .markov import STAY_FLOATS, MarkovPicker, markov_parts
-from .picker import ArgmaxPicker, Picker, SelectorPicker
+from .picker import ArgmaxPicker, CandidateSelector, Picker, SelectorPicker
 
 if TYPE_CHECKING:
     from .draft_pass import DFlashDraftPass
@@ -57,7 +58,7 @@ class DraftAttention(AttentionModule):
         if self.together is None:
             k, v = (projection(x).view(n, -1, head_dim) for projection in (self.k_proj, self.v_proj))
         else:
-            k, v = self._of_context.linear(x).view(n, -1, head_dim).chunk(2, dim=1)
+            k, v = product(x, self._of_context).view(n, -1, head_dim).chunk(2, dim=1)
         return apply_rope(self.k_norm(k), rope), v
 
     def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
@@ -72,7 +73,7 @@ class DraftAttention(AttentionModule):
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        projected, bias = weight.linear(x), biases_of(self.k_proj, self.v_proj)
+        projected, bias = product(x, weight), biases_of(self.k_proj, self.v_proj)
         if bias is not None:
             projected = projected + bias
         norm_rope_split(projected, norms, frequencies, (cache.k, cache.v), None, end)
@@ -105,17 +106,6 @@ class BlockConv(nn.Module):
         chosen = self.kernel_projection(normed)
         yielded = branch(reference_block_conv(normed, chosen, self.base_kernel, BEFORE))
         return reference_block_conv(yielded, chosen, self.base_kernel, BEHIND)
-
-
-class CandidateSelector(nn.Module):
-    """Scores, for DFlash 2, how well one token follows another."""
-
-    def __init__(self, hidden: int, vocabulary: int, rank: int):
-        super().__init__()
-        self.predecessor_codebook, self.successor_codebook = (
-            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
-        )
-        self.hidden_projection = linear(hidden, rank)
 
 
 class DraftLayer(nn.Module):
