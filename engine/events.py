@@ -140,12 +140,14 @@ class TreeToken:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where the newest tokens stood before; a lookup guesses the tokens that followed there."""
+    """Where the newest tokens stood before: of the places with the longest match the most recent. A lookup guesses the
+    tokens that followed there."""
 
     length: int
-    """How many tokens, the newest of the answer among them, stand in both places; counted up to a limit."""
+    """How many tokens, the newest of the answer among them, stand in both places, up to ``lookup.LONGEST``."""
     distance: int
-    """How many tokens back the earlier place is. The guess may run on into itself: then the text repeats."""
+    """How many tokens back the earlier place is. Where that is less than ``length``, the text repeats, and the guess
+    runs on into itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +164,15 @@ class EmittedToken:
 @dataclass(frozen=True, slots=True)
 class WidthChoice:
     """What decided how much of a draft was verified, at the edge between the tokens that were and those that weren't;
-    or why nothing was drafted."""
+    or why nothing was drafted. The engine has exact numbers, an event rounded ones."""
 
     chance: float
     """The chance to be kept of the first token that was left out, or of the last one if none was; 0 without a draft."""
     cost_ms: float
     """Milliseconds that verifying that token adds to the round; without a draft, those that one would add."""
     tok_s: float
-    """What decoding yields on this text, in whole tokens per second: a millisecond is worth a thousandth of it."""
+    """What decoding yields on this text, in tokens per second, whole ones in an event: a millisecond is worth a
+    thousandth of it; 0 where nobody weighed that."""
 
 
 @dataclass(frozen=True, slots=True)

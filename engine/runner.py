@@ -9,14 +9,13 @@ from time import perf_counter
 import torch
 
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
-from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
+from .decoding.decoder import Decoder, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
 from .errors import Option, UsageFailure
-from .events import Event, LoadProgress, Notice, PrefillDone
+from .events import Event, LoadProgress, Notice, TurnStarted
 from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
-from .kernels.weights.int8 import Int8Weight
 from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
 from .loading.choose_rounds import Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
@@ -96,7 +95,7 @@ class Runner:
             return None
         runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed, loaded.folders.limits)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(loaded.plan, emit)
+        runner.prepare_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
         emit(loaded.ready(runner.max_block_size, perf_counter() - started))
@@ -129,7 +128,7 @@ class Runner:
         said: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
-        for progress in self.decoder.decode(prompt, poll, ask.compares):
+        for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)
@@ -139,13 +138,13 @@ class Runner:
                         end = len(said) + ONCE_MORE
                         break
                 yield turn.step(progress)
-            elif isinstance(progress, PrefillStarted):
-                yield turn.begun(progress.num_reused)
             else:
-                yield PrefillDone(ask.turn, progress.milliseconds)
+                yield turn.begun(progress) if isinstance(progress, TurnStarted) else progress
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
+        elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
+            yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
         yield finished
 
     def forget(self) -> None:
@@ -175,7 +174,7 @@ class Runner:
             )
         return prompt
 
-    def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
+    def prepare_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
         """Lets the GPU run the rounds by itself where it can, and draft in 8 bits where there is memory. Runs a few
         rounds, so that the first question doesn't pay for first-time set-up."""
         target, drafting = self.decoder.target, plan.drafting
@@ -186,7 +185,8 @@ class Runner:
             from_file = kept_tiles(self.decoder, drafting.head_in_8_bits)
             derived = derived_tiles(self.decoder, drafting.head_in_8_bits)
             ways = [*([from_file] if from_file else []), *ways_with(*derived)]
-            head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
+            drafter = self.decoder.drafter
+            head = drafter.head_in_8_bits(target) if drafter is not None and drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
         if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
             self._time_tiles(emit)
@@ -233,7 +233,7 @@ class Runner:
         return costs
 
 
-def _asked(ask: Ask) -> tuple[str, str]:
-    """The question of a conversation, and the answer before it; empty for none."""
-    last, *before = [message.content for message in reversed(ask.messages) if message.role != "system"] or [""]
-    return last, before[0] if before else ""
+def _asked(ask: Ask) -> tuple[str, list[str]]:
+    """The question of a conversation, and what was said before it, the newest last."""
+    *said, question = [message.content for message in ask.messages if message.role != "system"] or [""]
+    return question, said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import zip_longest
 from math import isnan
 from time import perf_counter
@@ -16,7 +17,6 @@ from .events import (
     DraftToken,
     EmittedToken,
     FinishReason,
-    Match,
     Source,
     Step,
     TreeToken,
@@ -54,10 +54,10 @@ class TurnEvents:
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
         self.reason: FinishReason = "stopped"
 
-    def begun(self, num_reused: int) -> TurnStarted:
-        self.meter.num_reused_tokens = num_reused
-        settings = self.settings.to_dict()
-        return TurnStarted(self.turn, self.meter.num_prompt_tokens, num_reused, settings, self.question)
+    def begun(self, started: TurnStarted) -> TurnStarted:
+        """The decoder's event with the question, and with the settings that were asked for."""
+        self.meter.num_reused_tokens = started.num_reused_tokens
+        return replace(started, settings=self.settings.to_dict(), question=self.question)
 
     def step(self, done: Round) -> Step:
         step = Step(
@@ -76,7 +76,7 @@ class TurnEvents:
             temperature=done.settings.temperature,
             choice=_width_choice(done),
             tree=self._tree(done),
-            match=None if done.match is None else Match(*done.match),
+            match=done.match,
             alone_ms=None if done.alone_ms is None else rounded(done.alone_ms, MICROSECONDS),
         )
         self.index += 1
@@ -104,13 +104,11 @@ class TurnEvents:
         piece = self.runner.tokenizer.piece
         return tuple(
             TreeToken(
-                *each[:4],
-                piece(each.id),
-                _probability(each.probability),
-                "lookup" if each.choice == LOOKED_UP else self.by_drafter,
+                *node[:3], token, piece(token), _probability(probability),
+                "lookup" if node.choice == LOOKED_UP else self.by_drafter,
             )
-            for each in done.tree
-        )
+            for node, token, probability in zip(done.tree, done.tree_ids, done.tree_probabilities, strict=True)
+        )  # fmt: skip
 
     def _emitted(self, done: Round) -> tuple[EmittedToken, ...]:
         tokens = []
@@ -133,8 +131,8 @@ def _width_choice(done: Round) -> WidthChoice | None:
     choice = done.choice
     if choice is None:
         return None
-    price = float(round(1e3 * choice.price))
-    return WidthChoice(_probability(choice.chance), rounded(choice.cost_ms, MICROSECONDS), price)
+    tok_s = float(round(choice.tok_s))
+    return WidthChoice(_probability(choice.chance), rounded(choice.cost_ms, MICROSECONDS), tok_s)
 
 
 def _probability(value: float) -> float:

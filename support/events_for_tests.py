@@ -24,7 +24,7 @@ def make_step(
     if ending == "auto":
         ending = "bonus" if accepted == drafted else "corrected"
     draft = tuple(DraftToken(i, f"{text}{i}", 0.9) for i in range(drafted))
-    kept = tuple(EmittedToken(token.id, token.text, "accepted") for token in draft[:accepted])
+    kept = tuple(EmittedToken(token.id, token.text or "", "accepted") for token in draft[:accepted])
     own: tuple[EmittedToken, ...] = ()
     if not drafted:
         own = (EmittedToken(99, text, "plain"),)

@@ -14,7 +14,7 @@ from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
 from subprocess import DEVNULL, PIPE, STDOUT
 from threading import Thread
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 Environment = Mapping[str, str | None]
 NOTHING: Environment = {}
@@ -117,8 +117,14 @@ def end_server() -> None:
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
+class _Stream(Protocol):
+    """A descriptor on its way into another process: what ``DupFd`` makes."""
+
+    def detach(self) -> int: ...
+
+
 def _become(
-    places: tuple[str, Mapping[str, str], Sequence[DupFd]], run: Callable[..., object], arguments: Sequence[object]
+    places: tuple[str, Mapping[str, str], Sequence[_Stream]], run: Callable[..., object], arguments: Sequence[object]
 ) -> None:
     """In the forked process, which becomes what a new one would be."""
     folder, environment, streams = places
@@ -128,7 +134,8 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    vars(sys).update(__stdin__=sys.stdin, __stdout__=sys.stdout, __stderr__=sys.stderr)
     sys.exit(run(*arguments))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import Gemma4ForConditionalGeneration
+from transformers.models.gemma4 import Gemma4ForConditionalGeneration
 
 PREFIX = "model.language_model."
 Tensors = dict[str, Tensor]

@@ -6,18 +6,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from transformers import (
-    Gemma4Config,
-    Gemma4ForConditionalGeneration,
-    Gemma4UnifiedConfig,
-    Gemma4UnifiedForConditionalGeneration,
-)
+from transformers.models.gemma4 import Gemma4Config, Gemma4ForConditionalGeneration
+from transformers.models.gemma4_unified import Gemma4UnifiedConfig, Gemma4UnifiedForConditionalGeneration
 
 from support.checkpoints import FULL, SLIDING, randomised, target_config
 
-Reference = Gemma4ForConditionalGeneration | Gemma4UnifiedForConditionalGeneration
+Reference: TypeAlias = Gemma4ForConditionalGeneration | Gemma4UnifiedForConditionalGeneration
 
 SHARD_SIZE = "300KB"
 VISION_TOWER = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.experts.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.weights.plain import PlainWeight
 
 SIZE = 32

@@ -111,11 +111,11 @@ class ScriptedEngine:
         self.commands: list[Command] = []
         """Everything that was sent, in order."""
         self._emit = emit
-        self._answer = tokenise(answer)
-        self._round_seconds = round_seconds
-        self._work = work or partial(time.sleep, round_seconds)
+        self.answer = tokenise(answer)
+        self.round_seconds = round_seconds
+        self.work = work or partial(time.sleep, round_seconds)
         self._load_seconds = load_seconds
-        self._load_error, self._turn_error = load_error, turn_error
+        self._load_error, self.turn_error = load_error, turn_error
         self._device, self._trees, self._calls = device, trees, calls
         self._speed, self._clock = speed, clock
         self._random = random.Random(seed)
@@ -141,7 +141,7 @@ class ScriptedEngine:
     def _run(self) -> None:
         if self._load():
             while not isinstance(command := self._queue.get(), Close):
-                if isinstance(command, Ask) and self._answer_turn(command):
+                if isinstance(command, Ask) and self.answer_turn(command):
                     return
 
     def _load(self) -> bool:
@@ -158,22 +158,22 @@ class ScriptedEngine:
         self._emit(replace(ready, calls=self._calls))
         return True
 
-    def _answer_turn(self, ask: Ask) -> bool:
+    def answer_turn(self, ask: Ask) -> bool:
         """True when Close came meanwhile."""
-        if self._turn_error is not None:
-            self._emit(replace(self._turn_error, turn=ask.turn))
+        if self.turn_error is not None:
+            self._emit(replace(self.turn_error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", ""))
             return False
         question = ask.messages[-1].content if ask.messages else str(ask.prompt)
         self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict(), question))
-        time.sleep(self._round_seconds)
-        self._emit(PrefillDone(ask.turn, 1000 * self._round_seconds))
+        time.sleep(self.round_seconds)
+        self._emit(PrefillDone(ask.turn, 1000 * self.round_seconds))
         settings, reason, closing = ask.settings, "stop", False
         text: list[str] = []
         steps: list[Step] = []
         started = 0.0 if self._clock is None else self._clock()
         place = 0
-        while place < len(self._answer):
+        while place < len(self.answer):
             while self.holds and len(steps) >= FIRST_ROUNDS and self._queue.empty():
                 time.sleep(0.001)
             for command in self._waiting_commands():
@@ -191,7 +191,7 @@ class ScriptedEngine:
             place += len(step.emitted)
             text += [token.text for token in step.emitted]
             self._emit(step)
-            self._work()
+            self.work()
         self._emit(TurnFinished(ask.turn, _reason(reason), "".join(text), "", _statistics(steps)))
         return closing
 
@@ -203,27 +203,28 @@ class ScriptedEngine:
                 return
 
     def _round(self, turn: int, index: int, place: int, block: int, temperature: float, started: float) -> Step:
-        left = self._answer[place:]
-        if index == 0:
-            draft, accepted, emitted = (), 0, (EmittedToken(7, left[0], "plain"),)
-        elif self._trees:
+        left = self.answer[place:]
+        draft: tuple[DraftToken, ...] = ()
+        emitted: tuple[EmittedToken, ...] = (EmittedToken(7, left[0], "plain"),)
+        accepted = 0
+        if index and self._trees:
             made = self._tree_round(left[: min(block, len(left))])
             return replace(
                 made, turn=turn, index=index, time=self._since(started, place + len(made.emitted)),
                 draft_ms=3.1, verify_ms=6.4, total_ms=9.8, context_length=52 + place, block_size=block,
                 temperature=temperature, choice=TREE_CHOICE,
             )  # fmt: skip
-        else:
+        if index:
             width = min(block - 1, len(left) - 1)
             accepted = min(width, int(self._random.expovariate(0.18)))
             wrong = [DraftToken(9, " moon", 0.31, 0.08)] if accepted < width else []
             rest = left[accepted + 1 : width]
-            texts = [*left[:accepted]]
             sure = [rounded(self._random.uniform(0.1, 1.0), PROBABILITY_STEPS) for _ in range(width)]
-            kept = [DraftToken(8, text, p, p) for text, p in zip(texts, sure, strict=False)]
-            draft = (*kept, *wrong, *(DraftToken(8, text, p) for text, p in zip(rest, sure, strict=False)))
+            kept = list(zip(left[:accepted], sure, strict=False))
+            fallen = [DraftToken(8, text, p) for text, p in zip(rest, sure, strict=False)]
+            draft = (*(DraftToken(8, text, p, p) for text, p in kept), *wrong, *fallen)
             own = EmittedToken(8, left[accepted], "corrected" if accepted < width else "bonus", probability=0.62)
-            given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
+            given = [EmittedToken(8, text, "accepted", probability=p) for text, p in kept]
             emitted = (*given, own)
         return Step(
             turn, index, self._since(started, place + len(emitted)), draft, accepted, emitted, len(draft) + 1,

@@ -39,7 +39,7 @@ def run_chat(
     app.run(mouse=app.screen_options.mouse)
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     if (not app.return_code or app.mistake) and queue.log.asked and sys.stdout.isatty():
-        print("dflash-chat --continue goes on with this conversation.")
+        sys.stdout.write("dflash-chat --continue goes on with this conversation.\n")
     queue.log.close()
     if trace is not None:
         trace.close()

@@ -19,6 +19,7 @@ from textual.widgets import Input
 from dflash_tui.core.files.places import log_file
 from dflash_tui.core.platforms import TERMINALS, suspend
 from dflash_tui.core.settings.config import ScreenOptions
+from dflash_tui.core.text.harmless import signed
 
 from .ascii import AsciiFilter
 from .options import OptionsApp
@@ -130,7 +131,7 @@ class ThemedApp(OptionsApp):
         """Run as Textual does; a mistake is told once the terminal is the user's again."""
         result = super().run(**options)
         if self.mistake:
-            print(self.mistake, file=sys.stderr)
+            sys.stderr.write(f"{signed(self.mistake)}\n")
         return result
 
     def search_themes(self) -> None:

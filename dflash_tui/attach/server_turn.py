@@ -213,7 +213,7 @@ class ServerTurn:
         for each in sequence(event.get("dflash")) if self._relays is not False else ():
             if passed := relayed(each, self._ask.turn):
                 self._heard = self._relays = True
-                self._relay(passed)
+                self._relay(passed, event.get("error"))
         if self._finished:
             return
         for data in several(event):
@@ -244,8 +244,9 @@ class ServerTurn:
         with suppress(_EnoughSaid):
             self._tell(self._rounds.take(self._reader.released(perf_counter() - self._started)))
 
-    def _relay(self, event: Event) -> None:
-        """Emits an event that our own server passed on, each at its place in the turn."""
+    def _relay(self, event: Event, error: Any) -> None:
+        """Emits an event that our own server passed on, each at its place in the turn. ``error``: what it says beside
+        the event of why the answer isn't whole."""
         if self._finished or (isinstance(event, TurnStarted) and self._begun):
             return
         if isinstance(event, PrefillDone | Step):
@@ -267,7 +268,8 @@ class ServerTurn:
                 self._finished = True
                 self._clock.end()
                 if event.reason == "stopped":  # nobody here did
-                    self._fail(stopped_there(self._connection.where))
+                    where, said = self._connection.where, self._connection.keys.redacted(error)
+                    self._fail(in_stream(where, said, True) if said else stopped_there(where))
                     event = replace(event, reason="error")
                 elif event.reason != "error" and not event.text.strip():
                     self._fail(no_answer(self._connection.where, event.reason, (), (), bool(event.thought.strip())))

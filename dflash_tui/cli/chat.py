@@ -44,6 +44,7 @@ from .logs import log_to_file
 from .models import models_of
 from .problems import Problem
 from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
+from .terminal.saying import remark
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -305,9 +306,9 @@ def _tell_keys(invocation: Invocation) -> None:
     """Print what is wrong with the keys in the settings, as the chat does: scripts read the same file."""
     mistakes = key_mistakes(invocation.config.keys)
     for mistake in mistakes:
-        print(f"dflash-chat: [{KEYS_TABLE}] {mistake}", file=sys.stderr)
+        remark(f"dflash-chat: [{KEYS_TABLE}] {mistake}")
     if mistakes:
-        print(f"  {CORRECT}", file=sys.stderr)
+        remark(f"  {CORRECT}")
 
 
 def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
@@ -327,7 +328,7 @@ def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: 
 
 def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
     if not flags.plain:
-        print("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.", file=sys.stderr)
+        remark("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.")
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
     begin = _start(flags, conversation, wanted, invocation)

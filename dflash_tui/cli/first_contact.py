@@ -10,6 +10,7 @@ from engine.commands import EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
 from .terminal.background import in_browser
+from .terminal.saying import remark
 
 BUNDLED = "bundled"
 """Stands for the bundled pair where a MODEL is named, whatever was answered."""
@@ -37,14 +38,14 @@ def suggest_model(options: EngineOptions) -> EngineOptions:
 def _ask(suggestion: Suggestion) -> str | None:
     """Ask which model to open; returns its name, or None for the bundled pair."""
     target = suggestion.pair.target
-    print(
+    remark(
         f"This machine has an {suggestion.gpu} with {suggestion.memory / 1e9:.0f} GB: enough for {target}\n"
         f"in {suggestion.weights} and its DFlash drafter ({suggestion.to_fetch / 1e9:.0f} GB, fetched where missing).\n"
         "Otherwise the small bundled pair opens, which knows little but is here already.\n"
-        f"Later: dflash-chat {target}, or dflash-chat {BUNDLED}.",
-        file=sys.stderr,
+        f"Later: dflash-chat {target}, or dflash-chat {BUNDLED}."
     )
-    print("Open the large one? [y/N] ", end="", file=sys.stderr, flush=True)
+    sys.stderr.write("Open the large one? [y/N] ")
+    sys.stderr.flush()
     answer = sys.stdin.readline()
     if not answer:
         raise KeyboardInterrupt

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from textwrap import indent
 
 from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
-from dflash_tui.core.text.harmless import in_line, signed
+from dflash_tui.core.text.harmless import in_line
 from engine.errors import EngineFailure
 from engine.events import EngineError
+
+from .terminal.saying import remark
 
 
 class Problem(Exception):
@@ -35,4 +36,4 @@ def value_problem(error: ValueError, hint: str) -> Problem:
 def show_problem(problem: Problem) -> None:
     """Print what happened on one line of stderr, and what to do next below it."""
     hint = indent(f"\n{problem.hint}", "  ") if problem.hint else ""
-    print(f"dflash-chat: {in_line(str(problem))}{signed(hint)}", file=sys.stderr, flush=True)
+    remark(f"dflash-chat: {in_line(str(problem))}{hint}")

@@ -78,7 +78,7 @@ class Scheduler:
         """Counts what the engine does, for ``/metrics``; None until it is ready."""
         self._send = send
         self._most_waiting = most_waiting
-        self._note = note
+        self.note = note
         self._queue: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
@@ -164,7 +164,7 @@ class Scheduler:
         self._current = None
         try:
             meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
-            self._note(ticket, event)
+            self.note(ticket, event)
         finally:
             self._advance()  # who waits isn't held up by what can't be noted
 
@@ -203,15 +203,17 @@ class Scheduler:
 
     # The end
 
-    async def end(self, seconds: float) -> None:
+    async def end(self, seconds: float) -> int:
         """Takes no more requests, tells those who wait so, and stops the running answer after its round. Waits for that
-        at most ``seconds``."""
+        at most ``seconds``. Returns how many get no whole answer."""
+        unanswered = len(self._queue) + (self._current is not None)
         self._close(closed := ApiFailure(503, ENDING, code="ending"))
         if self._current is not None:
             self._send(Stop())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), seconds)
             self._abandon(closed)
+        return unanswered
 
     @property
     def closed(self) -> ApiFailure | None:

@@ -97,7 +97,7 @@ class Serving:
     def __init__(self, source: SourceFactory, options: ServeOptions, watch: Emit, note: Note) -> None:
         """Listens from now on, and answers after :meth:`start`. Raises :class:`AddressFailure`."""
         self._watch = watch
-        self._loop = asyncio.new_event_loop()
+        self.loop = asyncio.new_event_loop()
         self._socket = listen(options.host, options.port)
         names = LOCAL_NAMES | {options.host.lower()} if is_local(options.host) else None
         self._source: Source = source(self._hear)
@@ -110,6 +110,8 @@ class Serving:
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._ending = False
+        self.unanswered = 0
+        """How many requests its end left without a whole answer."""
         self._noted: dict[str, float] = {}
         """When each kind of trouble was last logged."""
         self._thread = Thread(target=self._run, name="server", daemon=True)
@@ -127,8 +129,8 @@ class Serving:
         self._ending = True
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
-                ending = asyncio.run_coroutine_threadsafe(self.scheduler.end(ROUND_SECONDS), self._loop)
-                ending.result(ROUND_SECONDS + 1)
+                ending = asyncio.run_coroutine_threadsafe(self.scheduler.end(ROUND_SECONDS), self.loop)
+                self.unanswered = ending.result(ROUND_SECONDS + 1)
             self._server.should_exit = True
             self._thread.join(SEND_SECONDS + JOIN_SECONDS)
         self._socket.close()
@@ -140,15 +142,15 @@ class Serving:
         self._source.join(timeout)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.set_exception_handler(self._log_what_broke)
+        asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(self._log_what_broke)
         died: BaseException | None = None
         try:
-            self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
+            self.loop.run_until_complete(self._server.serve(sockets=[self._socket]))
         except BaseException as error:
             died = error
         if self._ending:
-            self._loop.close()
+            self.loop.close()
         else:
             self._tell_death(died)
 
@@ -179,4 +181,4 @@ class Serving:
             if isinstance(event, EngineReady):
                 set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
-                self._loop.call_soon_threadsafe(self.scheduler.apply, event)
+                self.loop.call_soon_threadsafe(self.scheduler.apply, event)

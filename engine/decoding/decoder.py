@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..commands import GenerationSettings
-from ..events import FinishReason
+from ..events import FinishReason, Match, PrefillDone, TurnStarted
 from ..kv_cache.cache import Cache
 from ..kv_cache.prefix import Prefix
 from ..models.attention_backends import SDPA
@@ -18,12 +18,12 @@ from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import LookupOutcome
-from ..speculation.lookup import LookedUpChain, LookupMatch, num_agreed
+from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.one_row import OneRowPasses
 from ..speculation.policy import Policy
 from ..speculation.trees import ROWS, choices_of
 from .host_rounds import HostRounds
-from .rounds import Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
+from .rounds import Poll, Prompt, Round, Rounds
 from .text_index import TextIndex
 
 PREFILL_CHUNK = 256
@@ -36,7 +36,7 @@ the fewer rows an expert gets, the more of the last tile of its products is wast
 LEAST_PREFILL_CHUNK = 512
 """Rows of one prefill pass on a GPU that has no room for ``GPU_PREFILL_CHUNK``."""
 
-__all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
+__all__ = ["Decoder", "Poll", "Prompt", "Round", "Turn"]
 
 
 class Decoder:
@@ -82,11 +82,11 @@ class Decoder:
 
     @torch.inference_mode()
     def decode(
-        self, prompt: Prompt, poll: Poll, compares: bool = False
-    ) -> Iterator[PrefillStarted | Prefilled | Round]:
+        self, prompt: Prompt, poll: Poll, compares: bool = False, number: int = 0
+    ) -> Iterator[TurnStarted | PrefillDone | Round]:
         """Prefills what the caches lack of the prompt (shorter than ``max_context``), then runs rounds until one has a
         ``finish`` or ``poll`` says stop. The first round holds the token that the prefill yields. ``compares``: whether
-        rounds tell now and then what a pass of one row takes."""
+        rounds tell now and then what a pass of one row takes; ``number``: the turn's, in its events."""
         settings = poll()
         if settings is None:
             return
@@ -95,11 +95,11 @@ class Decoder:
             self._policy.begin(turn.drafter is not None)
         started = perf_counter()
         start = self.prefix.reuse(prompt.ids, turn.caches)
-        yield PrefillStarted(start)
+        yield TurnStarted(number, len(prompt.ids), start, settings.to_dict())
         hidden = turn.prefill(start, poll)
         if hidden is None:
             return
-        yield Prefilled(_milliseconds_since(started))
+        yield PrefillDone(number, _milliseconds_since(started))
         first = turn.first_round(hidden)
         yield first
         if first.finish is None:
@@ -140,7 +140,7 @@ class Turn:
         """Prompt and answer, where drafts may be looked up. That takes a policy, which weighs what they are worth."""
         if settings.looks_up and decoder.policy is not None:
             self.text = TextIndex(prompt.ids)
-        self.match: LookupMatch | None = None
+        self.match: Match | None = None
         """Where the newest tokens stood before; None where they are new."""
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context, [n, features]."""

@@ -5,26 +5,27 @@ end of an answer have no rows and change nothing."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
+from ..events import Match, WidthChoice
+from ..kernels.round import state as layout
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
-from ..speculation.choice import Choice, ChoiceNumbers, RoundPlan
+from ..speculation.choice import ChoiceNumbers, RoundPlan
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
-from ..speculation.trees import CHOICES
+from ..speculation.trees import CHOICES, LOOKED_UP, Node, chain, extended, is_chain, placed
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
-from .pieces import Ingestion, Proposal, Verification
-from .records import RoundRecord
-from .round_launches import AHEAD, RoundLaunches
-from .rounds import Poll, Round, require_numbers
+from .round_launches import AHEAD, Ingestion, Proposal, RoundLaunches, Verification
+from .rounds import Poll, Round, probabilities_of, require_numbers
 
 INGEST_BATCH = MAX_ROWS
 """Tokens that the target wrote alone wait for the drafter, which takes in this many at once, or all of them when it
@@ -57,7 +58,7 @@ class EnqueuedRound:
     """The policy that learns from the round; None where none chooses."""
     chosen_by: ChoiceNumbers | None
     """The numbers by which the device chooses how much to verify; None where it verifies whole drafts."""
-    pause: Choice | None
+    pause: WidthChoice | None
     """Why the round has no draft, where the policy wanted none."""
     is_tree: bool
     plan: RoundPlan
@@ -219,43 +220,31 @@ class DeviceRounds:
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
         """Waits for a round and enters it into the turn; None for one that came after the end."""
-        oldest.place.stopwatch.wait()
-        record = RoundRecord.read(oldest.place.record, oldest.is_tree, oldest.plan)
-        if record is None:
-            return None
-        require_numbers(record.chances)
-        turn.settings = oldest.settings
         watch = oldest.place.stopwatch
-        draft_ms, verify_ms = watch.milliseconds(BEGUN, oldest.drafted), watch.milliseconds(oldest.drafted, VERIFIED)
+        watch.wait()
+        price = None if oldest.chosen_by is None else oldest.chosen_by.price
+        read = read_round(oldest.place.record, oldest.is_tree, oldest.plan, oldest.settings, price)
+        if read is None:
+            return None
+        done, outcome = read
+        require_numbers(outcome.chances)
+        turn.settings = oldest.settings
+        done.draft_ms = watch.milliseconds(BEGUN, oldest.drafted)
+        done.verify_ms = watch.milliseconds(oldest.drafted, VERIFIED)
+        done.total_ms = watch.milliseconds(BEGUN, VERIFIED)
         if oldest.policy is not None:
-            drafted = record.drafted_rows - 1
-            oldest.policy.took(oldest.context, drafted, len(record.tree) + 1, draft_ms, verify_ms)
-            chances = record.chances if oldest.plan.draft else ()
-            taken = record.match is not None and not oldest.is_tree
-            outcome = turn.lookup_outcome(record.emitted, taken, record.beside)
-            oldest.policy.observe(chances, record.tree, record.path, oldest.context, outcome)
-        self._commit(turn, record, oldest)
-        finish = turn.book(record.emitted)
-        return Round(
-            emitted=record.emitted,
-            probabilities=record.probabilities,
-            verify_width=len(record.tree) + 1,
-            total_ms=watch.milliseconds(BEGUN, VERIFIED),
-            context_length=turn.cache.length,
-            settings=turn.settings,
-            finish=finish,
-            draft_ids=record.draft_ids,
-            draft_probabilities=tuple(position[0] for position in record.chances),
-            target_probabilities=record.target_probabilities,
-            num_accepted=len(record.path),
-            draft_ms=draft_ms,
-            verify_ms=verify_ms,
-            choice=_choice(oldest, record),
-            tree=record.told,
-            match=record.match,
-            num_agreed=record.num_agreed,
-            alone_ms=self._alone_ms(turn, oldest),
-        )
+            drafted = outcome.drafted_rows - 1
+            oldest.policy.took(oldest.context, drafted, done.verify_width, done.draft_ms, done.verify_ms)
+            chances = outcome.chances if oldest.plan.draft else ()
+            taken = done.match is not None and not oldest.is_tree
+            looked_up = turn.lookup_outcome(done.emitted, taken, outcome.beside)
+            oldest.policy.observe(chances, outcome.tree, outcome.path, oldest.context, looked_up)
+        self._commit(turn, done, outcome.drafted_rows, oldest)
+        done.finish = turn.book(done.emitted)
+        done.context_length = turn.cache.length
+        done.choice = done.choice or oldest.pause
+        done.alone_ms = self._alone_ms(turn, oldest)
+        return done
 
     def _alone_ms(self, turn: Turn, done: EnqueuedRound) -> float | None:
         """What a round of one row takes by the costs that are measured here; None where this round doesn't tell."""
@@ -264,19 +253,96 @@ class DeviceRounds:
             return None
         return policy.alone_ms(done.context)
 
-    def _commit(self, turn: Turn, record: RoundRecord, done: EnqueuedRound) -> None:
-        """Brings the host's view of the caches up to date: the rows that the round wrote and committed, and those that
-        the drafter took in."""
+    def _commit(self, turn: Turn, done: Round, drafted_rows: int, oldest: EnqueuedRound) -> None:
+        """Brings the host's view of the caches up to date: the rows that the round wrote and committed, the anchor's
+        and those of all emitted tokens but the last, and those that the drafter took in."""
         start = turn.cache.length
-        if turn.draft_cache is not None and done.ingests:
-            turn.draft_cache.follow(start, written=start + record.drafted_rows)
-        turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
-        if turn.draft_cache is not None and done.ingests_own:
+        if turn.draft_cache is not None and oldest.ingests:
+            turn.draft_cache.follow(start, written=start + drafted_rows)
+        turn.prefix.follow((turn.anchor, *done.emitted[:-1]), written=start + done.verify_width)
+        if turn.draft_cache is not None and oldest.ingests_own:
             turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
 
 
-def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:
-    """Why this many drafted tokens were verified; None where no policy chose."""
-    if done.chosen_by is None or not record.chances:
-        return done.pause
-    return Choice(len(record.tree), record.edge_chance, record.edge_cost_ms, done.chosen_by.price)
+class DeviceOutcome(NamedTuple):
+    """What a policy learns of a round on the device, and the caches follow, beside the :class:`Round` that it was."""
+
+    tree: Sequence[Node]
+    """The drafted tokens that were verified, in row order; a chain as the tree that it is."""
+    path: Sequence[int]
+    """The accepted drafts' rows, in the order of the text."""
+    chances: tuple[tuple[float, ...], ...]
+    """By position, the probabilities of the drafter's choices."""
+    drafted_rows: int
+    """Rows of the draft, the anchor's included; 1 without one."""
+    beside: tuple[int, ...]
+    """By position, which of the drafter's choices a looked up chain that entered a tree went on with."""
+
+
+def read_round(
+    record: Tensor, is_tree: bool, plan: RoundPlan, settings: GenerationSettings, price: float | None
+) -> tuple[Round, DeviceOutcome] | None:
+    """Reads an int32 record on the host; times, context and end are the caller's to add. None for a round behind the
+    end. ``is_tree``: whether the round was to draft a tree; ``price``: what a millisecond was worth to the policy that
+    chose, in tokens; None where none chose."""
+    width, drafted_rows = _number(record, layout.WIDTH), _number(record, layout.DRAFTED) if plan.draft else 1
+    if width == 0:
+        return None
+    found = _number(record, layout.LOOKED_UP) if plan.lookup else 0
+    looked_up, beside = (0, _ints(record, layout.BESIDE_CHOICES, found)) if is_tree else (found, ())
+    accepted, emitted = _number(record, layout.ACCEPTED), _number(record, layout.EMITTED)
+    drafted = looked_up or drafted_rows - 1
+    lanes = layout.MOST_LANES if plan.is_wide else MAX_ROWS
+    tokens = _ints(record, layout.list_at(layout.ROWS, lanes), lanes)
+    if is_tree:
+        given = _reals(record, layout.CHOICE_PROBABILITIES, drafted * CHOICES)
+        chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
+        every = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(beside)))
+        parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
+        tree = placed(parents, numbers, every)
+        draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)[1 : accepted + 1]
+    else:
+        given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
+        chances = every = tuple((each,) for each in given)
+        tree = chain(width - 1)
+        draft_ids, path = tokens[1 : drafted + 1], tuple(range(1, accepted + 1))
+    branches = not is_chain(tree)
+    judged = min(accepted + 1, drafted if branches else width - 1)
+    guesses = looked_up or any(node.choice == LOOKED_UP for node in tree)
+    length, distance = _number(record, layout.MATCH_LENGTH), _number(record, layout.MATCH_DISTANCE)
+    choice = None
+    if price is not None and chances:
+        choice = WidthChoice(_reals(record, layout.CHANCE, 1)[0], _reals(record, layout.COST_MS, 1)[0], 1e3 * price)
+    done = Round(
+        emitted=_ints(record, layout.list_at(layout.TOKENS, lanes), emitted),
+        probabilities=_reals(record, layout.list_at(layout.PROBABILITIES, lanes), emitted),
+        verify_width=width,
+        total_ms=0.0,
+        context_length=0,
+        settings=settings,
+        finish=None,
+        draft_ids=draft_ids,
+        draft_probabilities=tuple(position[0] for position in chances),
+        target_probabilities=_reals(record, layout.list_at(layout.TARGET_PROBABILITIES, lanes), judged),
+        num_accepted=len(path),
+        choice=choice,
+        tree=tree if branches else (),
+        tree_ids=tokens[1:width] if branches else (),
+        tree_probabilities=probabilities_of(tree, every) if branches else (),
+        match=Match(length, distance) if guesses else None,
+        num_agreed=_number(record, layout.AGREED) if looked_up else 0,
+    )
+    return done, DeviceOutcome(tree, path, chances, drafted_rows, beside)
+
+
+def _number(record: Tensor, place: Any) -> int:
+    return int(record[int(place)])
+
+
+def _ints(record: Tensor, start: Any, count: int) -> tuple[int, ...]:
+    return tuple(record[int(start) : int(start) + count].tolist())
+
+
+def _reals(record: Tensor, start: Any, count: int) -> tuple[float, ...]:
+    """Reads ``count`` fp32 numbers that a record holds as int32 bits."""
+    return _ints(record.view(torch.float32), start, count)

@@ -10,11 +10,11 @@ from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples
-from ..speculation.choice import Choice, RoundPlan
+from ..speculation.choice import Chosen, RoundPlan
 from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
-from .rounds import Poll, Round, require_numbers, verified
+from .rounds import Poll, Round, probabilities_of, require_numbers
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -71,8 +71,7 @@ class HostRounds:
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
         looked = turn.looked_up_chain(guess, draft.ids)
-        tree, choice = _choose(policy, plan, draft, looked, context)
-        looked_up, beside = (choice.looked_up, choice.beside) if choice is not None else ((), ())
+        tree, choice, looked_up, beside = _choose(policy, plan, draft, looked, context)
         drafted = perf_counter()
         first_ids = tuple(guess) if looked_up else draft.first_ids
         ids = [(each,) for each in guess] if looked_up else extended(draft.ids, guess[: len(beside)])
@@ -92,6 +91,7 @@ class HostRounds:
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)
         finish = turn.book(emitted)
+        branches = not (looked_up or is_chain(tree))
         if turn.compares:
             turn.decoder.one_row.count(drafted=bool(first_ids), passed=alone_ms is not None)
         return Round(
@@ -109,7 +109,9 @@ class HostRounds:
             draft_ms=draft_ms,
             verify_ms=verify_ms,
             choice=choice,
-            tree=() if looked_up else verified(tree, extended(draft.chances, beside), tokens),
+            tree=tree if branches else (),
+            tree_ids=tuple(tokens[1:]) if branches else (),
+            tree_probabilities=probabilities_of(tree, extended(draft.chances, beside)) if branches else (),
             match=match,
             num_agreed=looked.agreed if looked is not None and looked_up else 0,
             alone_ms=alone_ms,
@@ -133,7 +135,8 @@ class HostRounds:
             first = drafter.draft(turn.target, turn.anchor, width, cache)
             ids, chances = first.ids[:, None], first.probabilities[:, None]
         else:
-            chances, ids = drafter.probabilities(turn.target, turn.anchor, width, cache).topk(choices)
+            chances, places = drafter.probabilities(turn.target, turn.anchor, width, cache).topk(choices)
+            ids = drafter.tokens(places)
         drafted = Drafted(tuple(map(tuple, ids.tolist())), tuple(map(tuple, chances.tolist())))
         require_numbers(drafted.chances)
         return drafted
@@ -166,12 +169,12 @@ class HostRounds:
 
 def _choose(
     policy: Policy | None, plan: RoundPlan, draft: Drafted, looked: LookedUpChain | None, context: int
-) -> tuple[Sequence[Node], Choice | None]:
+) -> Chosen:
     """The tree to verify, and why; without a policy it is the whole chain."""
     if policy is None:
-        return chain(len(draft.ids)), None
+        return Chosen(chain(len(draft.ids)))
     if not draft.ids and looked is None:
-        return (), None if plan.draft or plan.lookup else policy.pause(context)
+        return Chosen([], None if plan.draft or plan.lookup else policy.pause(context))
     rows = 1 + max(len(draft.ids), looked.size if looked is not None else 0)
     return policy.choose(draft.chances, context, rows, looked)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..commands import NO_DRAFTER, GenerationSettings
 from ..errors import Option, WeightsFailure
-from ..events import FinishReason, Verdict
-from ..speculation.choice import Choice
-from ..speculation.lookup import LookupMatch
-from ..speculation.trees import Node, is_chain
+from ..events import FinishReason, Match, Verdict, WidthChoice
+from ..speculation.trees import Chances, Node
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -30,48 +28,7 @@ class Prompt:
     """How many of the first ids will stand in the next turn's prompt as well; the generation prompt may not."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrefillStarted:
-    """The caches are taken back to where the prompt goes on from; the rest of the prompt runs now."""
-
-    num_reused: int
-    """How many of the prompt's tokens the caches still hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prefilled:
-    """The caches hold the whole prompt; ``milliseconds`` is how long that took."""
-
-    milliseconds: float
-
-
-class Verified(NamedTuple):
-    """A drafted token in the rows of a tree; its row is one more than its index."""
-
-    parent: int
-    """The row of the token that it follows; 0 is the anchor's."""
-    depth: int
-    choice: int
-    """Which of the drafter's choices it is at this depth, 0 the likeliest; ``LOOKED_UP`` if none of them."""
-    id: int
-    probability: float
-    """The probability that the drafter gave it there, or that the match gave it which led to it."""
-
-
-def verified(tree: Sequence[Node], chances: Sequence[Sequence[float]], tokens: Sequence[int]) -> tuple[Verified, ...]:
-    """The drafted tokens of a tree, row by row; empty for a chain. ``chances``: by position, of each choice there;
-    ``tokens``: the ids of all rows, the anchor's first."""
-    return (
-        ()
-        if is_chain(tree)
-        else tuple(
-            Verified(node.parent, node.depth, node.choice, tokens[row], chances[node.depth - 1][node.choice])
-            for row, node in enumerate(tree, 1)
-        )
-    )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Round:
     """What one round did, and where that left the turn; times in milliseconds."""
 
@@ -92,11 +49,14 @@ class Round:
     num_accepted: int = 0
     draft_ms: float = 0.0
     verify_ms: float = 0.0
-    choice: Choice | None = None
+    choice: WidthChoice | None = None
     """Why this many drafted tokens were verified; None where no policy chose."""
-    tree: tuple[Verified, ...] = ()
-    """The tokens that were verified, where they aren't a chain of first choices."""
-    match: LookupMatch | None = None
+    tree: Sequence[Node] = ()
+    """Where the tokens stand that were verified, row by row; empty where they are a chain of first choices."""
+    tree_ids: tuple[int, ...] = ()
+    tree_probabilities: tuple[float, ...] = ()
+    """The probability that the drafter gave each token of the tree at its position, or the match that led to it."""
+    match: Match | None = None
     """The match by which drafts were looked up, or, in a tree, those that the drafter did not guess."""
     num_agreed: int = 0
     """How many looked up drafts, from the first on, the drafter guessed, too."""
@@ -114,11 +74,12 @@ class Round:
         """Whether a verified token stood in the place of the target's own."""
         if not self.tree:
             return self.num_accepted < self.verify_width - 1
-        rows = {(each.parent, each.id): row for row, each in enumerate(self.tree, 1)}
+        parents = [node.parent for node in self.tree]
+        rows = {place: row for row, place in enumerate(zip(parents, self.tree_ids, strict=True), 1)}
         row = 0
         for token in self.emitted[: self.num_accepted]:
             row = rows[row, token]
-        return any(each.parent == row for each in self.tree)
+        return row in parents
 
 
 class Rounds(Protocol):
@@ -136,7 +97,12 @@ class Rounds(Protocol):
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""
 
 
-def require_numbers(chances: Iterable[Sequence[float]]) -> None:
+def probabilities_of(tree: Sequence[Node], chances: Chances) -> tuple[float, ...]:
+    """What each token of a tree was given at its own position. ``chances``: by position, of each choice there."""
+    return tuple(chances[node.depth - 1][node.choice] for node in tree)
+
+
+def require_numbers(chances: Chances) -> None:
     """Checks the chances that a drafter gives its choices. Raises ``WeightsFailure`` for one that is no number, which
     only its weights can cause: a policy that chose by such chances would fail elsewhere."""
     if any(isnan(chance) for position in chances for chance in position):

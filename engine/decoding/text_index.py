@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..speculation.lookup import LONGEST, SHORTEST, LookupMatch
+from ..events import Match
+from ..speculation.lookup import LONGEST, SHORTEST
 
 UNSORTED = 2048
 """How many of the newest tokens are searched one by one, before they are sorted in among the others."""
@@ -45,7 +46,7 @@ class TextIndex:
         self._ids[self._length : length] = ids
         self._length = length
 
-    def find(self) -> LookupMatch | None:
+    def find(self) -> Match | None:
         """Where the text's newest tokens stood before, None if nowhere: ``lookup.longest_match`` of it."""
         if self._length <= SHORTEST:
             return None
@@ -57,10 +58,10 @@ class TextIndex:
         # Most often the latest place matches as far as any can, or is the only one: then no other need be looked at.
         latest = int(recent[-1] if len(recent) else older[-1])
         if len(recent) + len(older) == 1 or self._same(latest) == LONGEST:
-            return LookupMatch(self._same(latest), newest - latest)
+            return Match(self._same(latest), newest - latest)
         return self._longest(np.concatenate((older, recent)))
 
-    def guess(self, found: LookupMatch, count: int, stops: Collection[int] = ()) -> list[int]:
+    def guess(self, found: Match, count: int, stops: Collection[int] = ()) -> list[int]:
         """Up to ``count`` tokens that followed at the match ``found``, up to the first of ``stops``:
         ``lookup.continuation`` of the text."""
         start = self._length - found.distance
@@ -68,7 +69,7 @@ class TextIndex:
         guess = [period[place % found.distance] for place in range(count)]
         return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
 
-    def _longest(self, ends: NDArray[np.int64]) -> LookupMatch:
+    def _longest(self, ends: NDArray[np.int64]) -> Match:
         """The longest match among ``ends``: places, ascending, whose last ``SHORTEST`` tokens equal the text's."""
         ids, newest, length = self.ids, self._length - 1, SHORTEST
         while length < LONGEST:
@@ -77,7 +78,7 @@ class TextIndex:
             if not len(further):
                 break
             ends, length = further, length + 1
-        return LookupMatch(length, newest - int(ends[-1]))
+        return Match(length, newest - int(ends[-1]))
 
     def _same(self, end: int) -> int:
         """How many tokens up to the place ``end`` equal the text's newest ones, at most ``LONGEST``."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from time import monotonic
 from typing import Protocol
 
@@ -15,9 +15,11 @@ from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_
 
 from ..errors import WeightsFailure
 from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
+from ..threads import NativeThread
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
 from .failures import explained
 from .fetching import FetchCancelled, Fetching
+from .names import names_in
 
 CONNECTIONS = 4
 """How many files are received at a time."""
@@ -112,8 +114,8 @@ class CachedModel:
 def cached_models() -> list[CachedModel]:
     """The models in the cache that have, or should have, safetensors weights; unfinished downloads included."""
     models = []
-    for folder in sorted(cache_directory().glob("models--*--*")):
-        name = folder.name.removeprefix("models--").replace("--", "/", 1)
+    for name in names_in(cache_directory()):
+        folder = cache_directory() / f"models--{name.replace('/', '--')}"
         sizes = [blob.stat().st_size for blob in (folder / "blobs").glob("*")]
         snapshot = cached_folder(name)
         whole = snapshot is not None and missing_weights(snapshot) is None
@@ -161,7 +163,7 @@ class _Transfer:
 
     def run(self) -> None:
         # Daemons: a connection that hangs must not keep the program from ending.
-        threads = [Thread(target=self._work, name="download", daemon=True) for _ in range(CONNECTIONS)]
+        threads = [NativeThread(self._work, "download") for _ in range(CONNECTIONS)]
         for thread in threads:
             thread.start()
         try:

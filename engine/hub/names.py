@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
 from ..files.cache_folder import home
 from .pairs import KNOWN_PAIRS, SHORT_NAMES
+
+_NAME = re.compile(r"(?!.*(?:--|\.\.|\.git$))\b[\w.-]+\b/\b[\w.-]{1,96}\b", re.ASCII)
+"""Matches what the hub takes for a model's name."""
 
 
 def known_names() -> list[str]:
@@ -25,5 +29,11 @@ def cached_names() -> list[str]:
     """The models in the hub's cache on this machine, whole or not."""
     folder = os.environ.get("HF_HOME") or home() / ".cache" / "huggingface"
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(folder) / "hub")
+    return names_in(cache)
+
+
+def names_in(cache: Path) -> list[str]:
+    """The models whose folders lie in a cache; a folder of another kind of name is somebody else's."""
     folders = sorted(folder.name for folder in cache.glob("models--*--*"))
-    return [name.removeprefix("models--").replace("--", "/", 1) for name in folders]
+    names = (name.removeprefix("models--").replace("--", "/", 1) for name in folders)
+    return [name for name in names if _NAME.fullmatch(name)]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
-from ..files.headers import SAMPLES, Headers, opened, read_headers, same_bytes
+from ..files.headers import Headers, read_headers, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN, read_json
 from ..files.pointers import refuse_pointer
 from ..files.tensors import read_tensors
@@ -28,11 +28,10 @@ from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
 from .layout import EMBEDDING, HEAD, Layout, Names, layout_of, plain_layout, tensor_names
+from .own_tables import draft_tokens, in_files, in_memory, left_on_disk, with_own_tables
 from .stored_format import Files, read_files
 
 TIED = {"tie_word_embeddings": True}
-BORROWED = ("lm_head.",)
-"""Beginnings of tensor names that stay on disk where a drafter lies among its target's tensors."""
 
 Progress = Callable[[str, int, int], None]
 """Called with (phase, bytes done, bytes in all) while weights are read."""
@@ -80,8 +79,9 @@ def _ties_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
     return embedding is not None and same_bytes(head, embedding)
 
 
-def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
-    """Reads a drafter's config. Raises ``WeightsFailure`` also for a drafter that was made for another target, and
+def read_drafter_config(folder: Path, target: TargetConfig, beside: Path | None = None) -> DrafterConfig:
+    """Reads a drafter's config, and if the target's folder is given (``beside``) by its files which tables are its own.
+    Raises ``WeightsFailure`` also for a drafter that was made for another target, and
     where a target's files lack the one that their config tells of."""
     config = drafter_config_of(read_json(folder / "config.json"))
     config.check(target)
@@ -91,7 +91,9 @@ def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
             " whoever packed this checkpoint left it out.",
             ("Take the original, or a copy that has it. Or draft otherwise: ", Option("drafter", "dflash"), "."),
         )
-    return config
+    if beside is None or config.among:
+        return config
+    return with_own_tables(config, drafter_headers(folder, config), target, in_files(beside))
 
 
 def drafter_headers(folder: Path, config: DrafterConfig) -> Headers:
@@ -184,39 +186,20 @@ def load_drafter(
             scale = Option("noise_embed_scale", noise_embed_scale)
             raise UsageFailure((scale, " is for DFlash drafters, and this is another."), ("Leave it out.",))
         config = replace(config, embedding_scale=noise_embed_scale)
-    device = target.device
+    device, headers = target.device, drafter_headers(folder, config)
+    if not config.among:
+        config = with_own_tables(config, headers, target.config, in_memory(target))
     model = drafter_shape(config, device, attention).to(compute_dtype(device))
     said = read_json(folder / "config.json") if config.among else {}
-    leftovers = config.leftovers if isinstance(config, DFlashConfig) else BORROWED
-    names = Names(str, leftovers, family_of(said).expert_tensors if said else {})
-    headers = drafter_headers(folder, config)
+    names = Names(str, left_on_disk(config), family_of(said).expert_tensors if said else {})
     layout = plain_layout(folder, headers, model, names, said)
-    _require_targets_embedding(headers, target)
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
+    if model.token_ids is not None:
+        model.token_ids = draft_tokens(config, headers, target.config).to(device)
     model.prepare()
     if device.type == "cpu":
         merge_projections(model, model.read_together)
     return model
-
-
-def _require_targets_embedding(headers: Headers, target: TargetModel) -> None:
-    """Raises ``WeightsFailure`` for an embedding in a drafter's file that is not its target's again, by a sample of
-    rows: it drafts with the target's."""
-    header = headers.get(EMBEDDING)
-    if header is None:
-        return
-    table = target.embed_tokens.weight
-    same = header.shape == tuple(table.shape)
-    if same:
-        with opened(header.path, "pt") as file:
-            rows = file.get_slice(EMBEDDING)
-            for start in range(0, len(table), max(len(table) // SAMPLES, 1)):
-                same = same and torch.equal(rows[start : start + 1].to(table), table[start : start + 1])
-    if not same:
-        raise WeightsFailure(
-            f"This drafter has an embedding of its own ({EMBEDDING}), which the engine lacks.",
-            ("Name a drafter that uses its target's with ", Option("drafter"), "."),
-        )
 
 
 def _load(

@@ -15,8 +15,8 @@ from ..decoding.decoder import Decoder, Prompt
 from ..decoding.device_rounds import DeviceRounds
 from ..decoding.pass_check import passes_depart, products_depart, prompts_depart, wide_rows_depart
 from ..decoding.round_launches import RoundLaunches
-from ..kernels.decode.target_tiles import target_tiles
-from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, with_least_memory
+from ..kernels.decode.tiling.target_tiles import target_tiles
+from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles, draft_tiles, with_least_memory
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight

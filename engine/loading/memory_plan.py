@@ -17,7 +17,7 @@ from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
-from ..kernels.decode.attention import AttendScratch
+from ..kernels.decode.attention.attend_rows import AttendScratch
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache
@@ -278,7 +278,7 @@ def plan_memory(
     loading. ``embedding_on_host``: where the device runs the rounds and the head is a matrix of its own. Raises
     ``WeightsFailure`` for damaged files or a drafter of another target."""
     config = read_target_config(target)
-    draft_config = read_drafter_config(drafter, config) if drafter is not None else None
+    draft_config = read_drafter_config(drafter, config, target) if drafter is not None else None
     model = target_on_meta(target, device, attention_backend, weights)
     packing = 0 if in_fewer_bits is None else hold_shapes_in_fewer_bits(model, in_fewer_bits.in_levels)
     layers = (*config.attention, *(draft_config.layers if draft_config is not None else ()))
@@ -320,7 +320,7 @@ def plan_of(
         if device_rounds:
             draftings = _draftings(config, modules)
         elif model.packed_head is not None and isinstance(modules, DFlashDrafter):
-            products = [part for part in modules.parameters() if part.ndim == 2]
+            products = [part for _, part in modules.products()]
             rest = drafter_bytes - sum(part.nbytes for part in products)
             draftings = (Drafting(rest + _in_8_bits(products), packed=True),)
         else:
@@ -369,7 +369,8 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
     # Keys and values of a DFlash drafter's layers are copied once more, to lie below one another.
     stacked = ("k_proj.weight", "v_proj.weight") if isinstance(drafter, DFlashDrafter) else ()
     context = [part for name, part in drafter.named_parameters() if name.endswith(stacked)]
-    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
+    own_head = drafter.config.tables.head  # then among its products
+    head = 0 if own_head else Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
     copies = _in_8_bits(products) + _in_8_bits(context)
     alone = plain - sum(part.nbytes for part in products) + copies
     return (

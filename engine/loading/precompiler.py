@@ -46,16 +46,18 @@ def launch_all(order: Order) -> None:
         hold_embedding_on_host(target)
     drafter = None
     if order.drafter is not None:
-        draft_config = read_drafter_config(Path(order.drafter), config)
+        draft_config = read_drafter_config(Path(order.drafter), config, Path(order.target))
         drafter = drafter_shape(draft_config, CUDA, order.draft_attention).to(compute_dtype(CUDA))
         drafter.prepare()
         if order.packed_drafter:
             hold_in_8_bits(drafter)
     decoder = Decoder(target, drafter, order.context)
-    copy = Int8Weight.allocate(config.vocab_size, config.hidden_size, device=META)
+    copy = None
+    if drafter is not None and order.drafts_in_8_bits:
+        copy = Int8Weight.allocate(*drafter.plain_head(target).shape, device=META)
     known = kept_tiles(decoder, order.drafts_in_8_bits)
     tiles, draft_tiles = known or derived_tiles(decoder, order.drafts_in_8_bits)
-    launches = RoundLaunches(decoder, copy if order.drafts_in_8_bits else None, tiles, draft_tiles)
+    launches = RoundLaunches(decoder, copy, tiles, draft_tiles)
     launches.rehearse()
     _rehearse_prompt(decoder, order.chunk or GPU_PREFILL_CHUNK)
     if known is None and not order.card.was_measured:

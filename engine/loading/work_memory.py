@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..kernels.decode.attention import AttendScratch
-from ..kernels.decode.delta import Lineage
+from ..kernels.decode.attention.attend_rows import AttendScratch
+from ..kernels.decode.recurrent.delta import Lineage
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..layer_config import DeltaConfig
 from ..models.family import DrafterConfig

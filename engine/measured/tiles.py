@@ -11,8 +11,8 @@ from typing import Any, Generic
 
 import torch
 
-from ..kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ..kernels.decode.tiles import LEAST_STAGES, AllTiles, DraftTiles, TargetTiles, Tiles
+from ..kernels.decode.tiling.tile_trials import Launch, TileTrial, TileTrials
+from ..kernels.decode.tiling.tiles import LEAST_STAGES, AllTiles, DraftTiles, TargetTiles, Tiles
 from ..kernels.toolchain.card import Card
 from ..kernels.toolchain.jit import KernelFailure
 from .timing import time_launches

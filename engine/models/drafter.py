@@ -11,15 +11,18 @@ from typing import ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from ..kernels.decode.head import HeadOutput
-from ..kernels.decode.tile_trials import TileTrials
-from ..kernels.decode.tiles import DraftTiles
+from ..kernels.decode.products.head import HeadOutput
+from ..kernels.decode.tiling.tile_trials import TileTrials
+from ..kernels.decode.tiling.tiles import DraftTiles
 from ..kernels.round.choices import Choices
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import weight_of
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
 from ..kv_cache.cache import Cache
 from .attention_backends import SDPA, Backend
 from .family import DrafterConfig
-from .layers import use_attention
+from .layers import embedding, linear, use_attention
 from .target import TargetModel
 
 
@@ -68,7 +71,7 @@ class DraftBinding(NamedTuple):
     tiles: DraftTiles | None = None
     """The tiles of its products; None for those that suit the card."""
     head: Int8Weight | None = None
-    """An 8-bit copy of the target's head, for a drafter that borrows it: then its own products are in 8 bits, too."""
+    """An 8-bit copy of the head that it drafts with: then its other products are in 8 bits, too."""
     choices: Choices | None = None
     """Takes each position's further choices, where trees are drafted."""
 
@@ -111,6 +114,9 @@ class Drafter(nn.Module, ABC):
     their tokens are worth it."""
 
     config: DrafterConfig
+    token_ids: Tensor | None
+    """int64 [vocabulary of its head]: the target's id of each token that it drafts among; None where these are all of
+    the target's."""
 
     @property
     def chained(self) -> bool:
@@ -121,6 +127,41 @@ class Drafter(nn.Module, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.attention_backend = SDPA.name
+        self.register_buffer("token_ids", None, persistent=False)
+
+    def _bring_tables(self, hidden: int) -> None:
+        """Makes the modules of the tables that are its own; the others are the target's."""
+        tables, vocabulary = self.config.tables, self.config.vocab_size
+        if tables.embedding:
+            assert vocabulary is not None
+            self.embed_tokens = embedding(vocabulary, hidden)
+        if tables.head:
+            count = tables.vocabulary or vocabulary
+            assert count is not None
+            self.lm_head = linear(hidden, count)
+        if tables.vocabulary is not None:
+            self.token_ids = torch.zeros(tables.vocabulary, dtype=torch.int64)
+
+    def embedding_of(self, target: TargetModel) -> nn.Embedding:
+        """The embedding that it reads: its own or the target's."""
+        return self.embed_tokens if self.config.tables.embedding else target.embed_tokens
+
+    def head_of(self, target: TargetModel) -> Weight:
+        """The head that it drafts with: its own or the target's."""
+        return weight_of(self.lm_head) if self.config.tables.head else target.head_weight
+
+    def plain_head(self, target: TargetModel) -> Weight:
+        """The same for launches, which don't take a packed copy of the target's."""
+        return weight_of(self.lm_head) if self.config.tables.head else PlainWeight(target.head)
+
+    def head_in_8_bits(self, target: TargetModel) -> Int8Weight:
+        """A copy in 8 bits of the head that it drafts with, unless that is in 8 bits itself."""
+        head = self.plain_head(target)
+        return head if isinstance(head, Int8Weight) else Int8Weight.of(head.values)
+
+    def tokens(self, places: Tensor) -> Tensor:
+        """The target's ids of the tokens in these places of the drafter's vocabulary."""
+        return places if self.token_ids is None else self.token_ids[places]
 
     never_packed: ClassVar[tuple[str, ...] | None] = None
     """Endings of the names of its matrices that stay floats where its products are held in 8 bits; None for a kind
@@ -161,11 +202,12 @@ class Drafter(nn.Module, ABC):
     def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
         """Drafts block_size - 1 tokens after the anchor, which stands at the cursor: by default the likeliest ones."""
         best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
-        return Draft(best.indices, best.values)
+        return Draft(self.tokens(best.indices), best.values)
 
     @abstractmethod
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """fp32 [block_size - 1, vocabulary]: the whole distributions at the positions behind the anchor."""
+        """fp32 [block_size - 1, vocabulary of its head]: the whole distributions at the positions behind the anchor.
+        ``tokens`` says which tokens these are."""
 
     @abstractmethod
     def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DraftPass:

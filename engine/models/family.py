@@ -90,6 +90,8 @@ class DrafterConfig(ABC):
     vocab_size: int | None
     """The target's vocabulary size; None where the config doesn't say."""
     tables: OwnTables = OwnTables()
+    leftovers: tuple[str, ...] = ("lm_head.",)
+    """Beginnings of names of tensors that its files may hold and that stay on disk."""
 
     @property
     def first_drafts(self) -> bool:

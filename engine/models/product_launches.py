@@ -11,13 +11,13 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from ..kernels.decode.dense import partial_sums, project
-from ..kernels.decode.experts import expert_down_rows
-from ..kernels.decode.head import HeadOutput, head_rows
-from ..kernels.decode.router import Assignment, reference_assignment
-from ..kernels.decode.target_tiles import bits_of, plain_choices
-from ..kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ..kernels.decode.tiles import TargetTiles, Tiles
+from ..kernels.decode.experts.experts import expert_down_rows
+from ..kernels.decode.experts.router import Assignment, reference_assignment
+from ..kernels.decode.products.dense import partial_sums, project
+from ..kernels.decode.products.head import HeadOutput, head_rows
+from ..kernels.decode.tiling.target_tiles import bits_of, plain_choices
+from ..kernels.decode.tiling.tile_trials import Launch, TileTrial, TileTrials
+from ..kernels.decode.tiling.tiles import TargetTiles, Tiles
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
 from ..kernels.weights.plain import PlainWeight

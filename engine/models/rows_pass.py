@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from ..commands import WeightFormat
-from ..kernels.decode.attention import AttendScratch, attend_rows
-from ..kernels.decode.dense import partial_sums, project
-from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ..kernels.decode.attention.attend_rows import AttendScratch, attend_rows
 from ..kernels.decode.norm import NormStyle, embed_rows
-from ..kernels.decode.target_tiles import target_tiles, tiles_of_plain
-from ..kernels.decode.tile_trials import TileTrials
-from ..kernels.decode.tiles import TargetTiles
+from ..kernels.decode.products.dense import partial_sums, project
+from ..kernels.decode.products.head import HeadOutput, head_rows, pick_rows
+from ..kernels.decode.tiling.target_tiles import target_tiles, tiles_of_plain
+from ..kernels.decode.tiling.tile_trials import TileTrials
+from ..kernels.decode.tiling.tiles import TargetTiles
 from ..kernels.round.accept import AcceptedPath
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.shared.heads import HeadNorms

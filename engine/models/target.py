@@ -9,9 +9,9 @@ from typing import ClassVar, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from ..kernels.decode.head import HeadOutput
-from ..kernels.decode.tile_trials import TileTrials
-from ..kernels.decode.tiles import TargetTiles
+from ..kernels.decode.products.head import HeadOutput
+from ..kernels.decode.tiling.tile_trials import TileTrials
+from ..kernels.decode.tiling.tiles import TargetTiles
 from ..kernels.round.accept import AcceptedPath
 from ..kernels.round.tile_places import TilePlaces
 from ..kernels.round.tree_rows import TreeRows

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import mul
 
+from ..events import WidthChoice
 from .backoff import RATE_MEMORY, TRY, DraftBackoff
-from .choice import ALONE, BESIDE, NOT_AT_ALL, Choice, ChoiceNumbers, Chosen, Looks, LookupOutcome, RoundPlan
+from .choice import ALONE, BESIDE, NOT_AT_ALL, UNWEIGHED, ChoiceNumbers, Chosen, Looks, LookupOutcome, RoundPlan
 from .copy_width import CopyWidth, rows_of_copy
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
@@ -120,15 +121,15 @@ class Auto(Policy):
         most = min(self.copy_width.most_rows, len(costs.verify))
         return rows_of_copy(self.worth.of_match(LookedUpChain(length, most - 1)), costs)
 
-    def pause(self, context: int) -> Choice | None:
+    def pause(self, context: int) -> WidthChoice | None:
         if not self.has_drafter:
             return None
         costs = self._costs(context)
-        return Choice(0, 0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), self.price(context))
+        return WidthChoice(0.0, max(costs.round(costs.tried(TRY)) - costs.rest, 0.0), 1e3 * self.price(context))
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         if self._whole and chances:
-            return chain(len(chances)), Choice(len(chances))
+            return Chosen(chain(len(chances)), UNWEIGHED)
         costs, price = self._costs(context), self.price(context)
         worths = [self.worth.of_choices(position) for position in chances]
         beside = NOTHING
@@ -152,10 +153,11 @@ class Auto(Policy):
         tries = self.backoff.is_trying and chances
         width = min(costs.tried(TRY), len(tree)) if tries else max(range(len(worth)), key=worth.__getitem__)
         if not tree:
-            return [], Choice(0, 0.0, 0.0, price)
+            return Chosen([], WidthChoice(0.0, 0.0, 1e3 * price))
         edge = min(width, len(tree) - 1)
         cost_ms = costs.verify[edge + 1] - costs.verify[edge]
-        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price, looked_up, tuple(beside.chances))
+        why = WidthChoice(tree[edge].chance, cost_ms, 1e3 * price)
+        return Chosen(in_rows(tree[:width]), why, looked_up, tuple(beside.chances))
 
     def numbers(self, context: int) -> ChoiceNumbers | None:
         if self._whole:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
+from ..events import WidthChoice
 from .calibration import Calibration
 from .trees import ROWS, Node
 
@@ -14,26 +15,20 @@ ALONE: Final = 2
 """How drafts are looked up: not at all, beside the drafter's, or in their place."""
 
 
-class Choice(NamedTuple):
-    """How many drafted tokens to verify, and what decided it."""
+UNWEIGHED = WidthChoice(1.0, 0.0, 0.0)
+"""Where all of a draft is verified, whatever it costs."""
 
-    num_verified: int
-    chance: float = 1.0
-    """The chance to be kept of the first draft that was left out, or of the last one when none was; 0 without a
-    draft."""
-    cost_ms: float = 0.0
-    """Milliseconds that verifying that draft adds to the pass; without a draft, those that one would add to the
-    round."""
-    price: float = 0.0
-    """How many tokens a millisecond is worth: what decoding yields on this text."""
+
+class Chosen(NamedTuple):
+    """The tree to verify, in row order, and what decided how much."""
+
+    tree: list[Node]
+    why: WidthChoice | None = None
+    """None where nobody chose."""
     looked_up: tuple[float, ...] = ()
     """The chances of a looked up chain, where the tree is as much of it as is worth verifying."""
     beside: tuple[float, ...] = ()
     """The chances of a looked up chain, where it entered the tree beside the drafter's choices."""
-
-
-Chosen = tuple[list[Node], Choice]
-"""The tree to verify, in row order, and why."""
 
 
 class ChoiceNumbers(NamedTuple):

@@ -7,18 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from ..events import Match
+
 SHORTEST, LONGEST = 3, 32
 """The fewest and the most tokens of a match. Shorter ones say too little; of longer ones it does not matter how long
 they are."""
-
-
-class LookupMatch(NamedTuple):
-    """The longest earlier occurrence of a text's newest tokens; of equally long ones the most recent."""
-
-    length: int
-    """How many tokens stand in both places, up to ``LONGEST``."""
-    distance: int
-    """How many tokens back the earlier place is; less than ``length`` where the two overlap."""
 
 
 class LookedUpChain(NamedTuple):
@@ -35,16 +28,16 @@ class LookedUpChain(NamedTuple):
     none."""
 
 
-def longest_match(text: Sequence[int]) -> LookupMatch | None:
+def longest_match(text: Sequence[int]) -> Match | None:
     """The longest earlier occurrence of the text's newest tokens, found by comparing every place: slow, and plain to
     see. None for one shorter than ``SHORTEST``."""
-    best: LookupMatch | None = None
+    best: Match | None = None
     for distance in range(1, len(text)):
         length = 0
         while length < min(LONGEST, len(text) - distance) and text[-1 - length] == text[-1 - length - distance]:
             length += 1
         if length >= SHORTEST and (best is None or length > best.length):
-            best = LookupMatch(length, distance)
+            best = Match(length, distance)
     return best
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .choice import Choice, ChoiceNumbers, Chosen, LookupOutcome, RoundPlan
+from ..events import WidthChoice
+from .choice import UNWEIGHED, ChoiceNumbers, Chosen, LookupOutcome, RoundPlan
 from .lookup import LookedUpChain
 from .trees import ROWS, Chances, Node, chain
 
@@ -36,7 +37,7 @@ class Policy:
         match, 0 without one."""
         return RoundPlan(self.wants_draft(context))
 
-    def pause(self, context: int) -> Choice | None:
+    def pause(self, context: int) -> WidthChoice | None:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
         return None
 
@@ -83,5 +84,4 @@ class Fixed(Policy):
         return min(self.block_size - 1, counts[-1])
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
-        tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
-        return tree, Choice(len(tree))
+        return Chosen(chain(min(self.block_size, rows, len(chances) + 1) - 1), UNWEIGHED)

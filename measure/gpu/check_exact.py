@@ -34,7 +34,7 @@ from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
 from engine.decoding.rounds import Rounds
-from engine.kernels.decode.head import capped_logits
+from engine.kernels.decode.products.head import capped_logits
 from engine.kernels.reference.attention import sdpa_attention
 from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS

@@ -17,19 +17,25 @@ import torch
 from torch import Tensor
 
 from engine.commands import WeightFormat
-from engine.kernels.decode.attend_tiles import MOST_CHANNELS, AttendTiles, FullTiles, attend_tiles
-from engine.kernels.decode.attention import AttendScratch, attend_rows
-from engine.kernels.decode.context_store import ContextStores, store_context
-from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
-from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
-from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
+from engine.kernels.decode.attention.attend_rows import AttendScratch, attend_rows
+from engine.kernels.decode.attention.attend_tiles import MOST_CHANNELS, AttendTiles, FullTiles, attend_tiles
+from engine.kernels.decode.attention.context_store import ContextStores, store_context
+from engine.kernels.decode.attention.rope import norm_rope_store, norm_rope_store_reference
+from engine.kernels.decode.experts.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from engine.kernels.decode.experts.router import (
+    Assignment,
+    RouterRows,
+    SplitScratch,
+    gate_up_and_route,
+    reference_assignment,
+)
+from engine.kernels.decode.experts.router import route_rows as router_alone
 from engine.kernels.decode.norm import after_attention, after_feed_forward
-from engine.kernels.decode.packed import is_packed
-from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
-from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from engine.kernels.decode.router import route_rows as router_alone
-from engine.kernels.decode.target_tiles import target_tiles
-from engine.kernels.decode.tiles import DraftTiles, Tiles, draft_tiles
+from engine.kernels.decode.products.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.decode.products.head import HeadOutput, capped_logits, head_rows, pick_rows
+from engine.kernels.decode.products.packed import is_packed
+from engine.kernels.decode.tiling.target_tiles import target_tiles
+from engine.kernels.decode.tiling.tiles import DraftTiles, Tiles, draft_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.reference.joins import (

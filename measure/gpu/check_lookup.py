@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from engine.decoding.text_index import TextIndex
+from engine.events import Match
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.state import LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
@@ -21,7 +22,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.measured.timing import time_launches
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import LookedUpChain, LookupMatch, continuation
+from engine.speculation.lookup import LookedUpChain, continuation
 from measure.gpu.report import Report
 from measure.quick import parse
 
@@ -77,7 +78,7 @@ class LookupChecks:
             state.width.fill_(MAX_ROWS)
             self.round(state, held)
             record = state.record.tolist()
-            found = LookupMatch(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
+            found = Match(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
             wanted = TextIndex(text).find()
             guess = [] if wanted is None else continuation(text, wanted.distance, MAX_ROWS - 1, STOPS)
             looked = None if wanted is None else LookedUpChain(wanted.length, len(guess))

@@ -18,10 +18,11 @@ import torch
 
 from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.cuda_graphs import captured
-from engine.decoding.decoder import Decoder, PrefillStarted, Prompt, Round
+from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import passes_depart, prompts_depart
 from engine.decoding.round_launches import RoundLaunches
+from engine.events import TurnStarted
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.delta_state import DeltaState, Moment
@@ -131,8 +132,8 @@ def told(decoder: Decoder, text: list[int], settings: GenerationSettings) -> tup
     for event in decoder.decode(Prompt(tuple(text), len(text)), lambda: settings):
         if isinstance(event, Round):
             answer += event.emitted
-        elif isinstance(event, PrefillStarted):
-            reused = event.num_reused
+        elif isinstance(event, TurnStarted):
+            reused = event.num_reused_tokens
     return reused, answer
 
 

@@ -22,9 +22,8 @@ import torch
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.pieces import BLOCK, Proposal, Verification
-from engine.decoding.round_launches import RoundLaunches
-from engine.decoding.rounds import Round, Verified
+from engine.decoding.round_launches import BLOCK, Proposal, RoundLaunches, Verification
+from engine.decoding.rounds import Round
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench.shapes import SHAPES, TINY, read_shape
@@ -33,7 +32,7 @@ from engine.measured.costs import TYPICAL, WIDTHS, RoundTimer
 from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.trees import CHOICES, LOOKED_UP
+from engine.speculation.trees import CHOICES, LOOKED_UP, Node
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
 from measure.quick import parse
@@ -115,11 +114,12 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
             report.line(f"{length} ahead, {way.name}, {name}", f"{value}, {said}", same and as_asked)
 
 
-def _kept(done: Round) -> list[Verified]:
-    """The tokens of a tree that were accepted."""
+def _kept(done: Round) -> list[Node]:
+    """The nodes of a tree that were accepted."""
     row, kept = 0, []
+    placed = [(node.parent, token) for node, token in zip(done.tree, done.tree_ids, strict=True)]
     for token in done.emitted[: done.num_accepted] if done.tree else ():
-        row = next(place for place, each in enumerate(done.tree, 1) if (each.parent, each.id) == (row, token))
+        row = 1 + placed.index((row, token))
         kept.append(done.tree[row - 1])
     return kept
 

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from engine.commands import WeightFormat
-from engine.kernels.decode.dense import gate_up, partial_sums, project
-from engine.kernels.decode.experts import expert_down_rows, expert_gate_up_rows
-from engine.kernels.decode.router import Assignment, reference_assignment
-from engine.kernels.decode.target_tiles import target_tiles
-from engine.kernels.decode.tiles import TargetTiles, Tiles, products_of
+from engine.kernels.decode.experts.experts import expert_down_rows, expert_gate_up_rows
+from engine.kernels.decode.experts.router import Assignment, reference_assignment
+from engine.kernels.decode.products.dense import gate_up, partial_sums, project
+from engine.kernels.decode.tiling.target_tiles import target_tiles
+from engine.kernels.decode.tiling.tiles import TargetTiles, Tiles, products_of
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.memory_split import SPLIT
 from engine.kernels.weights.kinds import PACKED

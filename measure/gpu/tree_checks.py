@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.attention import AttendScratch, attend_rows, attend_rows_reference
+from engine.kernels.decode.attention.attend_rows import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.shared.heads import HeadNorms

@@ -4,14 +4,16 @@ no key, in whatever the program writes."""
 from __future__ import annotations
 
 import io
+import logging
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.cli.main import main
+from dflash_tui.core.files.places import log_file
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from engine.events import EngineReady, event_to_dict
 
@@ -21,7 +23,8 @@ from ..pace import sampled
 
 KEY = "sk-live-3f9a81c27e5d4b60"
 FORMS = (KEY, b64encode(f"me:{KEY}".encode()).decode(), KEY.encode().hex())
-EVIL = " ".join(("a\x1b]0;title\x07b\x9b31mc\u202ed\r\ne\x00", *FORMS))
+SIGNS = "a\x1b]0;title\x07b\x9b31mc\u202ed\r\ne\x00"
+EVIL = " ".join((SIGNS, *FORMS))
 CALL = {"tool_calls": [{"function": {"name": EVIL}}]}
 OWN = {"event": "EngineError", "kind": "server", "message": EVIL, "hint": EVIL, "fatal": False, "turn": 1}
 ANSWERS = {
@@ -71,6 +74,45 @@ def test_no_output_holds_what_a_terminal_acts_on(
     assert KEY.encode() not in captured.out and ("-p" in mode or is_clean(captured.out.decode()))
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def _fault(words: str) -> Callable[..., None]:
+    def fails(*_: object) -> None:
+        raise RuntimeError(words)
+
+    return fails
+
+
+def test_nothing_that_is_kept_or_exported_holds_it(
+    server: FakeServer, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Lists, searches, exports, the doctor and the log, behind answers, errors and faults of our own."""
+    monkeypatch.chdir(tmp_path)
+    cache = tmp_path / "a\x1b]0;title\x07\nb"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    (cache / "models--some--mo\x1b]0;title\x07\ndel" / "snapshots").mkdir(parents=True)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{SIGNS}\n".encode())))
+    server.replies[CHAT] = [ANSWERS["a tool beside"], ANSWERS["an error"]]
+    with monkeypatch.context() as patched:
+        patched.setattr(logging.getLogger(), "handlers", [])
+        main([server.url, "--plain"])
+        main([server.url, "-p", "hi", "--trace", "trace"])
+        patched.setattr("dflash_tui.attach.reading.EventReader.read", _fault(EVIL))
+        main([server.url, "-p", "hi"])
+        patched.setattr("dflash_tui.cli.main.command_named", _fault(SIGNS))
+        main(["doctor"])
+    name = ""
+    exports = [("export", "trace", "--format", kind) for kind in ("html", "json", "text")]
+    exports += [("sessions", "export", "{}", "--format", kind) for kind in ("html", "json", "md")]
+    lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "find", "title")]
+    capfdbinary.readouterr()
+    for words in (*lists, *exports, ("sessions", "show", "{}"), ("doctor",), ("doctor", "--json")):
+        main([word.format(name) for word in words])
+        captured = capfdbinary.readouterr()
+        output = captured.out.decode()
+        assert is_clean(output) and is_clean(captured.err.decode()) and "title" in output, words
+        name = name or output.split()[0]
+    assert is_clean(log_file().read_text()) and log_file().read_text().count("title") == 2
 
 
 def test_what_the_screen_is_told_of_a_server_is_in_lines(server: FakeServer) -> None:

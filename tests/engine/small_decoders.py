@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.commands import GenerationSettings
-from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
+from engine.decoding.decoder import Decoder, Poll, Prompt, Round
+from engine.events import PrefillDone, TurnStarted
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState
 from engine.kv_cache.last_rows import LastRowsState
@@ -77,11 +78,11 @@ def run_turn(
     reused, rounds = -1, []
     for progress in decoder.decode(Prompt(tuple(ids), stable), poll, compares=True):
         match progress:
-            case PrefillStarted():
-                reused = progress.num_reused
+            case TurnStarted():
+                reused = progress.num_reused_tokens
             case Round():
                 rounds.append(progress)
-            case Prefilled():
+            case PrefillDone():
                 assert reused >= 0 and not rounds
     return Answer(reused, tuple(rounds))
 
@@ -96,6 +97,9 @@ class ScriptedDrafter:
 
     def new_cache(self, *where: Any) -> Cache:
         return self._real.new_cache(*where)
+
+    def tokens(self, places: Tensor) -> Tensor:
+        return places
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         self._real.ingest(features, cache)

@@ -10,8 +10,8 @@ import pytest
 
 from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
-from engine.decoding.rounds import PrefillStarted, Round
-from engine.events import Step, TurnFinished
+from engine.decoding.rounds import Round
+from engine.events import Step, TurnFinished, TurnStarted
 from engine.limits import ONCE_MORE
 from engine.runner import Runner
 from engine.speculation.trees import WIDE_ROWS
@@ -26,8 +26,8 @@ TEXT = "é日🎉"
 def told(pair: TinyPair, ids: list[int], cuts: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """An answer whose rounds end at ``cuts``: as its rounds tell it, and as its end does."""
 
-    def decode(*_: object) -> Iterator[PrefillStarted | Round]:
-        yield PrefillStarted(0)
+    def decode(*_: object) -> Iterator[TurnStarted | Round]:
+        yield TurnStarted(1, 9, 0, {})
         for start, end in pairwise((0, *cuts, len(ids))):
             finish = "stop" if end == len(ids) else None
             size = end - start

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 from torch import Tensor
 
-from engine.kernels.decode import attention, block_conv, context_store, delta, gates, head, norm, rope, shared_expert
+from engine.kernels.decode import block_conv, norm
+from engine.kernels.decode.attention import attend_rows as attention
+from engine.kernels.decode.attention import context_store, rope
+from engine.kernels.decode.experts import shared_expert
+from engine.kernels.decode.products import head
+from engine.kernels.decode.recurrent import delta, gates
 from engine.kernels.round import choices, sample
 from engine.models.dflash.draft_pass import DFlashDraftPass
 from engine.models.qwen3_5.mtp.draft_pass import QwenMtpDraftPass

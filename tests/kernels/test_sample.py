@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round import sample as kernels
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.round.tree_rows import TreeRows

@@ -9,8 +9,8 @@ from math import exp, isclose
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree, reference_path
 from engine.kernels.round.choices import Choices
 from engine.kernels.round.grow import grow_tree
@@ -42,7 +42,7 @@ from engine.kernels.round.state import (
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice
+from engine.speculation.choice import Chosen
 from engine.speculation.lookup import LookedUpChain
 from engine.speculation.trees import CHOICES, Node
 from tests.kernels.drawn_trees import posed
@@ -103,18 +103,20 @@ class Grown:
         assert torch.equal(kept[: len(chances)], torch.tensor(chances)) and (kept[len(chances) :] == 0).all()
         assert torch.equal(self.choices.probabilities[: len(chances)], torch.tensor(chances))
 
-    def check_beside(self, looked: LookedUpChain, choice: Choice) -> None:
+    def check_beside(self, looked: LookedUpChain, chosen: Chosen) -> None:
         """That the record says what was looked up."""
         record, size = self.state.record, looked.size
         assert record[MATCH_LENGTH:][:3].tolist() == [looked.length, looked.length + size, size]
         assert record[BESIDE_CHOICES:][:size].tolist() == list(looked.choices)
         chances = record.view(torch.float32)[BESIDE_CHANCES:][:size].tolist()
-        assert all(isclose(ours, theirs, abs_tol=1e-5) for ours, theirs in zip(chances, choice.beside, strict=True))
+        assert all(isclose(ours, theirs, abs_tol=1e-5) for ours, theirs in zip(chances, chosen.beside, strict=True))
 
-    def check_choice(self, choice: Choice) -> None:
+    def check_choice(self, chosen: Chosen) -> None:
         """That the record says what decided it."""
         chance, cost_ms = self.state.record.view(torch.float32)[CHANCE:][: COST_MS - CHANCE + 1].tolist()
-        assert isclose(chance, choice.chance, abs_tol=1e-5) and isclose(cost_ms, choice.cost_ms, abs_tol=1e-5)
+        why = chosen.why
+        assert why is not None
+        assert isclose(chance, why.chance, abs_tol=1e-5) and isclose(cost_ms, why.cost_ms, abs_tol=1e-5)
 
 
 def _holding(looked: LookedUpChain, state: RoundState) -> LookupText:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.errors import WeightsFailure
 from engine.files.gguf_header import read_header
-from tests.llamacpp.conftest import write_gguf
+from tests.llamacpp.headers import write_gguf
 from tests.pace import examples
 
 

@@ -18,7 +18,7 @@ from engine.commands import Close, EngineOptions
 from engine.errors import DeviceFailure, EngineFailure, UsageFailure, WeightsFailure
 from engine.events import EngineError, EngineReady, Notice
 from engine.files.gguf_header import read_header
-from tests.llamacpp.conftest import write_gguf
+from tests.llamacpp.headers import write_gguf
 
 ROOMY = Machine(64 << 30, version="1.2")
 DFLASH = {"architecture": "dflash", "target_hidden_size": 64, "block_size": 16, "target_layers": [2, 4]}
@@ -170,7 +170,7 @@ def test_a_file_without_a_chat_template_is_told_once(tmp_path: Path) -> None:
     source = LlamaSource(EngineOptions(target=str(base)), told.append)
     ready = EngineReady("base", None, "cpu", "F16", 1, 4096, 0.1)
     for _ in range(2):  # the second after llama.cpp was started again
-        source._hear(ready, plan(base), 1.0)
+        source.hear(ready, plan(base), 1.0)
     assert [type(event) for event in told] == [EngineReady, Notice]
     notice = told[1]
     assert isinstance(notice, Notice) and "base.gguf has no chat template" in notice.message and notice.advice

@@ -19,6 +19,7 @@ from engine.events import EngineError
 from support.scripted import Script
 from tests.cli.conftest import Program
 from tests.cli.conftest import program as program
+from tests.cli.programs import program as program_on
 
 PIPE = subprocess.PIPE
 KEY = "a-key-of-some-length"
@@ -35,6 +36,12 @@ def started(script: str, *flags: str, **environment: str) -> Iterator[tuple[subp
     finally:
         process.kill()
         process.wait()
+
+
+def url_in(said: str) -> str:
+    found = re.search(r"http://[^/\s]+", said)
+    assert found is not None
+    return found[0]
 
 
 def curl(*arguments: str) -> str:
@@ -76,6 +83,23 @@ def test_a_signal_ends_a_stream_in_an_orderly_way_and_a_second_one_does_not_wait
         streams[1].kill()
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(signal.SIGINT, "The server is ending"), (signal.SIGTERM, "The server is ending"), (signal.SIGKILL, "broke")],
+)
+def test_a_server_that_ends_in_mid_answer_is_an_error_at_its_client(number: signal.Signals, told: str) -> None:
+    with started("endless") as (process, said), program_on("plain", url_in(said), "-p", "hi") as client:
+        assert client.stdout is not None and process.stderr is not None
+        begun = os.read(client.stdout.fileno(), 1 << 16)
+        process.send_signal(number)
+        rest, errors = client.communicate(timeout=30)
+        logged = process.stderr.read()
+    assert client.returncode == ExitCode.REMOTE and told in errors.decode()
+    assert begun and (begun + rest).replace(b"word ", b"") == b"\n"
+    expected = f"ended by {number.name} · 1 request without a whole answer"
+    assert number is signal.SIGKILL or expected in logged
+
+
 def test_what_is_refused_before_anything_is_loaded(program: Program) -> None:
     taken = listen("127.0.0.1", 0)
     port = str(taken.getsockname()[1])
@@ -109,7 +133,7 @@ def test_a_server_whose_thread_dies_ends_in_words(program: Program, monkeypatch:
 
     def start_and_die(serving: Serving) -> None:
         start(serving)
-        serving._loop.call_soon_threadsafe(sys.exit, 7)
+        serving.loop.call_soon_threadsafe(sys.exit, 7)
 
     monkeypatch.setattr(Serving, "start", start_and_die)
     program.script = Script(loading=0.2)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from dflash_tui.sources import require_folder
 
 from ..problems import value_problem
+from ..terminal.saying import remark
 
 
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -24,5 +23,5 @@ def bench(flags: tuple[str, ...]) -> int:
         raise value_problem(error, "dflash-chat bench --help lists the flags.") from error
     except SystemExit as done:  # how argparse ends after --help and after a wrong flag, each of which it has explained
         if done.code:
-            print("  dflash-chat bench --help lists the flags.", file=sys.stderr)
+            remark("  dflash-chat bench --help lists the flags.")
         return int(done.code or 0)

@@ -17,6 +17,7 @@ from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.platforms import NO_PROGRAMS, NO_QUESTIONS
 from dflash_tui.core.settings.config import config_directory, user_file
+from dflash_tui.core.text.harmless import in_line
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import require_folder
 from engine.errors import worded
@@ -25,6 +26,7 @@ from engine.tools.gpus import CARDS, first_gpu, planned_gpu
 
 from ..problems import Problem
 from ..sizes import size_lines, size_objects
+from ..terminal.saying import say
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}
 _NAME_WIDTH = 18
@@ -43,15 +45,15 @@ def doctor(as_json: bool, memory: str | None) -> int:
         return _plan_for(memory, as_json)
     require_folder()
     findings = []
-    for finding in _all_findings():
+    for finding in all_findings():
         findings.append(finding)
         if not as_json:
             _print_line(finding, new_section=len(findings) == 1 or findings[-2].section != finding.section)
     gpu = first_gpu()
     if as_json:
-        print(json.dumps({**_as_object(findings), "sizes": size_objects(gpu)}, indent=2))
+        say(json.dumps({**_as_object(findings), "sizes": size_objects(gpu)}, indent=2))
     else:
-        print("\n".join(["sizes", *(f"  {line}" for line in size_lines(gpu))]))
+        say("\n".join(["sizes", *(f"  {line}" for line in size_lines(gpu))]))
     broken = [finding for finding in findings if finding.standing == "broken"]
     return exit_code_for(broken[0].kind) if broken else ExitCode.OK
 
@@ -62,7 +64,7 @@ def _plan_for(what: str, as_json: bool) -> int:
     if gpu is None:
         cards = ", ".join(card.name for card in CARDS)
         raise Problem(f"{what!r} is neither a size in GB nor a card that is known.", f"Cards: {cards}.")
-    print(
+    say(
         json.dumps({"card": asdict(gpu), "sizes": size_objects(gpu)}, indent=2)
         if as_json
         else "\n".join(size_lines(gpu))
@@ -70,7 +72,7 @@ def _plan_for(what: str, as_json: bool) -> int:
     return ExitCode.OK
 
 
-def _all_findings() -> Iterator[Finding]:
+def all_findings() -> Iterator[Finding]:
     for package in (PROGRAM, "textual"):
         yield Finding("versions", package, installed_version(package))
     yield from (replace(finding, hint=worded(finding.hint, as_command)) for finding in examine())
@@ -133,15 +135,14 @@ def _as_object(findings: Iterable[Finding]) -> dict[str, Any]:
 
 def _print_line(finding: Finding, *, new_section: bool) -> None:
     if new_section:
-        print(finding.section)
-    print(f"{_MARKS[finding.standing]} {_label(finding.name):<{_NAME_WIDTH}} {_text(finding.name, finding.value)}")
+        say(finding.section)
+    say(f"{_MARKS[finding.standing]} {_label(finding.name):<{_NAME_WIDTH}} {_text(finding.name, finding.value)}")
     if finding.hint:
-        print(f"  {'':<{_NAME_WIDTH}} {finding.hint}")
-    sys.stdout.flush()  # torch takes seconds to import
+        say(f"  {'':<{_NAME_WIDTH}} {finding.hint}")
 
 
 def _label(name: str) -> str:
-    return name.removesuffix("_bytes").replace("_", " ")
+    return in_line(name.removesuffix("_bytes").replace("_", " "))
 
 
 def _text(name: str, value: Any) -> str:
@@ -155,4 +156,4 @@ def _text(name: str, value: Any) -> str:
         case None:
             return "-"
         case _:
-            return str(value)
+            return in_line(str(value))

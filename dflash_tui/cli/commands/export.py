@@ -12,10 +12,12 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.formats import FORMATS, Format
+from dflash_tui.core.text.harmless import in_line
 
 from ..flags.completing import among, recordings
 from ..headless.output import StandardOutput
 from ..problems import Problem
+from ..terminal.saying import remark, say_path
 
 if TYPE_CHECKING:
     from dflash_tui.core.export.document import ExportedPage
@@ -54,7 +56,7 @@ def print_or_write(document: ExportedPage, wanted: str | None, output: Path | No
         standard.close()
         return
     write_file(output, _rendered(document, chosen), force)
-    print(output.resolve())
+    say_path(output.resolve())
 
 
 def _format_of(output: Path | None) -> str:
@@ -111,7 +113,7 @@ def _document(name: str) -> ExportedPage:
     except OSError as error:
         raise Problem(f"{path} can't be read: {error.strerror}.", "Name a file that you may read.") from None
     if recording.problem:
-        print(f"dflash-chat: {recording.problem}", file=sys.stderr)
+        remark(in_line(f"dflash-chat: {recording.problem}"))
     collector = collect(recording.events())
     origin = origin_of(collector.ready, recording.created, recording.program)
     answers = with_factors(collector.answers(), origin.times)

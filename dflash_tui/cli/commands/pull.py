@@ -21,6 +21,7 @@ from engine.tools.suggestion import CONTEXT
 
 from ..flags.completing import among, published
 from ..headless.status import LoggedProgress
+from ..terminal.saying import remark, say_path
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,14 +49,14 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
             folders = find_pair(model, draft, fetching)
     except KeyboardInterrupt:
         where = f" at {progress.last}" if progress.last else ""
-        print(f"Stopped{where}. Nothing was deleted; run it again to go on.", file=sys.stderr)
+        remark(f"Stopped{where}. Nothing was deleted; run it again to go on.")
         return ExitCode.INTERRUPTED
-    print(folders.target)
+    say_path(folders.target)
     if folders.drafter is not None:
-        print(folders.drafter)
+        say_path(folders.drafter)
     elif draft != NO_DRAFTER:
         known = ", ".join(pair.target for pair in KNOWN_PAIRS)
-        print(f"Without a drafter: there is none for this model. Models with one: {known}", file=sys.stderr)
+        remark(f"Without a drafter: there is none for this model. Models with one: {known}")
     return ExitCode.OK
 
 
@@ -69,9 +70,9 @@ def _copy_of(model: str, weights: WeightChoice) -> str:
         return model
     copy = copy_in(wanted, model)
     if copy is None:
-        print(f"No copy of {model} in {wanted} is known: it is packed while it loads.", file=sys.stderr)
+        remark(f"No copy of {model} in {wanted} is known: it is packed while it loads.")
         return model
-    print(f"{copy}: {model} in {wanted}, {size.weights[wanted] / 1e9:.0f} GB.", file=sys.stderr)
+    remark(f"{copy}: {model} in {wanted}, {size.weights[wanted] / 1e9:.0f} GB.")
     return copy
 
 
@@ -81,8 +82,9 @@ def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
 
     for name in (model, *([] if draft in (None, NO_DRAFTER) else [draft])):
         path, remarks = find_gguf(name, free_memory() or sys.maxsize, is_companion, fetching)
-        print(*remarks, sep="\n", end="\n" if remarks else "", file=sys.stderr)
-        print(path)
+        for each in remarks:
+            remark(each)
+        say_path(path)
     return ExitCode.OK
 
 

@@ -49,6 +49,7 @@ from ..headless.turn import JOIN_SECONDS, Inbox, lacking, signals_into
 from ..invocation import Invocation
 from ..logs import log_to_file
 from ..problems import Problem, engine_problem, value_problem
+from ..terminal.saying import say
 
 DEFAULTS = GenerationSettings()
 DEFAULT_RUNS = 3
@@ -261,9 +262,9 @@ class _Track:
         if as_json:
             models, *others = [_models(ready) for ready in held.sides]
             against = {"against": others[0] if len(others) == 1 else others} if others else {}
-            print(json.dumps({"models": models, **against, **race_object(result)}, indent=1))
+            say(json.dumps({"models": models, **against, **race_object(result)}, indent=1))
             return
-        print("\n".join([*table_lines(race_table(result)), "", *race_remarks(result), "", how(result.sides)]))
+        say("\n".join([*table_lines(race_table(result)), "", *race_remarks(result), "", how(result.sides)]))
 
 
 def _models(ready: EngineReady) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ..headless.render import render_events, render_text
 from ..logs import log_to_file
 from ..problems import Problem, show_problem
 from ..terminal.background import has_screen, suited_theme
+from ..terminal.saying import say
 
 
 class Pace(click.ParamType[float]):
@@ -63,7 +64,7 @@ def replay(
     """Show a conversation again, as it was decoded. RECORDING is a file, a part of a conversation's id or name, the
     name of a bundled recording, or "demo". No model is loaded, and no GPU is needed. Into a pipe: the answers' text."""
     if list_them:
-        print("\n".join([DEMO, *bundled_recordings()]))
+        say("\n".join([DEMO, *bundled_recordings()]))
         return ExitCode.OK
     path = latest_recording() if last else find_recording(recording or DEMO)
     if stream_json or not has_screen():

@@ -17,6 +17,7 @@ from engine.hub.pairs import find_pair
 
 from ..flags.pair import loaded_pair, pair_flags
 from ..flags.values import Amount
+from ..terminal.saying import say
 
 if TYPE_CHECKING:
     from engine.lab.judging.selftest import SelfTest
@@ -49,9 +50,9 @@ def selftest(
     pair = replace(options, noise_embed_scale=noise_embed_scale, max_context=4096, time_rounds=False)
     found = _run(pair, tokens)
     if as_json:
-        print(json.dumps(_as_object(found), indent=2))
+        say(json.dumps(_as_object(found), indent=2))
     else:
-        print("\n".join(_lines(found)))
+        say("\n".join(_lines(found)))
     return ExitCode.OK if found.healthy else ExitCode.GENERATION
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -30,6 +31,7 @@ from ..invocation import Invocation
 from ..logs import log_to_file
 from ..problems import Problem, engine_problem, value_problem
 from ..terminal.background import has_screen, suited_theme
+from ..terminal.saying import remark, say
 
 if TYPE_CHECKING:
     from dflash_tui.serve.scheduler import Ticket
@@ -105,7 +107,7 @@ def _key_to_ask_for(host: str, key: str | None, nobody_asked: bool) -> str | Non
         raise Problem("--api-key and --no-api-key exclude each other.", f"Leave one out; ${KEY_VARIABLE} is a key too.")
     if key is not None and (len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()) or " " in key):
         words = f"An API key has at least {SHORTEST_KEY} letters, digits and signs, and no blanks."
-        raise Problem(words, 'A good one: python -c "import secrets; print(secrets.token_urlsafe())"')
+        raise Problem(words, 'A good one: python -c "import secrets; say(secrets.token_urlsafe())"')
     if key is None and not nobody_asked and not is_local(host):
         hint = f"Set ${KEY_VARIABLE} (or --api-key), or say --no-api-key if everybody there may ask."
         raise Problem(f"Other machines reach {host}, and anybody on them could ask.", hint)
@@ -128,13 +130,18 @@ class _Server:
         """Serve until a signal ends it; returns that signal's exit code. Raises :class:`Problem` when the engine
         fails."""
         use_short_turns()
+        why = "an error"
         with signals_into(self._inbox):
             self._serving.start()
             try:
-                return self._follow()
+                code = self._follow()
+                why = "SIGINT" if code is ExitCode.INTERRUPTED else "SIGTERM"
+                return code
             finally:
                 self._status.finish()
                 self._end()
+                left = self._serving.unanswered
+                _log(f"ended by {why}", *([f"{counted(left, 'request')} without a whole answer"] if left else []))
 
     def _follow(self) -> int:
         while True:
@@ -145,7 +152,7 @@ class _Server:
                     raise engine_problem(error)
                 case EngineReady() as ready:
                     self._status.finish()
-                    print(f"{describe_models(ready)}\n{about(self._serving, self._options)}", flush=True)
+                    say(f"{describe_models(ready)}\n{about(self._serving, self._options)}")
                 case LoadProgress() as progress:
                     self._status.show(progress)
 
@@ -216,5 +223,9 @@ def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
         parts.append("its client went")
     elif finished.reason == "error":
         parts.append("failed")
+    _log(*parts)
+
+
+def _log(*parts: str) -> None:
     with suppress(OSError, ValueError):  # nobody reads the log any more
-        print(f"{time.strftime('%H:%M:%S')} {' · '.join(parts)}", file=sys.stderr, flush=True)
+        remark(f"{time.strftime('%H:%M:%S')} {' · '.join(parts)}")

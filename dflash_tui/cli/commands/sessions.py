@@ -28,11 +28,13 @@ from dflash_tui.core.sessions.archive import (
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
+from dflash_tui.core.text.harmless import in_line
 from engine.commands import GenerationSettings
 
 from ..flags.pair import typed_flags
 from ..headless.output import FileOutput, StandardOutput
 from ..problems import Problem
+from ..terminal.saying import remark, say
 
 if TYPE_CHECKING:
     from dflash_tui.core.sessions.search import Hit, Search
@@ -62,11 +64,11 @@ def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     readable, unreadable = survey()
     found = [session for session in readable if session.matches(text) or session.path in said]
     for session in found:
-        print(_as_json(session) if as_json else _as_line(session))
+        say(_as_json(session) if as_json else _as_line(session))
     for problem in unreadable:
-        print(_printable(problem), file=sys.stderr)
+        remark(in_line(problem))
     if not found and not as_json:
-        print("No conversation yet." if not words else "No conversation has these words.", file=sys.stderr)
+        remark("No conversation yet." if not words else "No conversation has these words.")
     return ExitCode.OK
 
 
@@ -83,9 +85,9 @@ def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
     with closing(_search()) as search:
         for hit in search.find(text, most):
             count += 1
-            print(_hit_json(hit) if as_json else _hit_line(hit, text), flush=True)
+            say(_hit_json(hit) if as_json else _hit_line(hit, text))
     if not count and not as_json:
-        print("Nothing was said with these words.", file=sys.stderr)
+        remark("Nothing was said with these words.")
     return ExitCode.OK
 
 
@@ -124,7 +126,7 @@ def delete_command(id: str, yes: bool) -> int:
             raise Problem("Deleting needs a yes, and stdin is no terminal to ask at.", "Add --yes.")
         click.confirm(f"Delete “{conversation.name[:NAME_WIDTH]}” ({len(conversation.turns)} questions)?", abort=True)
     delete_session(conversation.path)
-    print(f"deleted {conversation.id}", file=sys.stderr)
+    remark(f"deleted {conversation.id}")
     return ExitCode.OK
 
 
@@ -159,7 +161,7 @@ def _write(text: str, path: Path | None) -> int:
 
 def _as_line(session: SessionSummary) -> str:
     when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
-    return f"{session.id}  {when}  {len(session.questions):>3}  {_printable(session.name[:NAME_WIDTH])}"
+    return f"{session.id}  {when}  {len(session.questions):>3}  {in_line(session.name[:NAME_WIDTH])}"
 
 
 def _search() -> Search:
@@ -168,7 +170,7 @@ def _search() -> Search:
 
     search = Search()
     if (count := search.num_missing()) > MANY:
-        print(f"Reading {count} conversations that were not searched before.", file=sys.stderr)
+        remark(f"Reading {count} conversations that were not searched before.")
     return search
 
 
@@ -177,18 +179,14 @@ def _hit_line(hit: Hit, words: str) -> str:
     place = f"#{hit.turn} {hit.part}" if hit.turn else "name"
     from dflash_tui.core.sessions.search import excerpt
 
-    return f"{hit.id}  {when}  {place:<13}  {_printable(excerpt(hit.text, words, EXCERPT)[0])}"
+    return f"{hit.id}  {when}  {place:<13}  {in_line(excerpt(hit.text, words, EXCERPT)[0])}"
 
 
 def _hit_json(hit: Hit) -> str:
     facts = {"id": hit.id, "path": str(hit.path), "name": hit.name, "turn": hit.turn, "part": hit.part}
-    return json.dumps({**facts, "text": hit.text}, ensure_ascii=False)
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+    return json.dumps({**facts, "text": hit.text})
 
 
 def _as_json(session: SessionSummary) -> str:
     told = {name: getattr(session, name) for name in ("created", "title", "questions", "target")}
-    return json.dumps({"id": session.id, "path": str(session.path), **told}, ensure_ascii=False)
+    return json.dumps({"id": session.id, "path": str(session.path), **told})

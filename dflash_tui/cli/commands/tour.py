@@ -11,6 +11,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from ..flags.screen import screen_flags
 from ..invocation import Invocation
 from ..terminal.background import has_screen
+from ..terminal.saying import say_path
 from .export import FORCE, TEXT, print_or_write, write_file
 from .lesson import OUT, THEME, on_the_screen
 
@@ -40,5 +41,5 @@ def tour(invocation: Invocation, /, theme: str | None, out: Path, output: Path |
     from dflash_tui.core.export.tour_page import tour_page
 
     write_file(output, tour_page(course), force)
-    print(output.resolve())
+    say_path(output.resolve())
     return ExitCode.OK

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from engine.hub.pairs import find_pair
 
 from ..flags.values import Amount
 from ..headless.status import LoggedProgress
+from ..terminal.saying import remark, say
 
 if TYPE_CHECKING:
     from engine.lab.training.pipeline import PhaseName, TrainingPlan
@@ -110,11 +110,11 @@ def train(
         )
         report = pipeline.run()
     except KeyboardInterrupt:
-        print(f"\nStopped{progress.last}. The same command goes on from there.", file=sys.stderr)
+        remark(f"\nStopped{progress.last}. The same command goes on from there.")
         return ExitCode.INTERRUPTED
     finally:
         progress.close()
-    print(json.dumps(report, indent=2) if as_json else "\n".join(_lines(report, output)))
+    say(json.dumps(report, indent=2) if as_json else "\n".join(_lines(report, output)))
     return ExitCode.OK
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,10 +17,12 @@ from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.sessions.turn import StoredTurn
 from dflash_tui.core.source import Source, SourceFactory, Wanted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
+from dflash_tui.core.text.harmless import in_line
 from engine.commands import Ask, GenerationSettings
 from engine.events import EngineReady, Event, TurnFinished
 
 from ..problems import Problem, show_problem
+from ..terminal.saying import remark
 from ..terminal.streams import silence_stdout
 from .output import FileOutput, Output, StandardOutput, show_on_stderr
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text
@@ -102,7 +103,7 @@ class Request:
             words = f"The conversation has {found.tokens:,} tokens with this question, and the context holds {limit:,}."
             raise Problem(words, "Leave its oldest questions out with --when-full drop, or make room with --context.")
         gone = counted(len(found.left_out), "oldest question")
-        print(f"Left out to fit the context of {limit:,} tokens: the {gone}.", file=sys.stderr)
+        remark(f"Left out to fit the context of {limit:,} tokens: the {gone}.")
         return replace(beside, left_out=found.left_out)
 
 
@@ -158,7 +159,7 @@ class BlockCollector:
             hint = "Ask for code in the prompt, or leave -x and --save-dir out."
             return Problem("The answer has no code block.", hint, ExitCode.GENERATION)
         if not blocks[-1].closed:
-            print("The last code block has no end: this is what is there of it.", file=sys.stderr)
+            remark("The last code block has no end: this is what is there of it.")
         return _save_all(blocks, self._directory) if self._directory is not None else None
 
 
@@ -173,7 +174,7 @@ def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
             continue
         meant = block.filename is None or path == directory / block.filename
         called = "" if meant else f" (the answer calls it {block.filename!r})"
-        print(f"saved {path}{called}", file=sys.stderr)
+        remark(in_line(f"saved {path}{called}"))
     return problem
 
 

@@ -12,14 +12,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from dflash_tui.core.text.harmless import signed
+
 from ..problems import Problem
 from .writer import Writer
 
 DEFAULT_OUT = Path("dflash-out")
 """The folder in which the screen saves code."""
-
-# Terminals obey control characters; an answer has no business moving the cursor or setting the title.
-_UNSAFE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord("\n"): "\n", ord("\t"): "\t"}
 
 
 class Output(ABC):
@@ -48,7 +47,7 @@ class Output(ABC):
 
 
 class StandardOutput(Output):
-    """UTF-8, its last line ended; on a terminal without control characters. :class:`Problem` where it is closed. What
+    """UTF-8, its last line ended; on a terminal without what it would act on. :class:`Problem` where it is closed. What
     nobody reads waits, and nobody waits for it before :meth:`close`."""
 
     def __init__(self) -> None:
@@ -70,7 +69,7 @@ class StandardOutput(Output):
         if not text:
             return
         self._last = text[-1]
-        shown = text.translate(_UNSAFE) if self._terminal else text
+        shown = signed(text) if self._terminal else text
         data = shown.encode("utf-8", "replace")
         self._writer.raise_failure()
         if self._writer.idle and self._takes(len(data)):
@@ -114,7 +113,7 @@ def _write_all(number: int, data: bytes) -> None:
 
 def show_on_stderr(text: str) -> None:
     """Print a text on stderr that stdout was not to get, so that it isn't lost."""
-    shown = text.translate(_UNSAFE) if sys.stderr.isatty() else text
+    shown = signed(text) if sys.stderr.isatty() else text
     sys.stderr.write(shown if shown.endswith("\n") else f"{shown}\n")
     sys.stderr.flush()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -12,6 +11,7 @@ from typing import TextIO
 from dflash_tui.core.exit_codes import ExitCode
 
 from ..problems import Problem
+from ..terminal.saying import remark
 
 MAX_PROMPT_BYTES = 2 * 1024 * 1024
 """More than the longest context (256 Ki tokens of four characters); an endless pipe stops here."""
@@ -66,7 +66,7 @@ def _read_bytes(stdin: TextIO, timeout: float | None) -> bytes:
         except Empty:
             if deadline is not None and time.monotonic() >= deadline:
                 raise _still_open(bool(data)) from None
-            print(f"{WAITING if not data else OPEN} Where nothing is to come: < /dev/null", file=sys.stderr, flush=True)
+            remark(f"{WAITING if not data else OPEN} Where nothing is to come: < /dev/null")
             said = True
             continue
         if isinstance(piece, OSError):
@@ -83,10 +83,11 @@ OPEN = "Waiting for the end of stdin."
 def _read_pieces(stdin: TextIO, pieces: SimpleQueue[bytes | OSError]) -> None:
     """Put what stdin gives into ``pieces``, and an empty one at its end. Runs on a thread: nobody can end a read."""
     read = 0
+    source = getattr(stdin.buffer, "raw", stdin.buffer)  # without the lock that Python's end would find taken
     with suppress(ValueError):  # closed, as the program ends
         try:
             while read <= MAX_PROMPT_BYTES:
-                piece = stdin.buffer.read1(PIECE_BYTES)  # type: ignore[attr-defined]  # of buffered readers
+                piece = source.read(PIECE_BYTES) or b""
                 read += len(piece)
                 pieces.put(piece)
                 if not piece:

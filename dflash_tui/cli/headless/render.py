@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
+from dflash_tui.core.figures.statistics import figures_object
 from dflash_tui.core.text.fences import find_blocks
 from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted, event_to_dict, shortened
 
@@ -46,7 +46,7 @@ class JsonRenderer:
                 self._context.update(settings=event.settings)
             case TurnFinished():
                 answer = {"text": event.text, "thought": event.thought, "reason": event.reason}
-                return _to_json({**answer, **shortened(asdict(event.statistics)), **self._context})
+                return _to_json({**answer, **shortened(figures_object(event.statistics)), **self._context})
         return ""
 
 

@@ -11,6 +11,8 @@ from dflash_tui.core.progress import describe_amount
 from dflash_tui.core.text.harmless import signed
 from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, TurnFinished
 
+from ..terminal.saying import remark
+
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress in a log."""
 _CLEAR_LINE = "\r\x1b[K"
@@ -80,7 +82,7 @@ class LoggedProgress:
         now = time.monotonic()
         if not sys.stderr.isatty() and (now - self._logged >= LOG_SECONDS or progress.done == progress.total):
             self._logged = now
-            print(describe_progress(progress), file=sys.stderr, flush=True)
+            remark(describe_progress(progress))
 
     def close(self) -> None:
         self._status.finish()

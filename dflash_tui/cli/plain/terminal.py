@@ -12,6 +12,7 @@ from contextlib import suppress
 from dflash_tui.core.text.harmless import sanitise
 
 from ..problems import Problem
+from ..terminal.saying import say
 
 PROMPT = "You: "
 BLOCK = '"""'
@@ -36,8 +37,7 @@ class Terminal:
 
     def say(self, text: str) -> None:
         """Print lines, without what a terminal would act on."""
-        encoding = sys.stdout.encoding or "utf-8"
-        print(sanitise(text).encode(encoding, "replace").decode(encoding), flush=True)
+        say(sanitise(text))
 
     def question(self) -> str:
         """Read one question. Ctrl+C at the prompt only says how to leave. Raises ``EOFError`` at the end."""

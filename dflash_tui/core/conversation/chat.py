@@ -341,6 +341,7 @@ class Chat:
             self._begin(event)
         elif isinstance(event, TurnFinished):
             self._finish(event)
+            self._keep_speed_up(event.turn)
         elif isinstance(event, EngineError) and event.fatal:
             self.unasked = self._asked.turn if self._asked is not None and not self._sent else None
             self._asked, self._stopping = None, False
@@ -381,6 +382,12 @@ class Chat:
             self._asked = None
             self._stopping = False
             self._ended_well = event.reason in ("stop", "length")
+
+    def _keep_speed_up(self, number: int) -> None:
+        """Write down how many times as fast an answer was: later there may be more, or less, to count it with."""
+        turn = self.reducer.turn_of(number)
+        if turn is not None and turn.speed_up is not None and number in self.tree:
+            self._log().speed_up(number, turn.speed_up)
 
 
 def _exchange(turn: StoredTurn) -> Exchange:

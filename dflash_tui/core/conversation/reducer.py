@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,7 +24,7 @@ from engine.events import (
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
 from ..records.round_log import RoundLog
-from ..rounds.factor import Around, after, alike, alone_ms_of, factor_of
+from ..rounds.factor import Answered, Around, around_of, costs_of, factor_of
 from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -52,6 +52,8 @@ class TurnState:
     speculation: bool = True
     around: Around = field(default_factory=Around)
     """What other answers tell of this one's target."""
+    speed_up: SpeedUp | None = None
+    """How many times as fast it was when it ended; an answer keeps that, whatever is known of its target later."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
     latest_drafted: Step | None = None
@@ -151,12 +153,19 @@ class TurnState:
             context_length=latest.context_length if latest else self.num_prompt_tokens,
             finished=self.reason is not None,
             totals=self._totals,
-            speed_up=self._factor(len(self.history) - 1),
+            speed_up=self.factor,
         )
+
+    @property
+    def factor(self) -> SpeedUp | None:
+        """How many times as fast as its target alone it is so far; None where nothing can be said."""
+        return self._factor(len(self.history) - 1)
 
     def _factor(self, index: int) -> SpeedUp | None:
         if not self.speculation or index < 1:
             return None
+        if self.speed_up is not None and index == len(self.history) - 1:
+            return self.speed_up
         times = self.by.times if self.by is not None else "engine"
         return factor_of(self.history, index, self.around, times)
 
@@ -214,6 +223,8 @@ class Reducer:
         """Which version of an answer a turn is, of how many."""
         self.rounds_of: Callable[[int], RoundLog | None] = lambda turn: None
         """Where the rounds of a turn that begins are kept already, if they are written down."""
+        self.speed_up_of: Callable[[int], SpeedUp | None] = lambda turn: None
+        """How many times as fast a turn was that is told once more; None for one that ends now."""
         self.asked: Callable[[], bool] = lambda: False
         """Tells whether a question is on its way whose turn has not begun."""
         self._notices: list[Notice] = []
@@ -257,11 +268,9 @@ class Reducer:
 
     def _around(self, turn: TurnState) -> Around:
         """What the answers so far tell of the target that answers ``turn``, the latest first."""
-        before = [each for each in reversed(self.turns) if _same_target(each.by, turn.by) and each is not turn]
-        latest = next((each for each in before if _drafts_alike(each, turn)), None)
-        alone = (alone_ms_of(each.history) for each in before if not each.speculation)
-        pairs = after(latest.around, latest.history) if latest is not None else ()
-        return Around(pairs, next(filter(None, alone), None))
+        before = (each for each in reversed(self.turns) if _same_target(each.by, turn.by) and each is not turn)
+        told = (Answered(_costs(each), each.speculation, each.history, each.around) for each in before)
+        return around_of(_costs(turn), told)
 
     def show_question(self, text: str, files: Sequence[Span] = ()) -> None:
         """A question that this front end did not ask becomes part of the transcript, with lines for its files."""
@@ -333,6 +342,7 @@ class Reducer:
             self.phase = "ready"
         turn = self._current(event.turn) or self._begin(TurnState(event.turn))
         turn.finished = event
+        turn.speed_up = self.speed_up_of(event.turn) or turn.factor
         turn.reason, turn.statistics = event.reason, event.statistics
         self._spans.extend(ending(turn, event, self.place_of(event.turn)))
         self._tell_notices()
@@ -357,11 +367,9 @@ def _same_target(one: EngineReady | None, other: EngineReady | None) -> bool:
     return len(set(named)) == 1
 
 
-def _drafts_alike(one: TurnState, other: TurnState) -> bool:
-    """Whether two answers of one target have rounds that cost alike: by one drafter, with the same settings."""
-    if one.by is None or other.by is None or one.started is None or other.started is None:
-        return False
-    return one.by.drafter == other.by.drafter and alike(one.started.settings, other.started.settings)
+def _costs(turn: TurnState) -> Hashable:
+    settings = turn.started.settings if turn.started is not None else {}
+    return costs_of(settings, turn.by.drafter if turn.by is not None else None)
 
 
 def failure(event: EngineError, begun: str) -> Span:
@@ -376,12 +384,13 @@ def ending(turn: TurnState, event: TurnFinished, place: tuple[int, int]) -> Span
     gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
     if event.reason == "error" and not (event.text or event.thought):
         return Spans.of(noted("", version_spans(*place), "\n"))  # the error has said all that there is
-    return Spans.of(noted(f"{gap}{turn_summary(event)}", version_spans(*place), "\n\n"))
+    return Spans.of(noted(f"{gap}{turn_summary(event, turn.speed_up)}", version_spans(*place), "\n\n"))
 
 
-def turn_summary(event: TurnFinished) -> str:
-    """One line under an answer: what it cost, and why it ended if not by itself."""
+def turn_summary(event: TurnFinished, faster: SpeedUp | None = None) -> str:
+    """One line under an answer: how many times as fast it came, what it cost, and why it ended if not by itself."""
     facts = event.statistics
     speed = f"{facts.tok_s:.0f} tok/s" if facts.tok_s > 0 else ""
-    parts = (f"{facts.num_tokens} tokens", speed, accepted_share(facts), _REASONS[event.reason])
+    gain = f"{faster.told()}× as fast" if faster is not None else ""
+    parts = (f"{facts.num_tokens} tokens", gain, speed, accepted_share(facts), _REASONS[event.reason])
     return " · ".join(filter(None, parts))

@@ -25,6 +25,7 @@ def recall(turn: StoredTurn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState
         return None
     reducer = Reducer()
     reducer.place_of = lambda _: place
+    reducer.speed_up_of = lambda _: turn.speed_up
     for event in turn.events():
         reducer.apply(event)
     assert reducer.turn is not None, "the events begin with the turn's"
@@ -123,5 +124,5 @@ def _text_only(turn: StoredTurn, place: tuple[int, int]) -> tuple[Spans, Spans]:
     words = [*([Span(f"{thought}\n\n", "thought")] if thought else []), Span(answer, "text")]
     *errors, ended = turn.closing
     failed = [Span(f"✗ {error.message}\n", "error") for error in errors if isinstance(error, EngineError)]
-    figures = noted(f"{gap}{turn_summary(ended)}", version_spans(*place), "\n\n")
+    figures = noted(f"{gap}{turn_summary(ended, turn.speed_up)}", version_spans(*place), "\n\n")
     return Spans.of(words), Spans.of([*failed, *figures])

@@ -235,10 +235,10 @@ def collect(events: Iterable[Event]) -> AnswerCollector:
 
 
 def with_factors(answers: Iterable[ExportedAnswer], times: Clock = "engine") -> tuple[ExportedAnswer, ...]:
-    """Answers of one record, each with how many times as fast it came as the target alone."""
+    """Answers of one record, each with how many times as fast it came as the target alone, as far as none says so."""
     told = tuple(answers)
     found = factors([(answer.settings, answer.steps) for answer in told], times)
-    return tuple(replace(answer, speed_up=factor) for answer, factor in zip(told, found, strict=True))
+    return tuple(replace(each, speed_up=each.speed_up or factor) for each, factor in zip(told, found, strict=True))
 
 
 def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
@@ -261,6 +261,6 @@ def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
     """A turn's sections. One that never began, because it was refused, is text."""
     if turn.started is not None:
         answers = collect(turn.events()).answers()
-        return (*(replace(answer, question=turn.question) for answer in answers), *turn.runs)
+        return (*(replace(each, question=turn.question, speed_up=turn.speed_up) for each in answers), *turn.runs)
     failed = (Prose(turn.error.message),) if turn.error else ()
     return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)

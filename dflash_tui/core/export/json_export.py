@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.events import shortened
 
+from ..figures.statistics import figures_object
 from ..files.running import RunResult
 from ..rounds.passes import PassRows
 from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
@@ -54,6 +55,7 @@ def _answer(answer: ExportedAnswer) -> dict[str, Any]:
         "error": answer.error,
         "settings": dict(answer.settings),
         "prefill_ms": answer.prefill_ms,
-        "statistics": asdict(answer.statistics),
+        "statistics": figures_object(answer.statistics),
+        "speed_up": None if answer.speed_up is None else asdict(answer.speed_up),
         "steps": [shortened(asdict(step)) for step in answer.steps],
     }

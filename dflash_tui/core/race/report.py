@@ -124,6 +124,7 @@ def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
         "target_passes": lane.target_passes,
         "draft_passes": lane.draft_passes,
         "mean_acceptance_length": facts.mean_acceptance_length,
+        "tokens_per_round": facts.tokens_per_round,
         "num_reused_tokens": median(run.answer.num_reused_tokens for run in lane.runs),
         "joules": lane.joules,
         "first_divergence": None if parting is None else _divergence_object(parting),

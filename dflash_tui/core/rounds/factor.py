@@ -3,10 +3,10 @@ lines, statistics and exported pages ask here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.events import Clock, Step
 
@@ -27,6 +27,25 @@ class Around:
     """The latest of the answers before it, by the same models with the same settings."""
     alone_ms: float | None = None
     """A token of an answer before it that was written without speculation."""
+
+
+class Answered(NamedTuple):
+    """An answer of the same target, as far as the next ones count with it."""
+
+    costs: Hashable
+    """What :func:`costs_of` says of it."""
+    speculation: bool
+    history: StepHistory
+    around: Around
+
+
+def around_of(costs: Hashable, before: Iterable[Answered]) -> Around:
+    """What the answers ``before`` tell, the latest first, of one whose rounds cost ``costs``."""
+    answers = list(before)
+    latest = next((each for each in answers if each.speculation and each.costs == costs), None)
+    alone = (alone_ms_of(each.history) for each in answers if not each.speculation)
+    pairs = after(latest.around, latest.history) if latest is not None else ()
+    return Around(pairs, next(filter(None, alone), None))
 
 
 def after(around: Around, history: StepHistory) -> tuple[Pair, ...]:
@@ -52,24 +71,18 @@ def alone_ms_of(history: StepHistory) -> float | None:
     return median(history.total_us[1:]) / 1000 or None
 
 
-def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether rounds cost alike with these settings of two answers."""
-    return all(one.get(name) == other.get(name) for name in ("speculation", "block_size", "draft_by"))
+def costs_of(settings: Mapping[str, Any], drafter: str | None = None) -> Hashable:
+    """What the cost of rounds depends on: it is alike where these are equal, for one target."""
+    return (drafter, *(settings.get(name) for name in ("block_size", "draft_by")))
 
 
 def factors(answers: Sequence[tuple[Mapping[str, Any], Iterable[Step]]], times: Clock) -> list[SpeedUp | None]:
     """The factors of a record's answers by one pair, each given by its settings and its steps, in their order."""
     made: list[SpeedUp | None] = []
-    pairs: tuple[Pair, ...] = ()
-    before: Mapping[str, Any] = {}
-    alone: float | None = None
+    before: list[Answered] = []
     for settings, steps in answers:
-        history = history_of(steps)
-        if settings.get("speculation", True):
-            around = Around(pairs if alike(settings, before) else (), alone)
-            made.append(factor_of(history, -1, around, times) if len(history) > 1 else None)
-            before, pairs = settings, after(around, history)
-        else:
-            alone = alone_ms_of(history) or alone
-            made.append(None)
+        history, costs = history_of(steps), costs_of(settings)
+        drafts, around = settings.get("speculation", True), around_of(costs, reversed(before))
+        before.append(Answered(costs, drafts, history, around))
+        made.append(factor_of(history, -1, around, times) if drafts and len(history) > 1 else None)
     return made

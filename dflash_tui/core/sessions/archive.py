@@ -10,6 +10,7 @@ from ..attachments.attachment import fenced, tokens_of
 from ..failures import Failure
 from ..files.places import sessions_directory
 from ..files.running import RunResult
+from ..text.harmless import in_line, signed
 from .session_file import check_head, records_in
 from .session_reader import SessionReader
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
@@ -18,7 +19,7 @@ from .turn import StoredTurn
 PREVIEW = 200
 """Characters of a question that a list keeps."""
 _SKIPPED = (b'"', b"[", *(b'{"event":"%s"' % name for name in (b"TurnStarted", b"PrefillDone", b"TurnFinished")),
-            b'{"type":"file"', b'{"type":"ran"')  # fmt: skip
+            *(b'{"type":"%s"' % name for name in (b"file", b"ran", b"speed_up")))  # fmt: skip
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -176,10 +177,12 @@ def delete_session(path: Path) -> None:
 
 
 def conversation_markdown(conversation: Conversation) -> str:
-    """The conversation as a Markdown document; answers stand in it as the model wrote them."""
+    """The conversation as a Markdown document; answers stand in it as the model wrote them, with signs for what a
+    terminal would act on."""
     models = " + ".join(filter(None, (conversation.target, conversation.drafter)))
-    head = f"# {conversation.name}\n\n{conversation.created[:16].replace('T', ' ')}{' · ' + models if models else ''}\n"
-    return "\n".join([head, *(_turn_markdown(turn) for turn in conversation.turns)])
+    facts = " · ".join(filter(None, (conversation.created[:16].replace("T", " "), in_line(models))))
+    head = f"# {in_line(conversation.name)}\n\n{facts}\n"
+    return signed("\n".join([head, *(_turn_markdown(turn) for turn in conversation.turns)]))
 
 
 def _turn_markdown(turn: StoredTurn) -> str:
@@ -187,7 +190,7 @@ def _turn_markdown(turn: StoredTurn) -> str:
     answer = turn.answer
     if answer and not answer.endswith("\n"):
         answer += "\n"
-    files = "".join(f"> \n> *{file.name}, {tokens_of(file)}*\n" for file in turn.beside.files)
+    files = "".join(f"> \n> *{in_line(file.name)}, {tokens_of(file)}*\n" for file in turn.beside.files)
     return f"{quoted}\n{files}\n{answer}{_ending(turn)}{''.join(map(_run_markdown, turn.runs))}"
 
 
@@ -199,7 +202,7 @@ def _run_markdown(run: RunResult) -> str:
 def _ending(turn: StoredTurn) -> str:
     """Why the answer is not whole, if it isn't."""
     if turn.error:
-        return f"\n*{turn.error.message}*\n"
+        return f"\n*{in_line(turn.error.message)}*\n"
     if turn.reason == "stop":
         return ""
     return f"\n*({'stopped' if turn.reason == 'stopped' else 'cut short'})*\n"

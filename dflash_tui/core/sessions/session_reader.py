@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
+from ..figures.speed_up import SpeedUp
 from ..files.running import RunResult
 from ..records.numbers import RecordError
 from .checked_events import RecordedEvent, checked_event
@@ -64,6 +66,11 @@ class SessionReader:
                 self.tree[self._place(line["turn"])].name = _text(line, "name")
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
+            case "speed_up":
+                times = float(line["times"])
+                if not 0 < times < inf:
+                    raise ValueError("that is no number of times")
+                self.tree[self._place(line["turn"])].speed_up = SpeedUp(times, line["about"] is True)
             case "ran":
                 self.tree[self._place(line["turn"])].runs.append(RunResult.from_line(line))
 

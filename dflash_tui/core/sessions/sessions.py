@@ -26,6 +26,7 @@ from engine.events import EngineReady, Event, Step, TurnStarted
 from ..attachments.attachment import Attachment, content_line, without_files
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
 from ..conversation.tree import Tree
+from ..figures.speed_up import SpeedUp
 from ..files.places import sessions_directory
 from ..files.running import RunResult
 from ..platforms import close
@@ -145,6 +146,10 @@ class SessionLog:
     def ran(self, turn: int, result: RunResult) -> None:
         """Write what came of running a code block of that turn's answer."""
         self._note({"type": "ran", "turn": turn, **result.to_line()})
+
+    def speed_up(self, turn: int, factor: SpeedUp) -> None:
+        """Write how many times as fast as its target alone an answer was."""
+        self._note({"type": "speed_up", "turn": turn, "times": round(factor.times, 3), "about": factor.about})
 
     def knows(self, files: Iterable[Attachment]) -> None:
         """The file holds the contents of these already."""

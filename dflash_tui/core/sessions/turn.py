@@ -20,6 +20,7 @@ from engine.statistics import TurnMeter
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT
+from ..figures.speed_up import SpeedUp
 from ..files.running import RunResult
 from ..records.blocks import Block
 from ..records.numbers import RecordError
@@ -57,6 +58,8 @@ class StoredTurn:
     """Why it ended."""
     totals: TurnStatistics | None = None
     """What it cost by whoever answered; None where its rounds add up to that."""
+    speed_up: SpeedUp | None = None
+    """How many times as fast as its target alone it was when it ended, where that was known."""
     beside: QuestionContext = NOTHING
     """What went with the question."""
     runs: list[RunResult] = field(default_factory=list)

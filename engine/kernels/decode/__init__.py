@@ -1,1 +1,1 @@
-"""Kernels of passes of at most 16 rows: products, norms, rotary embedding, attention, experts, head."""
+"""Kernels of passes of at most 16 rows: attention, products, experts, layers that recur, and here norms."""

@@ -9,7 +9,7 @@ from ..reference.norm import rms_norm_rounded_first
 from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, power_of_two, tl
-from .tiles import ROW_TILES
+from .tiling.tiles import ROW_TILES
 
 BEFORE, BEHIND = 0, 1
 """The sides of a branch at which a convolution may stand."""

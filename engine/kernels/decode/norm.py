@@ -14,7 +14,7 @@ from ..reference.norm import rms_norm, rms_norm_rounded_first
 from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, power_of_two, tl
-from .tiles import ROW_TILES, RowTiles
+from .tiling.tiles import ROW_TILES, RowTiles
 
 NormStyle = Literal["gemma", "qwen"]
 

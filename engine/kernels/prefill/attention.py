@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ..decode.attention import LOG2_E
+from ..decode.attention.attend_rows import LOG2_E
 from ..reference.attention import sdpa_attention
 from ..shared.sinks import sink_score
 from ..toolchain.card import Card, card_of

@@ -1,5 +1,5 @@
 """Norms, turns (rotary embedding) and stores many rows' heads, between product and attention. A program takes a whole
-row (``decode/rope.py``: a head), so sines are computed once for all heads."""
+row (``decode/attention/rope.py``: a head), so sines are computed once for all heads."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...speculation.trees import CHOICES, Node
-from ..decode.head import HeadOutput
+from ..decode.products.head import HeadOutput
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
 from .choices import Choices

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ...speculation.trees import CHOICES
-from ..decode.head import HeadOutput
-from ..decode.tiles import ROW_TILES, Tiles
+from ..decode.products.head import HeadOutput
+from ..decode.tiling.tiles import ROW_TILES, Tiles
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
 
@@ -41,7 +41,7 @@ def pick_choices(out: HeadOutput, choices: Choices, tiles: Tiles) -> None:
     count = out.tile_best.shape[1]
     _pick_choices[(MAX_ROWS,)](
         out.logits, out.tile_best, out.tile_mass, out.token, out.probability, out.peak, choices.tokens,
-        choices.probabilities,
+        choices.probabilities, out.ids,
         VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=CHOICES, TILES=count,
         BLOCK=1 << (count - 1).bit_length(), num_warps=ROW_TILES.warps,
     )  # fmt: skip
@@ -51,6 +51,7 @@ def pick_choices(out: HeadOutput, choices: Choices, tiles: Tiles) -> None:
 def _pick_choices(
     logits: tl.tensor, tile_best: tl.tensor, tile_mass: tl.tensor, token: tl.tensor, probability: tl.tensor,
     peak: tl.tensor, choice_tokens: tl.tensor, choice_probabilities: tl.tensor,
+    ids: tl.tensor,
     VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     """A program for each row. The four tiles with the highest best logits hold the row's four best tokens."""
@@ -77,10 +78,11 @@ def _pick_choices(
     for index in tl.static_range(CHOICES):
         found = tl.max(logit, axis=0)
         winner = tl.minimum(tl.min(tl.where(logit == found, candidate, 2147483647), axis=0), VOCAB - 1)  # see `head.py`
-        tl.store(choice_tokens + row * CHOICES + index, winner.to(tl.int64))
+        said = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
+        tl.store(choice_tokens + row * CHOICES + index, said)
         tl.store(choice_probabilities + row * CHOICES + index, tl.exp(found - highest) * (1.0 / total))
         if index == 0:
-            tl.store(token + row, winner.to(tl.int64))
+            tl.store(token + row, said)
         logit = tl.where(candidate == winner, float("-inf"), logit)
     tl.store(probability + row, 1.0 / total)
     tl.store(peak + row, highest)

@@ -3,7 +3,7 @@ from the state that its parent left, so it has the bits that it has in a chain o
 
 from __future__ import annotations
 
-from ..decode.delta import AT, DECAY, RATE, RAW, UNIT, K, Lineage, StateTable, V
+from ..decode.recurrent.delta import AT, DECAY, RATE, RAW, UNIT, K, Lineage, StateTable, V
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
 from .accept import AcceptedPath

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from ..decode.tiles import PACKED_DENSE_TARGET, SHARED_WITH_PACKED, FormatTiles, RowTiles, TargetTiles, Tiles
+from ..decode.tiling.tiles import PACKED_DENSE_TARGET, SHARED_WITH_PACKED, FormatTiles, RowTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
 from .panels import DEPTH, PackedWeight, from_panels, to_panels
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from ..decode.tiles import PACKED_DENSE_TARGET, SHARED_WITH_PACKED, FormatTiles, RowTiles, TargetTiles, Tiles
+from ..decode.tiling.tiles import PACKED_DENSE_TARGET, SHARED_WITH_PACKED, FormatTiles, RowTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
 from .panels import DEPTH, ROWS, PackedWeight, from_panels, scales_from_panels, scales_to_panels
 

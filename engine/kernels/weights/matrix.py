@@ -13,7 +13,7 @@ INT8 = tl.constexpr(int8.INT8) if HAS_TRITON else None
 FP8 = tl.constexpr(fp8.FP8) if HAS_TRITON else None
 MXFP4 = tl.constexpr(mxfp4.MXFP4) if HAS_TRITON else None
 """Formats from ``FP8`` on are packed: FP8, MXFP4, and INT4, whose number is that of its groups. Behind FP8 they have 4
-bits. See ``decode/packed.py``."""
+bits. See ``decode/products/packed.py``."""
 
 
 class Matrix(NamedTuple):

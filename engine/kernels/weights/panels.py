@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
-from ..decode.tiles import FormatTiles
+from ..decode.tiling.tiles import FormatTiles
 from .int8 import ROWS_AT_ONCE
 from .weight import Weight
 

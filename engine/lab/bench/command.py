@@ -18,10 +18,9 @@ from ...commands import AUTO, FORMAT_NAMES, BlockSize, WeightFormat
 from ...decoding.decoder import Decoder
 from ...decoding.device_rounds import DeviceRounds
 from ...errors import DeviceFailure, EngineFailure
-from ...kernels.decode.target_tiles import target_tiles
+from ...kernels.decode.tiling.target_tiles import target_tiles
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import INTERPRETED
-from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import MAKERS
 from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ...loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
@@ -267,8 +266,8 @@ def choose_rounds(bench: Bench, who: str) -> float:
     if who != HOST:
         config = decoder.target.config
         chosen = target_tiles(config.moe, card_of(decoder.device), format_of_target(decoder.target), config.sizes)
-        copied = who == DEVICE and decoder.drafter is not None
-        copy = Int8Weight.of(decoder.target.head) if copied else None
+        drafter = decoder.drafter if who == DEVICE else None
+        copy = None if drafter is None else drafter.head_in_8_bits(decoder.target)
         launches = ScriptedLaunches(bench.script, decoder, copy, chosen, None)
         launches.prepare()
         decoder.use_rounds(DeviceRounds(launches))

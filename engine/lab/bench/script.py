@@ -11,7 +11,7 @@ import torch
 from ...decoding.decoder import Decoder, Turn
 from ...decoding.host_rounds import Drafted, HostRounds
 from ...decoding.round_launches import RoundLaunches
-from ...kernels.decode.tiles import DraftTiles, TargetTiles
+from ...kernels.decode.tiling.tiles import DraftTiles, TargetTiles
 from ...kernels.round.accept import DraftTree
 from ...kernels.round.sample import SampledRows
 from ...kernels.round.state import AT_DRAFT_WIDTH, AT_WIDTH, RoundState

@@ -105,8 +105,8 @@ def play(
         path: list[int] = []
         taken = False
         if plan.draft or looked is not None:
-            tree, choice = policy.choose(chances, context, plan.rows, looked)
-            taken = bool(choice.looked_up)
+            tree, _, by_lookup, _ = policy.choose(chances, context, plan.rows, looked)
+            taken = bool(by_lookup)
             path = list(range(1, min(len(tree), here.num_right) + 1))
             path = path if taken else accepted_path(tree, said)
         if plan.draft:

@@ -81,9 +81,6 @@ class DFlashConfig(DrafterConfig):
     """The first row of a block that drafts. With 0 the anchor's row drafts the token behind it, and a block has a row
     less than ``block_size``, which counts the anchor and the drafts wherever they stand."""
 
-    leftovers: tuple[str, ...] = ("lm_head.",)
-    """Beginnings of tensor names that its file may hold and that stay on disk: it uses the target's head."""
-
     @classmethod
     def second_from_json(cls, config: Json) -> DFlashConfig:
         whole = Fields(config, "the drafter's config.json")

@@ -9,21 +9,20 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...kernels.decode.attention import AttendScratch, attend_rows
+from ...kernels.decode.attention.attend_rows import AttendScratch, attend_rows
+from ...kernels.decode.attention.context_store import ContextStores, store_context
 from ...kernels.decode.block_conv import block_conv, conv_and_norm
-from ...kernels.decode.context_store import ContextStores, store_context
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.tile_trials import TileTrials
-from ...kernels.decode.tiles import DraftTiles, draft_tiles
+from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.decode.products.head import HeadOutput, head_rows
+from ...kernels.decode.tiling.tile_trials import TileTrials
+from ...kernels.decode.tiling.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
-from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
@@ -62,8 +61,9 @@ class DFlashDraftPass:
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
-        0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too, as where it holds no
-        others. ``choices`` take further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
+        0. With ``head``, an 8-bit copy of the one that drafts, the drafter's products are in 8 bits too, as where it
+        holds no others. ``choices`` take further choices; ``tiles`` are for measuring. Merges the drafter's weights in
+        place."""
         in_8_bits = head is not None or drafter.in_8_bits
         config = drafter.config
         device, dtype = drafter.norm.weight.device, drafter.norm.weight.dtype
@@ -72,8 +72,9 @@ class DFlashDraftPass:
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """int64 [16], the block to draft: the anchor, then masks."""
         keep_logits = choices is not None or drafter.picker.reads_logits
-        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
-        self.out = replace(out, token=tokens)
+        self._head = drafter.plain_head(target) if head is None else head
+        out = HeadOutput.allocate(self._head.shape[0], tiles.head, device, keep_logits)
+        self.out = replace(out, token=tokens, ids=drafter.token_ids)
         """The drafts and their probabilities: row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._choices = choices
@@ -82,7 +83,6 @@ class DFlashDraftPass:
         parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
         self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
-        self._head = PlainWeight(target.head) if head is None else head
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
@@ -115,7 +115,7 @@ class DFlashDraftPass:
         """Drafts the whole block in one pass, whose own keys lie past the cursor."""
         buffers, tiles, config = self._buffers, self._tiles, self._drafter.config
         x, normed, eps = buffers.x, buffers.normed, config.rms_norm_eps
-        embedding, first_norm = self._target.embed_tokens.weight, self._layers[0].input_norm
+        embedding, first_norm = self._drafter.embedding_of(self._target).weight, self._layers[0].input_norm
         embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, "qwen")
         next_norms = [layer.input_norm for layer in self._layers[1:]] + [self._drafter.norm.weight]
         for layer, next_norm in zip(self._layers, next_norms, strict=True):

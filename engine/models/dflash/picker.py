@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ...kernels.decode.head import HeadOutput, pick_rows
-from ...kernels.decode.tiles import Tiles
+from ...kernels.decode.products.head import HeadOutput, pick_rows
+from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import Choices, pick_choices
 from ...kernels.round.walk import CANDIDATES, reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
-
-if TYPE_CHECKING:
-    from .modules import CandidateSelector
+from ..layers import linear
 
 
 class Picker(Protocol):
@@ -24,14 +22,14 @@ class Picker(Protocol):
     reads_logits: ClassVar[bool]
     """Whether ``launch`` needs ``logits`` of ``out``, which are kept only for those that do."""
 
-    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
-        """The draft from fp32 logits [block - 1, vocab], and from the rows [block - 1, hidden] of which they were
-        made."""
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
+        """The draft from fp32 logits [block - 1, vocabulary], and from the rows [block - 1, hidden] of which they were
+        made. ``ids``: int64 [vocabulary], the target's id of each token; None where they are the same."""
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
-        """Fills ``token`` and ``probability`` of ``out``, which ``head_rows`` left with these ``tiles``, and
-        ``choices`` where wanted. ``rows`` [16, hidden] are what the head read; ``block`` int64 [16] begins with the
-        anchor."""
+        """Fills ``token``, by its ``ids``, and ``probability`` of ``out``, which ``head_rows`` left with these
+        ``tiles``, and ``choices`` where wanted. ``rows`` [16, hidden] are what the head read; ``block`` int64 [16]
+        begins with the anchor."""
 
 
 class ArgmaxPicker:
@@ -39,15 +37,26 @@ class ArgmaxPicker:
 
     reads_logits: ClassVar[bool] = False
 
-    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
         best = logits.softmax(dim=-1).max(dim=-1)
-        return Draft(best.indices, best.values)
+        return Draft(best.indices if ids is None else ids[best.indices], best.values)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
         if choices is None:
             pick_rows(out)
         else:
             pick_choices(out, choices, tiles)
+
+
+class CandidateSelector(nn.Module):
+    """Scores, for DFlash 2, how well one token follows another."""
+
+    def __init__(self, hidden: int, vocabulary: int, rank: int):
+        super().__init__()
+        self.predecessor_codebook, self.successor_codebook = (
+            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
+        )
+        self.hidden_projection = linear(hidden, rank)
 
 
 class SelectorPicker:
@@ -60,7 +69,8 @@ class SelectorPicker:
         """``most``: how many tokens a draft has, at most."""
         self._selector, self._most = selector, min(most, MAX_ROWS - 1)
 
-    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
+        assert ids is None, "its codebooks are for all tokens"
         scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
         selector = self._selector
         books = selector.predecessor_codebook, selector.successor_codebook

@@ -1,34 +1,37 @@
-"""Reads DFlash and DFlash 2 drafters in the *speculators* format (RedHat's and others'): a config of another layout,
-taps that count from the embedding, rows and logits without the target's scale and cap."""
+"""Reads DFlash, DFlash 2 and DSpark drafters in the *speculators* format (RedHat's and others'): a config of another
+layout, taps that count from the embedding, rows and logits without the target's scale and cap."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from ...errors import WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import MAX_LAYERS, MAX_VOCABULARY
-from ..family import Json
+from ..family import Json, OwnTables
 from .config import OWN_DRAFTER, DFlashConfig
+from .dspark import HEAD_DEFAULTS, read_markov
 
 LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "rope_theta": 1e4}
 """Fields of ``transformer_layer_config`` that are left out where they have these values (Qwen3Config's)."""
 SECOND_DEFAULTS = {"conv_kernel_size": 2, "conv_group_size": 16, "selector_rank": 256, "selector_top_k": 16}
 """The same of a DFlash 2's own fields."""
-LEFTOVERS = ("lm_head.", "embed_tokens.", "verifier_norm.", "verifier_lm_head.", "t2d", "d2t")
-"""Beginnings of tensor names that training leaves in the files, or that repeat the target's."""
+LEFTOVERS = ("verifier_norm.", "verifier_lm_head.")
+"""Beginnings of names of tensors that training leaves in the files."""
 
 
 def read_speculators(config: Json) -> DFlashConfig:
-    """Reads the ``config.json`` of a ``dflash`` or ``dflash2``. Raises ``WeightsFailure`` for a damaged one, and for a
-    reduced vocabulary."""
+    """Reads the ``config.json`` of a ``dflash``, ``dflash2`` or ``dspark``; raises ``WeightsFailure`` for a damaged
+    one."""
     fields = Fields(config, "the drafter's config.json")
-    second = fields.text("speculators_model_type", ("dflash", "dflash2")) == "dflash2"
+    kind = fields.text("speculators_model_type", ("dflash", "dflash2", "dspark"))
+    second = kind == "dflash2"
     layers = fields.nested("transformer_layer_config")
     vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
-    if fields.integer("draft_vocab_size", 1, MAX_VOCABULARY, vocabulary) != vocabulary:
-        _refuse("with a vocabulary and a head of its own (draft_vocab_size)")
+    tables = reduced(fields, vocabulary)
+    if second and tables.vocabulary is not None:
+        _refuse("whose selector is for all tokens, with a vocabulary of its own (draft_vocab_size)")
     first_drafts, block = fields.flag("sample_from_anchor", False), fields.integer("block_size", 2, 1 << 10, 8)
     taps = fields.integers("aux_hidden_state_layer_ids", 0, MAX_LAYERS)
     if 0 in taps:
@@ -47,7 +50,16 @@ def read_speculators(config: Json) -> DFlashConfig:
     if fields.flag("sliding_window_non_causal", second):
         flat["is_causal"] = False
     reader = DFlashConfig.second_from_json if second else DFlashConfig.from_json
-    return replace(reader(flat), leftovers=LEFTOVERS, first_slot=0 if first_drafts else 1)
+    markov = read_markov(Fields({**HEAD_DEFAULTS, **config}, fields.where)) if kind == "dspark" else None
+    first: Literal[0, 1] = 0 if first_drafts else 1
+    return replace(reader(flat), tables=tables, leftovers=LEFTOVERS, first_slot=first, markov=markov)
+
+
+def reduced(fields: Fields, vocabulary: int) -> OwnTables:
+    """The vocabulary that a drafter has to itself (``draft_vocab_size``), among ``vocabulary`` tokens of its target.
+    Raises ``WeightsFailure`` for a larger one."""
+    count = fields.integer("draft_vocab_size", 1, vocabulary, vocabulary)
+    return OwnTables(vocabulary=None if count == vocabulary else count)
 
 
 def _refuse(what: str) -> None:

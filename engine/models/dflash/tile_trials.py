@@ -8,10 +8,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.head import HeadOutput, head_rows
-from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ...kernels.decode.tiles import DraftTiles, Tiles
+from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.decode.products.head import HeadOutput, head_rows
+from ...kernels.decode.tiling.tile_trials import Launch, TileTrial, TileTrials
+from ...kernels.decode.tiling.tiles import DraftTiles, Tiles
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.weight import Weight
 from .weights import DraftWeights

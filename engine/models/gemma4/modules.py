@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ...kernels.decode.head import capped_logits
-from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.products.head import capped_logits
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ...kernels.reference.moe import route
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table

@@ -9,12 +9,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.dense import gate_up, partial_sums
-from ...kernels.decode.experts import DenseDown, expert_gate_up_rows
-from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from ...kernels.decode.target_tiles import bits_of, target_tiles, with_splits_of
-from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ...kernels.decode.tiles import TargetTiles, Tiles
+from ...kernels.decode.experts.experts import DenseDown, expert_gate_up_rows
+from ...kernels.decode.experts.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.products.dense import gate_up, partial_sums
+from ...kernels.decode.tiling.target_tiles import bits_of, target_tiles, with_splits_of
+from ...kernels.decode.tiling.tile_trials import Launch, TileTrial, TileTrials
+from ...kernels.decode.tiling.tiles import TargetTiles, Tiles
 from ...kernels.toolchain.card import HOPPER
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..product_launches import ProductLaunches, WithBias, around_attention

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
-from ...kernels.decode.head import HeadOutput, pick_rows
+from ...kernels.decode.experts.experts import expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.experts.router import Assignment
+from ...kernels.decode.experts.wide_experts import WideAssignment, merge_assignments
 from ...kernels.decode.norm import embed_rows
-from ...kernels.decode.router import Assignment
-from ...kernels.decode.tiles import TargetTiles
-from ...kernels.decode.wide_experts import WideAssignment, merge_assignments
-from ...kernels.decode.wide_head import wide_head_rows
+from ...kernels.decode.products.head import HeadOutput, pick_rows
+from ...kernels.decode.products.wide_head import wide_head_rows
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ...kernels.round.tile_places import TilePlaces, place_tiles
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.plain import PlainWeight

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.experts.experts import expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.experts.router import Assignment, RouterRows, SplitScratch, route_rows
 from ...kernels.decode.norm import add_and_norm
-from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, route_rows
-from ...kernels.decode.tile_trials import TileTrials
-from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.decode.tiling.tile_trials import TileTrials
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ...kernels.round.tree_rows import TreeRows
 from ...kv_cache.cache import Cache
 from ..family import TargetConfig

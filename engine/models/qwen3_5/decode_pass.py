@@ -9,11 +9,19 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.delta import Lineage, Projected, StateTable, fold, prepare_rows, scan_rows, take_by_kernels
-from ...kernels.decode.dense import Product, partial_sums, project, project_two
-from ...kernels.decode.gates import norm_and_gate
-from ...kernels.decode.tile_trials import TileTrials
-from ...kernels.decode.tiles import TargetTiles, Tiles
+from ...kernels.decode.products.dense import Product, partial_sums, project, project_two
+from ...kernels.decode.recurrent.delta import (
+    Lineage,
+    Projected,
+    StateTable,
+    fold,
+    prepare_rows,
+    scan_rows,
+    take_by_kernels,
+)
+from ...kernels.decode.recurrent.gates import norm_and_gate
+from ...kernels.decode.tiling.tile_trials import TileTrials
+from ...kernels.decode.tiling.tiles import TargetTiles, Tiles
 from ...kernels.round.accept import AcceptedPath
 from ...kernels.round.lineage import keep_path, trace
 from ...kernels.round.tree_rows import TreeRows

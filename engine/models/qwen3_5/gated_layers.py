@@ -6,13 +6,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
-from ...kernels.decode.gates import gate_heads
+from ...kernels.decode.experts.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.experts.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.experts.shared_expert import after_experts
 from ...kernels.decode.norm import add_and_norm
-from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from ...kernels.decode.shared_expert import after_experts
-from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.decode.recurrent.gates import gate_heads
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ...kernels.round.tree_rows import TreeRows
 from ..family import TargetConfig
 from ..rows_pass import LayerLaunches, RowBuffers

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ...kernels.reference.delta import DeltaWeights, delta_rows, gated_norm, scan
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, rope_table

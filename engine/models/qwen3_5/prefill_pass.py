@@ -10,8 +10,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.delta import Projected, prepare_rows, scan_rows, take_by_kernels
-from ...kernels.decode.gates import gate_heads, norm_and_gate
+from ...kernels.decode.recurrent.delta import Projected, prepare_rows, scan_rows, take_by_kernels
+from ...kernels.decode.recurrent.gates import gate_heads, norm_and_gate
 from ...kernels.prefill.attention import chunk_attention
 from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join, spread
@@ -75,9 +75,9 @@ class Qwen35PrefillPass:
         join(out, None, x, layer.middle_norm, eps, normed, "gemma")
         dense = sparse = None
         if layer.routed is None:
-            dense = layer.down.linear(gated_product(normed, layer.gate_up, activation="silu"))
+            dense = product(gated_product(normed, layer.gate_up, activation="silu"), layer.down)
         else:
-            shared = layer.routed.down.linear(gated_product(normed, layer.routed.gate_up, activation="silu"))
+            shared = product(gated_product(normed, layer.routed.gate_up, activation="silu"), layer.routed.down)
             x += shared * (normed @ layer.routed.gate.T).float().sigmoid()
             sparse = _run_experts(layer, layer.routed, normed)
         join(dense, sparse, x, layer.next_norm, eps, normed, "gemma", features)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ...kernels.decode.dense import gate_up
-from ...kernels.decode.target_tiles import bits_of
-from ...kernels.decode.tile_trials import Launch, TileTrial, TileTrials
-from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.products.dense import gate_up
+from ...kernels.decode.tiling.target_tiles import bits_of
+from ...kernels.decode.tiling.tile_trials import Launch, TileTrial, TileTrials
+from ...kernels.decode.tiling.tiles import TargetTiles
 from ..product_launches import ProductLaunches, WithBias
 from ..target import TargetModel
 from .kernel_layers import AttendingMixer, Qwen35KernelLayer

@@ -22,6 +22,7 @@ from support.events_for_tests import make_step
 from tests.pace import examples
 
 from ..rounds_for_tests import rounds
+from ..sessions.test_sessions import READY
 
 QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 STARTED = TurnStarted(1, 5, 2, {"seed": 3, "speculation": True}, "question")
@@ -92,7 +93,7 @@ def test_an_answer_that_a_crash_cut_off_says_so(tmp_path: Path) -> None:
     assert conversation.turns[0].answer == "xx0x1x2x!"
 
 
-@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("lost", [0, 1])
 def test_a_block_that_is_damaged_costs_its_rounds_alone(tmp_path: Path, lost: int) -> None:
     steps = [make_step(index % 4, 5, index=index, time=index / 10, text=f"w{index}") for index in range(70)]
     path = kept(tmp_path, turn_of(steps)).path
@@ -103,8 +104,8 @@ def test_a_block_that_is_damaged_costs_its_rounds_alone(tmp_path: Path, lost: in
     path.write_text("".join(lines))
     conversation = load_session(path)
     (turn,) = conversation.turns
-    whole = [*steps[: 32 * lost], *steps[32 * lost + 32 :]]
-    assert len(blocks) == 3 and list(turn.rounds) == whole and conversation.damaged == 1 + (lost < 2)
+    whole = steps[:32] if lost else steps[32:]
+    assert len(blocks) == 2 and list(turn.rounds) == whole and conversation.damaged == 2 - lost
     assert turn.answer == "".join(token.text for step in whole for token in step.emitted)
     assert turn.answer in "".join(span.text for span in told(conversation)[0])
 
@@ -125,3 +126,30 @@ def test_a_thousand_tokens_take_little_room(tmp_path: Path) -> None:
     steps = [make_step(9, 15, index=index, time=0.01 * index, text=f"w{index} ") for index in range(100)]
     size = kept(tmp_path, turn_of(steps)).path.stat().st_size
     assert size < 60_000, f"{size / 100:.0f} bytes a round"
+
+
+def test_an_answer_keeps_how_many_times_as_fast_it_was(tmp_path: Path) -> None:
+    """The second has too few rounds for a number of its own: it counts with the first's, which a later chat lacks."""
+    log = SessionLog.create(tmp_path)
+    chat = Chat(GenerationSettings(), lambda command: None, lambda: log)
+    log.record(READY)
+    chat.apply(READY)
+    for turn, rounds_of in ((1, 40), (2, 6)):
+        chat.ask("question")
+        steps = [make_step(3, 5, index=index, time=index / 100) for index in range(1, rounds_of)]
+        steps = [replace(step, turn=turn, alone_ms=1.0 + step.index % 3 / 20) for step in steps]
+        first = replace(make_step(0, 0, index=0), turn=turn)
+        for event in (replace(STARTED, turn=turn), first, *steps, TurnFinished(turn, "stop", "", "")):
+            log.record(event)
+            chat.apply(event)
+    shown = [turn.snapshot.speed_up for turn in chat.turns]
+    log.close()
+    assert None not in shown and shown[1] is not None and shown[1].told() in list(retell(chat)[1])[-1].text
+    conversation = load_session(log.path)
+    again = told(conversation)[1]
+    found = [turn.snapshot.speed_up for turn in again.turns]
+    exported = [answer.speed_up for answer in conversation_document(conversation).answers]
+    for each in (found, exported):
+        assert [(one.told(2), one.about) for one in each if one] == [(one.told(2), one.about) for one in shown if one]
+    below = [[list(spans)[-1].text.strip() for spans in retell(each)] for each in (chat, again)]
+    assert below[0] == below[1]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.files.json_fields import Fields
-from engine.kernels.decode.head import capped_logits
+from engine.kernels.decode.products.head import capped_logits
 from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import LayerCache

@@ -18,40 +18,8 @@ from engine.models.dflash.speculators import LEFTOVERS
 from engine.models.drafter_formats import OTHER_ARCHITECTURES, SLOTS, SPECULATORS
 from engine.models.registry import drafter_config_of
 from support.checkpoints import drafter_config, second_config, write_drafter
+from support.speculators import as_speculators
 from tests.engine.conftest import TinyPair, no_progress
-
-OF_ZLAB = (
-    "architectures",
-    "model_type",
-    "block_size",
-    "num_target_layers",
-    "final_logit_softcapping",
-    "is_causal",
-)
-"""Fields of z-lab's layout that the other has elsewhere, or not at all."""
-
-
-def as_speculators(config: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A z-lab drafter's config in the speculators layout, as its trainer writes one: without what equals a default."""
-    own = config["dflash_config"]
-    second = "selector_rank" in own
-    layers = {name: value for name, value in config.items() if name not in (*OF_ZLAB, "dflash_config")}
-    layers["rope_parameters"] = {"rope_type": "default", "rope_theta": layers.pop("rope_theta")}
-    del layers["hidden_act"], layers["rope_scaling"]
-    return {
-        "architectures": ["DFlash2DraftModel" if second else "DFlashDraftModel"],
-        "speculators_model_type": "dflash2" if second else "dflash",
-        "speculators_version": "0.9.0",
-        "speculators_config": {"algorithm": "dflash", "proposal_methods": [{"speculative_tokens": 8}]},
-        "transformer_layer_config": {**layers, "model_type": "llama"},
-        "aux_hidden_state_layer_ids": [tap + 1 for tap in own["target_layer_ids"]],
-        "mask_token_id": own["mask_token_id"],
-        "block_size": config["block_size"],
-        "draft_vocab_size": layers["vocab_size"],
-        "sliding_window_non_causal": second,
-        **{name: own[name] for name in ("conv_group_size", "selector_rank") if name in own},
-        **changes,
-    }
 
 
 @pytest.mark.parametrize("second", [False, True], ids=["DFlash", "DFlash 2"])
@@ -72,11 +40,12 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
     [
         *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
         ({"speculators_model_type": "novel"}, "speculators_model_type"),
-        ({"draft_vocab_size": 32}, "draft_vocab_size"),
+        ({"draft_vocab_size": 32}, "selector is for all tokens"),
+        ({"draft_vocab_size": 513}, "draft_vocab_size"),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),
         ({"draft_ffn_type": "moe"}, "mixtures of experts"),
-        ({"transformer_layer_config": {"vocab_size": 64}}, "lacks"),
+        ({"transformer_layer_config": {"vocab_size": 512}}, "lacks"),
     ],
 )
 def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any], said: str) -> None:
@@ -91,12 +60,9 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
         *(({"architectures": [name]}, what) for name, what in OTHER_ARCHITECTURES.items()),
         *(({"dflash_config": {slot: not silent}}, "first row drafts") for slot, silent in SLOTS.items()),
         *(({slot: int(not silent)}, "first row drafts") for slot, silent in SLOTS.items()),
-        ({"dflash_config": {"projector_type": "dspark"}}, "DSpark"),
         ({"dflash_config": {"projector_type": "domino"}}, "Domino"),
         ({"dflash_config": {"lilicorr_candidate_topk": 8}}, "LiLiCorr"),
         ({"dspine_config": {"transfer_rank": 64}}, "DSpine"),
-        ({"markov_rank": 256}, "DSpark"),
-        ({"markov_rank": 0}, "DeepSpec"),
         ({"eagle_config": {}}, "EAGLE-3"),
         ({"dspark_rank": 1}, "inside of a target"),
         ({"architectures": ["Novel"]}, "a 'Novel' model"),
@@ -111,25 +77,21 @@ def test_other_formats_are_refused_in_a_sentence_that_says_what_they_are(changes
 
 
 def test_the_same_drafts_come_of_both_layouts(dense_pair: TinyPair, tmp_path: Path) -> None:
-    """Tensors have the same names; what training leaves beside them stays on disk, but for a trained embedding."""
-    target, config = (
-        dense_pair.target,
-        second_config([0, 2], 3, final_logit_softcapping=None, input_embedding_scale=1.0),
-    )
+    """Tensors have the same names; what training leaves beside them, and what is the target's, stays on disk."""
+    target = dense_pair.target
+    config = second_config([0, 2], 3, final_logit_softcapping=None, input_embedding_scale=1.0)
     write_drafter(tmp_path / "z-lab", config)
     write_drafter(tmp_path / "speculators", config)
     folder = tmp_path / "speculators"
     (folder / "config.json").write_text(json.dumps(as_speculators(config)))
     tensors = load_file(folder / "model.safetensors")
-    embedding = target.embed_tokens.weight.detach().to(torch.bfloat16)
-    leftovers = {name + "weight" if name.endswith(".") else name: torch.ones(3) for name in LEFTOVERS}
-    leftovers["embed_tokens.weight"] = target.embed_tokens.weight.detach().contiguous()
+    leftovers = {name + "weight": torch.ones(3) for name in LEFTOVERS}
+    repeated = {"embed_tokens.weight": target.embed_tokens.weight, "lm_head.weight": target.head}
+    leftovers |= {name: table.detach().clone() for name, table in repeated.items()}
     save_file({**tensors, **leftovers}, folder / "model.safetensors")
     first, second = (load_drafter(tmp_path / name, target, no_progress) for name in ("z-lab", "speculators"))
     assert replace(first.config, leftovers=(), num_target_layers=None) == replace(second.config, leftovers=())  # type: ignore[type-var]
+    names = {name for name, _ in first.named_parameters()}
+    assert names == {name for name, _ in second.named_parameters()}, "the target's tables are not held twice"
     for name, weight in first.named_parameters():
         assert torch.equal(second.get_parameter(name), weight), name
-    leftovers["embed_tokens.weight"] = embedding * 2
-    save_file({**tensors, **leftovers}, folder / "model.safetensors")
-    with pytest.raises(WeightsFailure, match="embedding of its own"):
-        load_drafter(folder, target, no_progress)

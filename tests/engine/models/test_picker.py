@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.choices import Choices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
@@ -28,7 +28,7 @@ class FollowingPicker:
 
     reads_logits: ClassVar[bool] = True
 
-    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
         probabilities, ids, before = logits.softmax(dim=-1), [], anchor
         for row in probabilities:
             before = int(row.masked_fill(torch.arange(len(row)) % 2 == before % 2, -1.0).argmax())
@@ -38,7 +38,7 @@ class FollowingPicker:
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
         assert out.logits is not None
-        draft = self.pick(out.logits, rows, int(block[0]))
+        draft = self.pick(out.logits, rows, int(block[0]), out.ids)
         out.token.copy_(draft.ids)
         out.probability.copy_(draft.probabilities)
 
@@ -57,7 +57,7 @@ def test_a_draft_is_what_the_picker_makes_of_the_logits(
     drafter.ingest(features[:11], caches[0])
     expected = drafter.draft(target, ANCHOR, BLOCK, caches[0])
     rows = drafter.rows(target, ANCHOR, BLOCK, caches[0])
-    assert torch.equal(expected.ids, picker.pick(drafter.logits(target, rows), rows, ANCHOR).ids)
+    assert torch.equal(expected.ids, picker.pick(drafter.logits(target, rows), rows, ANCHOR, None).ids)
     if isinstance(picker, FollowingPicker):
         assert (torch.cat((torch.tensor([ANCHOR]), expected.ids)).diff() % 2 == 1).all()
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK - 1 + first, 0, 11)))

@@ -15,12 +15,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import Qwen3_5ForCausalLM
 
-from engine.errors import UsageFailure, WeightsFailure
+from engine.errors import WeightsFailure
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.weights.kinds import weight_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState
-from engine.lab.training.passes import BatchedTarget
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter
@@ -351,11 +350,6 @@ def test_configs_that_are_refused(changes: dict[str, Any], said: str, small: Sma
     with pytest.raises(WeightsFailure, match=said) as refused:
         load_target(tmp_path, CPU, no_progress)
     assert refused.value.hint
-
-
-def test_no_drafter_is_trained_for_it(small: Small) -> None:
-    with pytest.raises(UsageFailure, match="its layers recur"):
-        BatchedTarget(small.target)
 
 
 def test_a_model_of_transformers_is_the_published_one() -> None:

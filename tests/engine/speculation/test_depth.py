@@ -65,7 +65,7 @@ def test_what_drafts_cost_counts_for_the_rest() -> None:
         for number in range(40):
             if policy.wants_draft(0):
                 wanted += 1
-                tree, _ = policy.choose(chances, 0, 4)
+                tree, *_ = policy.choose(chances, 0, 4)
                 policy.observe(chances, tree, [1] if number % 2 and tree else [], 0)
             else:
                 policy.observe((), (), (), 0)

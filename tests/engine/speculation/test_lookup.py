@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from engine.decoding import text_index
 from engine.decoding.text_index import TextIndex
-from engine.speculation.lookup import LONGEST, SHORTEST, LookupMatch, continuation, longest_match
+from engine.events import Match
+from engine.speculation.lookup import LONGEST, SHORTEST, continuation, longest_match
 
 LARGE = 262_143
 repetitive = st.builds(
@@ -33,10 +34,10 @@ def test_the_index_finds_what_the_definition_finds_at_every_token(text: list[int
 
 
 def test_the_longest_match_wins_then_the_most_recent() -> None:
-    assert longest_match([1, 2, 3, 4, 9, 2, 3, 4, 8, 1, 2, 3, 4]) == LookupMatch(4, 9)
-    assert longest_match([2, 3, 4, 9, 2, 3, 4, 8, 2, 3, 4]) == LookupMatch(3, 4)
-    assert longest_match([7] * 100) == LookupMatch(LONGEST, 1)
-    assert longest_match([5, 6] * 50) == LookupMatch(LONGEST, 2)
+    assert longest_match([1, 2, 3, 4, 9, 2, 3, 4, 8, 1, 2, 3, 4]) == Match(4, 9)
+    assert longest_match([2, 3, 4, 9, 2, 3, 4, 8, 2, 3, 4]) == Match(3, 4)
+    assert longest_match([7] * 100) == Match(LONGEST, 1)
+    assert longest_match([5, 6] * 50) == Match(LONGEST, 2)
     assert longest_match([1, 2, 1, 2]) is None and SHORTEST == 3
 
 

@@ -183,7 +183,7 @@ def test_a_terminal_sees_progress_but_no_control_characters_of_the_model() -> No
     os.close(here)
     assert "reading weights: 3 of 15 MB" in output
     assert "tiny + tiny-DFlash on cpu, float32\r\nI know little.\r\n" in output
-    assert "\ufffd[31mred\ufffd\ttab\r\n12 tokens" in output
+    assert "␛[31mred␇\ttab\r\n12 tokens" in output
 
 
 def test_a_dumb_terminal_gets_a_chat_in_lines() -> None:

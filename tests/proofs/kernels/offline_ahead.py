@@ -18,9 +18,9 @@ from triton import knobs
 from triton.backends.nvidia.driver import CudaLauncher
 from triton.runtime.jit import JITFunction
 
-from engine.kernels.decode.dense import project
-from engine.kernels.decode.head import HeadOutput, head_rows
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.dense import project
+from engine.kernels.decode.products.head import HeadOutput, head_rows
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, compile_one, noted_launches
 from engine.kernels.toolchain.jit import MAX_ROWS, KernelFailure

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from engine.commands import WeightFormat
-from engine.kernels.decode.target_tiles import tiles_of
+from engine.kernels.decode.tiling.target_tiles import tiles_of
 from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
 from engine.kernels.weights.kinds import MAKERS
 from tests.proofs.kernels import offline_rounds

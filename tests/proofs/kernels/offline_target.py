@@ -10,8 +10,8 @@ from typing import cast
 import torch
 
 from engine.commands import WeightFormat
-from engine.kernels.decode.head import HeadOutput, head_rows
-from engine.kernels.decode.tiles import Tiles, draft_tiles
+from engine.kernels.decode.products.head import HeadOutput, head_rows
+from engine.kernels.decode.tiling.tiles import Tiles, draft_tiles
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.toolchain.jit import MAX_ROWS

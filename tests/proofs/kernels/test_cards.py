@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from engine.decoding.decoder import GPU_PREFILL_CHUNK
-from engine.kernels.decode.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
-from engine.kernels.decode.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
-from engine.kernels.decode.tiles import (
+from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
+from engine.kernels.decode.tiling.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
+from engine.kernels.decode.tiling.tiles import (
     DRAFT_TILES,
     DRAFT_TILES_IN_8_BITS,
     RESIDENT,
@@ -144,12 +144,12 @@ def test_a_card_is_what_the_driver_says_it_has(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: Properties())
-    cards._found.cache_clear()
+    cards.found_card.cache_clear()
     try:
         assert card_of(torch.device("cuda", 0)) == representative(86)
         assert card_of(torch.device("cpu")) == HOPPER
     finally:
-        cards._found.cache_clear()
+        cards.found_card.cache_clear()
 
 
 def test_kernels_are_not_chosen_before_ampere() -> None:

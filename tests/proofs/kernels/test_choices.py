@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput, head_rows, pick_rows
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput, head_rows, pick_rows
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.choices import Choices, pick_choices, reference_choices
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight

@@ -10,7 +10,7 @@ import torch
 from engine.kernels.round.state import CHANCE, COST_MS, RoundState
 from engine.kernels.round.verify_width import choice_numbers, choose_width
 from engine.speculation.auto import Auto
-from engine.speculation.choice import Choice
+from engine.speculation.choice import Chosen
 from engine.speculation.costs import CostTable, RoundCosts
 from tests.kernels.tensors import CPU
 
@@ -19,9 +19,9 @@ STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in ran
 CHAIN = ((0.9,),) * 15
 
 
-def by_policy(policy: Auto, confidences: list[float]) -> Choice:
+def by_policy(policy: Auto, confidences: list[float]) -> Chosen:
     """What it chooses of a chain."""
-    return policy.choose([(each,) for each in confidences], 0)[1]
+    return policy.choose([(each,) for each in confidences], 0)
 
 
 def chosen(policy: Auto | None, confidences: list[float]) -> tuple[int, float, float]:
@@ -43,19 +43,19 @@ def test_it_chooses_what_the_policy_chooses(table: CostTable, seed: int) -> None
     for _ in range(seed * 5):  # some experience
         drafts = [rng.random() ** 0.3 for _ in range(15)]
         chances = [(draft,) for draft in drafts]
-        tree, _ = policy.choose(chances, 0)
+        tree, *_ = policy.choose(chances, 0)
         policy.observe(chances, tree, range(1, rng.randint(0, len(tree)) + 1), 0)
     confidences = [rng.random() ** 0.3 for _ in range(rng.randint(1, 15))]
     width, chance, cost_ms = chosen(policy, confidences)
-    expected = by_policy(policy, confidences)
-    assert width == expected.num_verified
-    assert (chance, cost_ms) == pytest.approx((expected.chance, expected.cost_ms), abs=1e-5)
+    tree, why, *_ = by_policy(policy, confidences)
+    assert why is not None and width == len(tree)
+    assert (chance, cost_ms) == pytest.approx((why.chance, why.cost_ms), abs=1e-5)
 
 
 @pytest.mark.parametrize("confidences", [[0.0] * 15, [1.0] * 15, [0.5]], ids=["hopeless", "certain", "one"])
 def test_at_the_ends(confidences: list[float]) -> None:
     policy = Auto(EXPERTS)
-    assert chosen(policy, confidences)[0] == by_policy(policy, confidences).num_verified
+    assert chosen(policy, confidences)[0] == len(by_policy(policy, confidences).tree)
 
 
 def test_without_a_policy_whole_drafts_are_verified() -> None:
@@ -78,4 +78,4 @@ def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
         policy.observe((), (), (), 0)
     for confidence in (0.0, 1.0):
         confidences = [confidence] * 15
-        assert chosen(policy, confidences)[0] == by_policy(policy, confidences).num_verified == 1
+        assert chosen(policy, confidences)[0] == len(by_policy(policy, confidences).tree) == 1

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.kernels.decode.context_store import ContextStores, store_context
-from engine.kernels.decode.rope import norm_rope_store
+from engine.kernels.decode.attention.context_store import ContextStores, store_context
+from engine.kernels.decode.attention.rope import norm_rope_store
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.toolchain.jit import INTERPRETED

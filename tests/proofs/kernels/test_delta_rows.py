@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.delta import take_by_kernels
+from engine.kernels.decode.recurrent.delta import take_by_kernels
 from engine.kernels.reference.delta import DeltaRows, scan
 from engine.kernels.round.accept import AcceptedPath
 from engine.kernels.round.tree_rows import TreeRows

@@ -31,10 +31,10 @@ def test_it_grows_the_tree_of_the_policy(table: CostTable, seed: int) -> None:
         for calibration in (policy.worth.first, policy.worth.others):
             calibration.observe(rng.random(), rng.random() < 0.5)
     chances = drawn_chances(rng, 15 if seed < 4 else rng.randint(1, 15))
-    tree, choice = policy.choose(chances, 0, len(chances) + 1)
+    chosen = policy.choose(chances, 0, len(chances) + 1)
     result = Grown.of(policy, chances)
-    result.check(tree, chances)
-    result.check_choice(choice)
+    result.check(chosen.tree, chances)
+    result.check_choice(chosen)
 
 
 @pytest.mark.parametrize("table", [FLAT, DEAR], ids=["flat", "dear"])
@@ -50,11 +50,11 @@ def test_what_was_looked_up_is_in_the_tree_as_in_the_policys(table: CostTable, s
     most = rng.choice([0, 1, LOOKED_UP])
     choices = tuple(rng.choice([rng.randint(0, most), LOOKED_UP]) for _ in range(rng.randint(1, len(chances))))
     looked = LookedUpChain(rng.choice([3, 6, 12, 32]), len(choices), 0, choices)
-    tree, choice = policy.choose(chances, 0, len(chances) + 1, looked)
+    chosen = policy.choose(chances, 0, len(chances) + 1, looked)
     result = Grown.of(policy, chances, looked=looked)
-    result.check(tree, chances)
-    result.check_choice(choice)
-    result.check_beside(looked, choice)
+    result.check(chosen.tree, chances)
+    result.check_choice(chosen)
+    result.check_beside(looked, chosen)
 
 
 def test_those_trees_hold_looked_up_tokens_beside_and_behind_choices() -> None:
@@ -77,10 +77,10 @@ def test_of_equal_chances_it_takes_the_same_ones(seed: int) -> None:
     rng = random.Random(seed)
     policy, values = Auto(FLAT), [0.5, 0.25, 0.25, 0.125, 0.0]
     chances = [sorted(rng.sample(values, CHOICES), reverse=True) for _ in range(rng.choice([3, 15]))]
-    tree, choice = policy.choose(chances, 0, len(chances) + 1)
+    chosen = policy.choose(chances, 0, len(chances) + 1)
     result = Grown.of(policy, chances)
-    result.check(tree, chances)
-    result.check_choice(choice)
+    result.check(chosen.tree, chances)
+    result.check_choice(chosen)
 
 
 def test_rows_are_not_all_on_one_path() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.kernels.decode.attention import AttendScratch, attend_one_query
-from engine.kernels.decode.rope import norm_rope_queries
+from engine.kernels.decode.attention.attend_rows import AttendScratch, attend_one_query
+from engine.kernels.decode.attention.rope import norm_rope_queries
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.reference.norm import rms_norm
 from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table

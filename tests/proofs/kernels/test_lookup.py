@@ -7,13 +7,14 @@ import random
 import pytest
 import torch
 
+from engine.events import Match
 from engine.kernels.round import lookup as kernels
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.state import CHANCE, LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.lookup import LookedUpChain, LookupMatch, continuation, longest_match, num_agreed
+from engine.speculation.lookup import LookedUpChain, continuation, longest_match, num_agreed
 from tests.kernels.tensors import CPU
 
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.14 * row for row in range(16)), 0.01, 0.03),))
@@ -58,12 +59,12 @@ def test_it_finds_and_guesses_what_the_definition_does(seed: int) -> None:
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=False)
     match = longest_match(text)
     record = state.record.tolist()
-    found = LookupMatch(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
+    found = Match(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
     assert found == match
     guess = [] if match is None else continuation(text, match.distance, ROWS - 1, STOPS)
     assert ids[1 : record[LOOKED_UP] + 1].tolist() == guess
     if match is not None:
-        tree, _ = policy.choose((), 0, ROWS, LookedUpChain(match.length, len(guess)))
+        tree, *_ = policy.choose((), 0, ROWS, LookedUpChain(match.length, len(guess)))
         assert int(state.width) == len(tree) + 1
 
 
@@ -89,11 +90,11 @@ def test_beside_a_draft_the_chain_is_taken_that_the_policy_takes(seed: int) -> N
     probability[: width - 1] = torch.tensor(confidences)
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=True)
     looked = None if match is None else LookedUpChain(match.length, len(guess), num_agreed(guess, draft))
-    tree, choice = policy.choose([(each,) for each in confidences], 0, rows, looked)
+    tree, choice, looked_up, _ = policy.choose([(each,) for each in confidences], 0, rows, looked)
     assert int(state.width) == len(tree) + 1
     record = state.record.tolist()
-    assert record[LOOKED_UP] == len(choice.looked_up)
-    taken = guess if choice.looked_up else draft
+    assert choice is not None and record[LOOKED_UP] == len(looked_up)
+    taken = guess if looked_up else draft
     assert ids[1 : len(taken) + 1].tolist() == taken
     chance = state.record.view(torch.float32).tolist()[CHANCE]
     assert chance == pytest.approx(choice.chance, abs=1e-5)

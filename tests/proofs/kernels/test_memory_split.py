@@ -12,7 +12,7 @@ import pytest
 
 from engine import kernels
 from engine.commands import WeightFormat
-from engine.kernels.decode.target_tiles import target_tiles
+from engine.kernels.decode.tiling.target_tiles import target_tiles
 from engine.kernels.toolchain.card import HOPPER, KILOBYTE
 from engine.kernels.toolchain.early_launch import in_line
 from engine.kernels.toolchain.memory_split import EVERYTHING, MemorySplit

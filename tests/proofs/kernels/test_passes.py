@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.tiles import TargetTiles, Tiles
+from engine.kernels.decode.tiling.tiles import TargetTiles, Tiles
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight

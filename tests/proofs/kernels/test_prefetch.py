@@ -12,7 +12,7 @@ from engine.kernels.weights.plain import PlainWeight
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 if INTERPRETED:
-    from engine.kernels.decode import prefetch
+    from engine.kernels.decode.products import prefetch
     from engine.kernels.weights.matrix import Matrix
 
 ROWS, DEPTH, LINE = 64, 512, 128

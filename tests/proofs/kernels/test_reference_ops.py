@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from engine.kernels.decode.head import capped_logits
+from engine.kernels.decode.products.head import capped_logits
 from engine.kernels.reference.attention import AttentionFunction, reference_attention, sdpa_attention, visible_keys
 from engine.kernels.reference.moe import experts, route
 from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first

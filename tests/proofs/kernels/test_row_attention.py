@@ -9,10 +9,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode import attention
-from engine.kernels.decode.attend_tiles import AttendTiles, FullTiles, WindowTiles, attend_tiles, num_splits, split_size
-from engine.kernels.decode.attention import AttendScratch, attend_rows, attend_rows_reference
-from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
+from engine.kernels.decode.attention import attend_rows as attention
+from engine.kernels.decode.attention.attend_rows import AttendScratch, attend_rows, attend_rows_reference
+from engine.kernels.decode.attention.attend_tiles import (
+    AttendTiles,
+    FullTiles,
+    WindowTiles,
+    attend_tiles,
+    num_splits,
+    split_size,
+)
+from engine.kernels.decode.attention.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.toolchain.card import HOPPER

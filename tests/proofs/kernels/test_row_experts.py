@@ -9,10 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.dense import partial_sums, project, reference_gate_up, reference_project
-from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
-from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.experts.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from engine.kernels.decode.experts.router import (
+    Assignment,
+    RouterRows,
+    SplitScratch,
+    gate_up_and_route,
+    reference_assignment,
+)
+from engine.kernels.decode.products.dense import partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.reference.moe import experts, route
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight

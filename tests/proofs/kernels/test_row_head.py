@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.products.head import HeadOutput, capped_logits, head_rows, pick_rows
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight

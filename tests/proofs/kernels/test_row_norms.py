@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.kernels.decode.experts.shared_expert import after_experts, reference_after_experts
 from engine.kernels.decode.norm import (
     NormStyle,
     add_and_norm,
@@ -16,7 +17,6 @@ from engine.kernels.decode.norm import (
     embed_rows,
     reference_add_and_norm,
 )
-from engine.kernels.decode.shared_expert import after_experts, reference_after_experts
 from engine.kernels.reference.joins import (
     AttentionJoin,
     FeedForwardJoin,

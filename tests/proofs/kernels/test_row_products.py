@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.dense import (
+from engine.kernels.decode.products.dense import (
     Product,
     gate_up,
     partial_sums,
@@ -19,7 +19,7 @@ from engine.kernels.decode.dense import (
     reference_gate_up,
     reference_project,
 )
-from engine.kernels.decode.tiles import Tiles
+from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight

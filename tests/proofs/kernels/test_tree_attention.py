@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.attend_tiles import AttendTiles
-from engine.kernels.decode.attention import AttendScratch, attend_rows, attend_rows_reference
-from engine.kernels.decode.branches import most_branches
+from engine.kernels.decode.attention.attend_rows import AttendScratch, attend_rows, attend_rows_reference
+from engine.kernels.decode.attention.attend_tiles import AttendTiles
+from engine.kernels.decode.attention.branches import most_branches
 from engine.kernels.round.tree_rows import TreeRows
 from engine.speculation.trees import Node, best_first, in_rows, path_to
 from tests.kernels.tensors import CPU

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.decode.router import reference_assignment
-from engine.kernels.decode.wide_experts import WideAssignment, merge_assignments, reference_merged
+from engine.kernels.decode.experts.router import reference_assignment
+from engine.kernels.decode.experts.wide_experts import WideAssignment, merge_assignments, reference_merged
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

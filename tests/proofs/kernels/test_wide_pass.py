@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.commands import WeightFormat
-from engine.kernels.decode.tiles import TargetTiles
+from engine.kernels.decode.tiling.tiles import TargetTiles
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.models.gemma4.decode_pass import Gemma4DecodePass

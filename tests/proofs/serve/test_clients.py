@@ -31,7 +31,7 @@ class Caller(ScriptedEngine):
     file = ""
     """What it writes where it may."""
 
-    def _answer_turn(self, ask: Ask) -> bool:
+    def answer_turn(self, ask: Ask) -> bool:
         last, offered = ask.messages[-1], {tool.name for tool in ask.tools}
         call = {"name": "weather", "arguments": {"city": "Zürich"}}
         if "write" in offered:
@@ -40,7 +40,7 @@ class Caller(ScriptedEngine):
         if call["name"] in offered and last.role != "tool":
             said = f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
         self._answer = tokenise(said)
-        return super()._answer_turn(ask)
+        return super().answer_turn(ask)
 
 
 @pytest.fixture(scope="module")

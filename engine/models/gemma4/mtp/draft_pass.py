@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ....kernels.decode.attention import AttendScratch, attend_one_query
-from ....kernels.decode.dense import gate_up, partial_sums, project
-from ....kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ....kernels.decode.attention.attend_rows import AttendScratch, attend_one_query
+from ....kernels.decode.attention.rope import norm_rope_queries
 from ....kernels.decode.norm import add_and_norm, after_attention, after_feed_forward, embed_rows
-from ....kernels.decode.rope import norm_rope_queries
-from ....kernels.decode.tile_trials import TileTrials
-from ....kernels.decode.tiles import DraftTiles, draft_tiles
+from ....kernels.decode.products.dense import gate_up, partial_sums, project
+from ....kernels.decode.products.head import HeadOutput, head_rows, pick_rows
+from ....kernels.decode.tiling.tile_trials import TileTrials
+from ....kernels.decode.tiling.tiles import DraftTiles, draft_tiles
 from ....kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ....kernels.round.last_row import begin_draft, gather_window, keep_last
 from ....kernels.toolchain.card import card_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ....kernels.decode.head import capped_logits
+from ....kernels.decode.products.head import capped_logits
 from ....kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ....kernels.weights.plain import PlainWeight
 from ....kv_cache.borrowed import BorrowedCache

@@ -10,13 +10,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ....kernels.decode.dense import partial_sums, project
-from ....kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ....kernels.decode.attention.rope import norm_rope_store
 from ....kernels.decode.norm import add_and_norm
-from ....kernels.decode.rope import norm_rope_store
-from ....kernels.decode.target_tiles import target_tiles
-from ....kernels.decode.tile_trials import TileTrials
-from ....kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles
+from ....kernels.decode.products.dense import partial_sums, project
+from ....kernels.decode.products.head import HeadOutput, head_rows, pick_rows
+from ....kernels.decode.tiling.target_tiles import target_tiles
+from ....kernels.decode.tiling.tile_trials import TileTrials
+from ....kernels.decode.tiling.tiles import DraftTiles, TargetTiles, draft_tiles
 from ....kernels.round.pair_rows import DraftPlaces, PairNorms, pair_committed, pair_first, pair_next
 from ....kernels.toolchain.card import card_of
 from ....kernels.toolchain.jit import MAX_ROWS

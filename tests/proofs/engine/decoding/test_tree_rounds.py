@@ -46,7 +46,8 @@ def step_of(done: Round) -> Step:
     emitted = tuple(
         EmittedToken(token, "", verdict) for token, verdict in zip(done.emitted, done.verdicts, strict=True)
     )
-    tree = tuple(TreeToken(each.parent, each.depth, each.choice, each.id, "", each.probability) for each in done.tree)
+    told = zip(done.tree, done.tree_ids, done.tree_probabilities, strict=True)
+    tree = tuple(TreeToken(*node[:3], token, "", probability) for node, token, probability in told)
     width, context = done.verify_width, done.context_length
     return Step(1, 1, 0.0, draft, done.num_accepted, emitted, width, 0.0, 0.0, 0.0, context, 16, 0.0, None, tree)
 

@@ -13,7 +13,7 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import wide_rows_depart
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.wide_experts import WideAssignment
+from engine.kernels.decode.experts.wide_experts import WideAssignment
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.measured import costs
 from engine.models.gemma4 import wide_pass

@@ -13,7 +13,7 @@ import torch
 from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
-from engine.kernels.decode import dense, head
+from engine.kernels.decode.products import dense, head
 from engine.kernels.prefill import attention
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure

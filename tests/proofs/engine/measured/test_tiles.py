@@ -16,10 +16,10 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
-from engine.kernels.decode import tiles as decode_tiles
-from engine.kernels.decode.target_tiles import target_tiles
-from engine.kernels.decode.tile_trials import TileTrial
-from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles, products_of
+from engine.kernels.decode.tiling import tiles as decode_tiles
+from engine.kernels.decode.tiling.target_tiles import target_tiles
+from engine.kernels.decode.tiling.tile_trials import TileTrial
+from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles, products_of
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
 from engine.layer_config import MoeConfig

@@ -160,8 +160,8 @@ def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
             assert RecordedChoices(anchor.chances, anchor.said).chain() == anchor
             if auto.wants_draft(position):
                 tries += auto.backoff.is_trying
-                tree, choice = auto.choose(anchor.chances, position)
-                assert is_chain(tree) and len(tree) == choice.num_verified
+                tree, *_ = auto.choose(anchor.chances, position)
+                assert is_chain(tree)
                 path = accepted_path(tree, anchor.said)
                 assert path == list(range(1, min(anchor.num_right, len(tree)) + 1))
                 auto.observe(anchor.chances, tree, path, position)
@@ -185,18 +185,18 @@ def test_a_tree_is_known_by_its_parents_and_choices() -> None:
 
 def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
     trees, chances = Auto(DENSE), marginals(1, depth=8)
-    tree, choice = trees.choose(chances, 0)
+    tree, choice, *_ = trees.choose(chances, 0)
+    assert choice is not None
     nodes, costs = best_first(chances), DENSE.at(0).verify
     # Nothing was observed yet: what the drafter gives its choices is their chance.
-    assert tree == in_rows(nodes[: choice.num_verified]) and choice.num_verified > 0
-    worth = [
-        sum(node.chance for node in nodes[:count]) - choice.price * costs[count] for count in range(len(nodes) + 1)
-    ]
-    assert worth[choice.num_verified] == pytest.approx(max(worth))
-    edge = min(choice.num_verified, len(nodes) - 1)
+    assert tree == in_rows(nodes[: len(tree)]) and tree
+    price = choice.tok_s / 1e3
+    worth = [sum(node.chance for node in nodes[:count]) - price * costs[count] for count in range(len(nodes) + 1)]
+    assert worth[len(tree)] == pytest.approx(max(worth))
+    edge = min(len(tree), len(nodes) - 1)
     assert choice.chance == nodes[edge].chance
     assert choice.cost_ms == costs[edge + 1] - costs[edge]
-    assert choice.price == trees.price(0)
+    assert choice.tok_s == 1e3 * trees.price(0)
 
 
 def test_a_try_verifies_one_node() -> None:
@@ -204,10 +204,10 @@ def test_a_try_verifies_one_node() -> None:
     tries = 0
     for _ in range(400):
         if trees.wants_draft(0):
-            tree, choice = trees.choose(position, 0)
+            tree, *_ = trees.choose(position, 0)
             if trees.backoff.is_trying:
                 tries += 1
-                assert choice.num_verified == len(tree) == 1
+                assert len(tree) == 1
             trees.observe(position, tree, [], 0)
         else:
             trees.observe((), (), (), 0)
@@ -219,7 +219,7 @@ def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     trees, position = Auto(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
     for _ in range(100):
         assert trees.wants_draft(0)
-        tree, _ = trees.choose(position, 0)
+        tree, *_ = trees.choose(position, 0)
         trees.observe(position, tree, [], 0)
         if trees.price(0) == 1 / DENSE.at(0).rest and not trees.wants_draft(0):
             break

@@ -79,21 +79,22 @@ def test_costs_between_two_contexts_grow_evenly() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=15), st.sampled_from(sorted(TABLES)))
 def test_the_choice_is_the_width_worth_most(confidences: list[float], name: str) -> None:
     auto = Auto(TABLES[name])
-    _, choice = auto.choose(one_choice(confidences), 0)
+    tree, choice, *_ = auto.choose(one_choice(confidences), 0)
+    assert choice is not None
     costs = TABLES[name].at(0)
     kept = list(accumulate(confidences, mul))  # nothing was observed yet: confidence is the chance
-    worth = [1 + sum(kept[:width]) - choice.price * costs.verify[width] for width in range(len(confidences) + 1)]
-    edge = min(choice.num_verified, len(kept) - 1)
+    worth = [1 + sum(kept[:width]) - choice.tok_s / 1e3 * costs.verify[width] for width in range(len(confidences) + 1)]
+    edge = min(len(tree), len(kept) - 1)
     assert choice.chance == pytest.approx(kept[edge])
     assert choice.cost_ms == costs.verify[edge + 1] - costs.verify[edge]
-    assert worth[choice.num_verified] == pytest.approx(max(worth))
+    assert worth[len(tree)] == pytest.approx(max(worth))
 
 
 def test_a_sure_draft_is_verified_whole_and_a_doubtful_one_is_not() -> None:
     auto = Auto(EXPERTS)
     sure, doubtful, even = (one_choice([confidence] * 15) for confidence in (0.99, 0.01, 0.5))
-    assert auto.choose(sure, 0)[1].num_verified == 15
-    assert auto.choose(doubtful, 0)[1].num_verified == 0
+    assert len(auto.choose(sure, 0).tree) == 15
+    assert not auto.choose(doubtful, 0).tree
     assert len(Auto(DENSE).choose(even, 0)[0]) > len(auto.choose(even, 0)[0])
 
 

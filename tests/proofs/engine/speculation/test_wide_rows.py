@@ -72,8 +72,8 @@ def test_rows_double_with_every_round_that_is_kept_and_fall_at_once() -> None:
         plan = policy.plan(0, LONGEST)
         assert plan == RoundPlan(False, True, plan.rows)
         seen.append(plan.rows)
-        tree, choice = policy.choose((), 0, plan.rows, LookedUpChain(LONGEST, plan.rows - 1))
-        assert choice.looked_up and len(tree) == plan.rows - 1
+        tree, _, looked_up, _ = policy.choose((), 0, plan.rows, LookedUpChain(LONGEST, plan.rows - 1))
+        assert looked_up and len(tree) == plan.rows - 1
         policy.observe((), tree, range(1, right + 1), 0, LookupOutcome(LONGEST, right, right < len(tree), True))
     assert seen == [16, 32, 64, 64, 64, 16, 32]
     policy.begin(drafts=False)

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -31,6 +32,7 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.target import TargetModel
 from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, TinyPair, no_progress
+from tests.engine.models import gpt_oss, qwen3_5
 from tests.engine.models.pre_norm import LLAMA3, write_target
 from tests.engine.small_decoders import run_turn, settings
 from tests.proofs.engine.lab.packed_rows import FIRST_TEXT_ID, packed_rows, random_source
@@ -50,6 +52,13 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> TargetModel:
         return deepcopy(pair.target)
     write_target(tmp_path, request.param, rope=LLAMA3)
     return load_target(tmp_path, CPU, no_progress)
+
+
+@pytest.mark.parametrize(("family", "what"), [(gpt_oss, "attention has sinks"), (qwen3_5, "its layers recur")])
+def test_what_training_would_compute_otherwise_is_refused(family: ModuleType, what: str, tmp_path: Path) -> None:
+    family.write_target(tmp_path)
+    with pytest.raises(UsageFailure, match=what):
+        BatchedTarget(load_target(tmp_path, CPU, no_progress))
 
 
 def test_many_texts_at_once_say_what_each_says_alone(target: TargetModel) -> None:
@@ -136,7 +145,7 @@ def test_where_attention_cannot_be_compiled_a_dense_mask_does(monkeypatch: pytes
     def fails(*_: object, **__: object) -> torch.Tensor:
         raise RuntimeError("no compiler here")
 
-    monkeypatch.setattr(masks, "_compiled", lambda: fails)
+    monkeypatch.setattr(masks, "compiled", lambda: fails)
     monkeypatch.setattr(MaskedAttention, "refused", None)
     rows = packed_rows(1)
     dense, sparse = (MaskedAttention(causal_within_documents(rows, 32), 1, 256, 256, CPU) for _ in range(2))

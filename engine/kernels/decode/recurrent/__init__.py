@@ -1,0 +1,1 @@
+"""Layers that recur: the gated delta rule over a round's rows, and the gates behind it."""

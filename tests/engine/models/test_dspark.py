@@ -1,0 +1,21 @@
+"""DSpark in each published layout drafts what a reference drafts. ``tests/proofs/engine/models/test_dspark.py`` has 300
+rounds of each, and more kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.models.dspark import LAYOUTS, answers, assert_drafts_are_the_references, dspark_pair
+from tests.engine.small_decoders import prompt_ids
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_drafts_are_the_references_and_change_no_text(layout: str, tmp_path: Path) -> None:
+    kind, count = "gated" if layout == "SpecForge" else "vanilla", 200 if layout == "speculators" else None
+    pair = dspark_pair(tmp_path, layout, count, markov_head_type=kind)
+    drafted, alone = answers(pair, 24)
+    assert assert_drafts_are_the_references(pair, drafted, prompt_ids(30)) > 12
+    assert drafted.ids == alone.ids
+    assert max(len(done.draft_ids) for done in drafted.rounds) == (6 if layout == "speculators" else 7)
