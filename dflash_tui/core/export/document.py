@@ -121,7 +121,7 @@ class Lanes:
     answers: tuple[ExportedAnswer, ...]
     best: int = 0
     """Which of them is held against the first; 0 for none."""
-    times: float | None = None
+    times: SpeedUp | None = None
     """How many times as fast that was; None for no difference."""
 
 
