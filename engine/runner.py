@@ -143,6 +143,8 @@ class Runner:
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
+        elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
+            yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
         yield finished
 
     def forget(self) -> None:
@@ -231,7 +233,7 @@ class Runner:
         return costs
 
 
-def _asked(ask: Ask) -> tuple[str, str]:
-    """The question of a conversation, and the answer before it; empty for none."""
-    last, *before = [message.content for message in reversed(ask.messages) if message.role != "system"] or [""]
-    return last, before[0] if before else ""
+def _asked(ask: Ask) -> tuple[str, list[str]]:
+    """The question of a conversation, and what was said before it, the newest last."""
+    *said, question = [message.content for message in ask.messages if message.role != "system"] or [""]
+    return question, said

@@ -14,8 +14,7 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.pieces import Ingestion, Piece, Proposal, Verification
-from ..decoding.round_launches import RoundLaunches
+from ..decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ..errors import Option, WeightsFailure
 from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
+from .dflash.dspark import read_deepspec, read_specforge
 from .dflash.speculators import read_speculators
 from .family import DrafterConfig, Json
 from .gemma4.mtp.config import MtpConfig
@@ -19,12 +20,13 @@ Reader = Callable[[Json], DrafterConfig]
 BY_ARCHITECTURE: dict[str, Reader] = {
     "DFlashDraftModel": DFlashConfig.from_json,
     "DFlash2DraftModel": DFlashConfig.second_from_json,
+    "Qwen3DSparkModel": read_deepspec,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
 }
 """Readers of formats that an architecture alone names."""
 
-DSPARK = "a DSpark drafter, which corrects each guess by the one before it (a Markov head)"
+DSPARK = "a DSpark drafter whose layers are not Qwen3's"
 DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
 LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
 DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
@@ -33,7 +35,6 @@ MIXTURE = "a drafter whose layers are mixtures of experts"
 SPECULATORS = {
     "eagle3": EAGLE3,
     "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
-    "dspark": DSPARK,
     "xpress": "an XPress drafter, which refines its block in several passes",
     "mtp": "a copy of a target's own MTP layers in the speculators format",
     "medusa": "a set of Medusa heads",
@@ -43,10 +44,8 @@ SPECULATORS = {
 OTHER_ARCHITECTURES = {
     "LiLiCorrDraftModel": LILICORR,
     "DSpineDraftModel": DSPINE,
-    "Qwen3DSparkModel": DSPARK,
-    "Gemma4DSparkModel": DSPARK,
-    "Lfm2DSparkDraftModel": DSPARK,
-    "DSparkDraftModel": DSPARK,
+    "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
+    "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
     "LlamaForCausalLMEagle3": EAGLE3,
     "Qwen3Eagle3Model": EAGLE3,
     "Gemma4Eagle3Model": EAGLE3,
@@ -69,20 +68,22 @@ def drafter_reader(config: Json) -> Reader | None:
             _refuse(SPECULATORS[kind])
         if config.get("draft_ffn_type") == "moe":
             _refuse(MIXTURE)
-        Fields(config, "the drafter's config.json").text("speculators_model_type", ("dflash", "dflash2"))
+        Fields(config, "the drafter's config.json").text("speculators_model_type", ("dflash", "dflash2", "dspark"))
         return read_speculators
     if any(name.startswith("dspark_") for name in config):
         _refuse("a drafter inside of a target's own file (dspark_*)")
-    if (projector := both.get("projector_type")) in ("dspark", "domino"):
-        _refuse(DSPARK if projector == "dspark" else DOMINO)
+    if (projector := both.get("projector_type")) == "domino":
+        _refuse(DOMINO)
     if any(name.startswith("lilicorr_") for name in both):
         _refuse(LILICORR)
     if "dspine_config" in config:
         _refuse(DSPINE)
     if architecture in OTHER_ARCHITECTURES:
         _refuse(OTHER_ARCHITECTURES[architecture])
+    if projector == "dspark" or architecture == "DSparkDraftModel":
+        return read_specforge
     if "markov_rank" in config:
-        _refuse(DSPARK if config["markov_rank"] else "a DFlash of DeepSpec, whose block's first row drafts, too")
+        return read_deepspec
     if "eagle_config" in config:
         _refuse(EAGLE3)
     if architecture is None or architecture not in BY_ARCHITECTURE:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from ..commands import Ask, CallSyntax, Message, Tool, ToolCall
@@ -21,6 +20,7 @@ from ..gc_pause import gc_paused
 from ..models.family import Headers
 from ..models.registry import family_of, text_config
 from ..speculation.lookup import num_agreed
+from ..threads import NativeThread
 from .control_marks import ControlMarks, encode_broken
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
@@ -285,7 +285,7 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
             loaded.set_exception(error)
 
     # Nobody waits for this thread: loading may be cancelled, and the program left, before it is done.
-    Thread(target=load, name="tokenizer", daemon=True).start()
+    NativeThread(load, "tokenizer").start()
     return loaded
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from dflash_tui.cli.main import COMMANDS
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
-from dflash_tui.core.traces.reader import read_trace
 from engine.events import EngineError, Step, event_from_dict
 
 from ..scripted_server import ADVICE, BLOCK, DIALECT, FIXED
@@ -117,11 +117,11 @@ def test_what_the_server_wants_known_comes_behind_the_answer(program: Program) -
 
 
 def test_scripts_get_the_rounds_as_they_were_told(program: Program, tmp_path: Path) -> None:
-    trace = tmp_path / "run.dft"
+    trace = tmp_path / "run.jsonl"
     program.run(URL, "-p", "hi", "--stream-json", "--trace", str(trace))
     events = [event_from_dict(json.loads(line)) for line in program.out.decode().splitlines()]
     steps = [event for event in events if isinstance(event, Step)]
-    assert [event for event in read_trace(trace).events() if isinstance(event, Step)] == steps
+    assert [event for event in read_recording(trace).events() if isinstance(event, Step)] == steps
     program.run(URL, "-p", "hi", "--json")
     result = json.loads(program.out)
     assert (result["text"], result["server"], result["dialect"], result["times"]) == (SHORT, URL, DIALECT, "arrival")

@@ -25,8 +25,7 @@ from torch import Tensor
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.pieces import Ingestion, Piece, Proposal, Verification
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
