@@ -112,7 +112,7 @@ class Framing:
         rest = left.encode("utf-8", "surrogateescape")
         self._put(rest)
         self._next_try = len(text) * 3 // 2 if len(rest) == len(text) > TRIED_ANEW else 0
-        if left and left[0] not in "{[":
+        if left and (left[0] not in "{[" or _begins_done([rest])):
             self._kind = "lines"
         yield from events
 
