@@ -17,7 +17,7 @@ from engine.events import (
     TurnStatistics,
     statistics_from_dict,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT

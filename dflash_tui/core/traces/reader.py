@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..conversation.step_spans import StepSpans
 from ..failures import Failure

@@ -22,7 +22,7 @@ from engine.events import (
     event_to_dict,
     rounded,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..conversation.reducer import TurnState
 from ..records.batches import Batches
