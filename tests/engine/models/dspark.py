@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from dflash_tui.core.exit_codes import exit_code_for
 from engine.decoding.decoder import Decoder
+from engine.errors import EngineFailure
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
@@ -23,7 +25,7 @@ from support.speculators import as_speculators, own_tables
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import Answer, prompt_ids, run_turn, settings
 
-AFTER = "markov_head.markov_w2.weight"
+BEFORE, AFTER = "markov_head.markov_w1.weight", "markov_head.markov_w2.weight"
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1}
 LAYOUTS = ("SpecForge", "DeepSpec", "speculators", "speculators, anchor")
 """Who writes them so; the last one's first row drafts, too, as those of the first two do."""
@@ -113,3 +115,89 @@ def answers(pair: DSparkPair, tokens: int, **how: Any) -> tuple[Answer, Answer]:
     decoders = Decoder(pair.target, pair.drafter, 64 + tokens), Decoder(pair.target, None, 64 + tokens)
     drafted, alone = (run_turn(decoder, prompt, wanted) for decoder in decoders)
     return drafted, alone
+
+
+class Damage(NamedTuple):
+    """What is wrong with a drafter's files, and words of which one names it."""
+
+    field: str
+    value: Any
+    words: tuple[str, ...]
+
+
+NOT_SIZES = (-1, 0, 1.5, "x", True, [], 10**9)
+FIELDS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
+    "markov_rank": ((-1, 0, 1.5, "x", True, [], 10**9, 24), ("markov_rank", "markov_head")),
+    "markov_head_type": (("rnn", "novel", 3, "gated"), ("markov_head",)),
+    "enable_confidence_head": ((False, 1, "yes"), ("confidence_head",)),
+    "confidence_head_with_markov": ((False, 1, "yes"), ("confidence_head",)),
+    "mask_token_id": ((None, -1, 1.5, "x", True, 10**6, VOCAB_SIZE), ("mask", "10000")),
+    "taps": ((None, [], "x", [-1, 1], [0, 9], [1, 1], [1], [0, 1, 1], [0.5, 1], 3), ("layer", "fc.weight")),
+    "block_size": ((-1, 0, 1, 1.5, "x", True, 10**6), ("block_size",)),
+    "sample_from_anchor": ((1, "x", []), ("sample_from_anchor",)),
+    "vocab_size": ((None, *NOT_SIZES, VOCAB_SIZE - 1), ("vocab",)),
+    "hidden_size": ((None, *NOT_SIZES, 48), ("hidden_size", "width", "weight")),
+    "intermediate_size": ((None, *NOT_SIZES, 48), ("intermediate_size", "mlp")),
+    "num_hidden_layers": ((None, *NOT_SIZES, 1, 3), ("num_hidden_layers", "layer")),
+    "head_dim": ((-2, 0, 1.5, 15, "x", 32), ("head_dim", "self_attn")),
+    "num_attention_heads": ((*NOT_SIZES, 4), ("num_attention_heads", "self_attn")),
+    "hidden_act": (("gelu_pytorch_tanh", 3), ("hidden_act",)),
+    "draft_vocab_size": ((-1, 0, 1.5, "x", 10**9, 200), ("draft_vocab_size", "d2t", "vocabulary")),
+}
+"""For each field of a drafter, values that are refused, and words of which a refusal has one."""
+
+
+def damages(layout: str) -> list[Damage]:
+    """Everything in ``FIELDS`` that this layout has, and what may befall a tensor."""
+    ours = layout in ("SpecForge", "DeepSpec")
+    taps = "target_layer_ids" if ours else "aux_hidden_state_layer_ids"
+    known = {taps if field == "taps" else field: said for field, said in FIELDS.items()}
+    if ours:
+        del known["draft_vocab_size"]
+    fields = [Damage(field, value, words) for field, (values, words) in known.items() for value in values]
+    names = ("fc.weight", "norm.weight", "layers.1.mlp.up_proj.weight", BEFORE, AFTER, "confidence_head.proj.bias")
+    return fields + [
+        Damage(name, what, (name,)) for name in names for what in ("lost", "cut", "doubled", "NaN", "other")
+    ]
+
+
+def damage(folder: Path, layout: str, wrong: Damage, config: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Writes a drafter's files with one thing wrong."""
+    said, stored, name = json.loads(json.dumps(config)), dict(tensors), wrong.field
+    if name not in tensors:
+        inner = {"SpecForge": "dflash_config", "DeepSpec": ""}.get(layout, "transformer_layer_config")
+        holder = next((part for part in (said.get(inner, {}), said) if name in part), said)
+        holder[name] = wrong.value
+    elif wrong.value == "lost":
+        del stored[name]
+    elif wrong.value == "cut":
+        stored[name] = stored[name][..., :-1].contiguous() if stored[name].ndim > 1 else stored[name].repeat(2)
+    elif wrong.value == "doubled":
+        stored[f"model.{name}"] = stored[name].clone()
+    elif wrong.value == "NaN":
+        stored[name] = stored[name].clone()
+        stored[name].view(-1)[-1] = float("nan")
+    else:
+        stored[name] = stored[name].to(torch.int32)
+    (folder / "config.json").write_text(json.dumps(said))
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def silent_damages(folder: Path, layout: str, every: int = 1) -> tuple[int, list[str]]:
+    """How many damages were tried, and those that were read as if nothing were wrong, or refused without a name or in
+    another way than with exit code 3."""
+    pair = dspark_pair(folder, layout)
+    config = json.loads((folder / "drafter" / "config.json").read_text())
+    tensors = load_file(folder / "drafter" / "model.safetensors")
+    tried, silent = damages(layout)[::every], []
+    for wrong in tried:
+        damage(folder / "drafter", layout, wrong, config, tensors)
+        try:
+            load_drafter(folder / "drafter", pair.target, no_progress)
+        except EngineFailure as failure:
+            if exit_code_for(failure.kind) == 3 and failure.hint and any(word in str(failure) for word in wrong.words):
+                continue
+            silent.append(f"{wrong.field} {wrong.value!r}: {failure}")
+        else:
+            silent.append(f"{wrong.field} {wrong.value!r}: loads")
+    return len(tried), silent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.models.dspark import LAYOUTS, answers, assert_drafts_are_the_references, dspark_pair
+from tests.engine.models.dspark import LAYOUTS, answers, assert_drafts_are_the_references, dspark_pair, silent_damages
 from tests.engine.small_decoders import prompt_ids
 
 
@@ -19,3 +19,9 @@ def test_drafts_are_the_references_and_change_no_text(layout: str, tmp_path: Pat
     assert assert_drafts_are_the_references(pair, drafted, prompt_ids(30)) > 12
     assert drafted.ids == alone.ids
     assert max(len(done.draft_ids) for done in drafted.rounds) == (6 if layout == "speculators" else 7)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_damage_is_refused_by_name(layout: str, tmp_path: Path) -> None:
+    tried, silent = silent_damages(tmp_path, layout, every=9)
+    assert tried > 12 and not silent, "\n".join(silent)
