@@ -97,7 +97,7 @@ def figures(history: StepHistory) -> list[object]:
         history.verify_us_sum, history.total_us_sum, history.context_length,
     )  # fmt: skip
     told = [(history[i], history.acceptance(i), history.cost(i), history.rate(i)) for i in range(len(history))]
-    return [*(list(column) for column in columns), told, list(history), history.latest, history.latest_drafted()]
+    return [*(list(column) for column in columns), told, list(history), history.latest, history.latest_drafted]
 
 
 def test_iterating_sees_what_is_appended_meanwhile() -> None:
