@@ -150,6 +150,7 @@ class ScriptedEngine:
             for done in range(4):
                 self._emit(LoadProgress(phase, done + 1, 4))
                 time.sleep(self._load_seconds / 16)
+        self._emit(LoadProgress("loading the target", 15_000_000, 15_000_000, "bytes"))
         if self._load_error is not None:
             self._emit(self._load_error)
             return False

@@ -102,7 +102,9 @@ class Serving:
         names = LOCAL_NAMES | {options.host.lower()} if is_local(options.host) else None
         self._source: Source = source(self._hear)
         self.scheduler = Scheduler(self._source.send, options.most_waiting, note)
-        web = Web(self.scheduler, options.defaults, options.key, names)
+        web = Web(
+            self.scheduler, options.defaults, options.key, names, lambda ask: self._source.capabilities.count(ask)
+        )
         config = uvicorn.Config(
             web.app, http=ClientConnection, ws="none", lifespan="off", log_config=None, access_log=False,
             server_header=False, backlog=BACKLOG,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from ...commands import MAX_BLOCK_SIZE
 from ...errors import WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import MAX_SIZE, MAX_VOCABULARY
@@ -84,9 +85,15 @@ def _read(flat: dict[str, Any]) -> DFlashConfig:
     if fields.number("output_multiplier", 0, 1e6, 1.0) != 1.0:
         refuse("that multiplies its logits (output_multiplier)")
     fields.integer("vocab_size", 1, MAX_VOCABULARY)  # its head has a row for each token
-    flat["block_size"] = fields.integer("block_size", 2, 1 << 10) + first_drafts  # theirs counts rows
+    flat["block_size"] = block_of(fields.integer("block_size", 2, 1 << 10), first_drafts)
     markov = read_markov(fields)
     return replace(DFlashConfig.from_json(flat), markov=markov, first_slot=0 if first_drafts else 1)
+
+
+def block_of(rows: int, first_drafts: bool) -> int:
+    """The tokens of a block with so many rows, anchor included, as far as a round takes them: a first row that drafts
+    stands for a token more."""
+    return min(rows + 1, MAX_BLOCK_SIZE) if first_drafts else rows
 
 
 def refuse(what: str) -> None:
