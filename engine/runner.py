@@ -120,7 +120,6 @@ class Runner:
 
         def poll() -> GenerationSettings | None:
             nonlocal settings
-            self._take_threads()
             changes = drain()
             if changes is None:
                 return None
@@ -131,6 +130,7 @@ class Runner:
         said: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
+        self._take_threads()
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):
                 if self._threads is not None:
@@ -143,6 +143,7 @@ class Runner:
                 yield turn.step(progress)
             else:
                 yield turn.begun(progress) if isinstance(progress, TurnStarted) else progress
+            self._take_threads()
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
