@@ -75,7 +75,7 @@ class SummaryScreen(ModalScreen[Summary], LeavesOnce[Summary]):
             except Empty:
                 break
             if isinstance(event, Step):
-                self._text += "".join(token.text for token in event.emitted if token.channel == "answer")
+                self._text += event.text()
             elif isinstance(event, EngineError) and not event.fatal:
                 self._error = event.message
             elif isinstance(event, TurnFinished) or (isinstance(event, EngineError) and event.fatal):

@@ -22,7 +22,7 @@ from dflash_tui.core.figures.labels import (
     TARGET_WRITES,
     Label,
 )
-from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
+from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN
 from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
@@ -223,7 +223,7 @@ def explanation(scene: Scene) -> str:
         words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
         drafts, places = (_count(len(step.draft), noun) for noun in ("guess", "place"))
         guesses = "The one guess is" if len(step.draft) == 1 else f"All {drafts} are"
-        counts = {"drafts": drafts, "places": places, "guesses": guesses, "verified": num_verified(step)}
+        counts = {"drafts": drafts, "places": places, "guesses": guesses, "verified": step.num_verified}
         return words[scene.phase].format(**counts, tokens=tokens)
     return inspection.why(_explained(scene))
 
