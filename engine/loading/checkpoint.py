@@ -83,7 +83,7 @@ def read_drafter_config(folder: Path, target: TargetConfig, beside: Path | None 
     """Reads a drafter's config, and if the target's folder is given (``beside``) by its files which tables are its own.
     Raises ``WeightsFailure`` also for a drafter that was made for another target, and
     where a target's files lack the one that their config tells of."""
-    config = drafter_config_of(read_json(folder / "config.json"))
+    config = drafter_config_of(read_json(folder / "config.json")).beside(target)
     config.check(target)
     if config.among and not drafter_headers(folder, config):
         raise WeightsFailure(
@@ -191,7 +191,7 @@ def load_drafter(
         config = with_own_tables(config, headers, target.config, in_memory(target))
     model = drafter_shape(config, device, attention).to(compute_dtype(device))
     said = read_json(folder / "config.json") if config.among else {}
-    names = Names(str, left_on_disk(config), family_of(said).expert_tensors if said else {})
+    names = Names(config.tensor_name(headers), left_on_disk(config), family_of(said).expert_tensors if said else {})
     layout = plain_layout(folder, headers, model, names, said)
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     if model.token_ids is not None:

@@ -11,6 +11,7 @@ from ..errors import Option, WeightsFailure
 from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
 from .dflash.speculators import read_speculators
+from .eagle3.config import read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
 from .gemma4.mtp.config import MtpConfig
 
@@ -21,6 +22,7 @@ BY_ARCHITECTURE: dict[str, Reader] = {
     "DFlash2DraftModel": DFlashConfig.second_from_json,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
+    "LlamaForCausalLMEagle3": read_eagle3,
 }
 """Readers of formats that an architecture alone names."""
 
@@ -28,10 +30,9 @@ DSPARK = "a DSpark drafter, which corrects each guess by the one before it (a Ma
 DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
 LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
 DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
-EAGLE3 = "an EAGLE-3 drafter, which drafts a token in each pass over a layer with keys of its own"
+DEEPSPEC_EAGLE3 = "an EAGLE-3 drafter of DeepSpec, with an embedding of its own"
 MIXTURE = "a drafter whose layers are mixtures of experts"
 SPECULATORS = {
-    "eagle3": EAGLE3,
     "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
     "dspark": DSPARK,
     "xpress": "an XPress drafter, which refines its block in several passes",
@@ -47,9 +48,8 @@ OTHER_ARCHITECTURES = {
     "Gemma4DSparkModel": DSPARK,
     "Lfm2DSparkDraftModel": DSPARK,
     "DSparkDraftModel": DSPARK,
-    "LlamaForCausalLMEagle3": EAGLE3,
-    "Qwen3Eagle3Model": EAGLE3,
-    "Gemma4Eagle3Model": EAGLE3,
+    "Qwen3Eagle3Model": DEEPSPEC_EAGLE3,
+    "Gemma4Eagle3Model": DEEPSPEC_EAGLE3,
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
 }
 SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
@@ -69,7 +69,9 @@ def drafter_reader(config: Json) -> Reader | None:
             _refuse(SPECULATORS[kind])
         if config.get("draft_ffn_type") == "moe":
             _refuse(MIXTURE)
-        Fields(config, "the drafter's config.json").text("speculators_model_type", ("dflash", "dflash2"))
+        fields = Fields(config, "the drafter's config.json")
+        if fields.text("speculators_model_type", ("dflash", "dflash2", "eagle3")) == "eagle3":
+            return read_speculators_eagle3
         return read_speculators
     if any(name.startswith("dspark_") for name in config):
         _refuse("a drafter inside of a target's own file (dspark_*)")
@@ -84,7 +86,7 @@ def drafter_reader(config: Json) -> Reader | None:
     if "markov_rank" in config:
         _refuse(DSPARK if config["markov_rank"] else "a DFlash of DeepSpec, whose block's first row drafts, too")
     if "eagle_config" in config:
-        _refuse(EAGLE3)
+        return read_eagle3
     if architecture is None or architecture not in BY_ARCHITECTURE:
         return None
     if architecture.startswith("DFlash"):

@@ -66,7 +66,7 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
         ({"dspine_config": {"transfer_rank": 64}}, "DSpine"),
         ({"markov_rank": 256}, "DSpark"),
         ({"markov_rank": 0}, "DeepSpec"),
-        ({"eagle_config": {}}, "EAGLE-3"),
+        ({"eagle_config": {"use_aux_hidden_state": False}}, "EAGLE-1"),
         ({"dspark_rank": 1}, "inside of a target"),
         ({"architectures": ["Novel"]}, "a 'Novel' model"),
     ],
